@@ -67,7 +67,7 @@ WALL_CLOCKS = {
     "data/fetching/downloading.py": {"time"},  # Of a server that does not say what time it has.
     "store/leases.py": {"now"},  # In the log, for people.
 }
-MAX_WHERE = 22
+MAX_WHERE = 10
 WITHOUT_TORCH = ("core", "metrics", "data", "reports")
 PLUG_INS = {
     "corpora": [type(corpus) for corpus in CORPORA.values()],

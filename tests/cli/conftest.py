@@ -55,11 +55,11 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a busy machine take its time before it tells of progress, which nothing here expects."""
-    monkeypatch.setattr(display, "FIRST", 3600.0)
+    monkeypatch.setattr(display, "FIRST_LINE_SECONDS", 3600.0)
 
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Print all progress, whenever it comes."""
-    monkeypatch.setattr(display, "FIRST", -1.0)
-    monkeypatch.setattr(display, "EVERY", -1.0)
+    monkeypatch.setattr(display, "FIRST_LINE_SECONDS", -1.0)
+    monkeypatch.setattr(display, "LINE_SECONDS", -1.0)

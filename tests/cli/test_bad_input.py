@@ -52,7 +52,7 @@ def encoder(bert_folder, tmp_path):
 def test_a_data_folder_that_is_not_there(refused, tmp_path):
     said = refused("--data", tmp_path / "dta", grid__source="en")
     assert f"{tmp_path / 'dta'}: no such folder." in said
-    assert said.endswith("Give --data a folder that is.")
+    assert said.endswith("Give --data a folder that exists.")
 
 
 def test_a_real_language_that_is_not_in_the_folder(refused, data):

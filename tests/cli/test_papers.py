@@ -129,9 +129,9 @@ def test_what_a_description_does_not_have_is_not_assumed(papers):
     [
         ("system,value\n", "table-1.csv:1: found the columns system,value; expected scale,system,encoder"),
         (f"{NUMBERS}published,bilingual\n", "table-1.csv:5: found 2 cells; expected 7"),
-        (f"{NUMBERS}published,,,de,f1,0.5,3\n", "table-1.csv:5: system: nothing is there"),
+        (f"{NUMBERS}published,,,de,f1,0.5,3\n", "table-1.csv:5: system: this cell is empty"),
         (f"{NUMBERS}published,a,,de,f1,81 %,3\n", "table-1.csv:5: value: found '81 %'; expected a number"),
-        (f"{NUMBERS}published,source-only,,qab,span_f1,0.6,3\n", "it is there twice"),
+        (f"{NUMBERS}published,source-only,,qab,span_f1,0.6,3\n", "this number is there twice"),
     ],
 )
 def test_published_numbers_that_do_not_fit_are_refused(papers, text, said):
@@ -143,7 +143,7 @@ def test_published_numbers_that_do_not_fit_are_refused(papers, text, said):
 
 def test_published_numbers_that_are_not_there_are_refused(papers):
     (papers / "table-1.csv").unlink()
-    with pytest.raises(ConfigError, match=r"published: table-1.csv: cannot be read .* Put the file beside"):
+    with pytest.raises(ConfigError, match=r"published: table-1.csv: cannot be read .* Put the file into"):
         plan_recipe("papers/made-up/table-1")
 
 

@@ -5,7 +5,7 @@ import pytest
 from isogloss.cli import display
 from isogloss.core.records import RECORD
 
-SECONDS = display.FIRST
+SECONDS = display.FIRST_LINE_SECONDS
 
 VERBS = {
     "compare": (("compare", "FOLDER", "--against", "source-only"), ("records", "comparisons")),
@@ -27,7 +27,7 @@ def asked(request, study_folder):
 def test_what_takes_over_two_seconds_tells_progress(command, asked, monkeypatch):
     words, told = asked
     quiet = command(*words, "--quiet")
-    monkeypatch.setattr(display, "FIRST", SECONDS)
+    monkeypatch.setattr(display, "FIRST_LINE_SECONDS", SECONDS)
     seconds = iter(range(1, 10_000))
     monkeypatch.setattr(display.time, "monotonic", lambda: next(seconds))
     ended = command(*words)

@@ -139,7 +139,7 @@ def test_packaged_recipes_are_listed_and_copied_whole(command, tmp_path):
         encoding="utf-8"
     )
     again = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml").message
-    assert "this file is there already. Name another, or replace it by --force." in again
+    assert "this file exists already. Name another, or replace it by --force." in again
     assert "Did you mean 'quickstart'?" in command("recipes", "copy", "quickstrt").message
 
 
@@ -236,7 +236,7 @@ def test_a_first_recipe_plans_without_a_change(command, tmp_path):
     own = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))
     assert own["grid"]["targets"] == ["qaa", "qad", "qag"] and own["grid"]["seeds"] == [0]
     assert len(ids(str(tmp_path / "own.toml"), tmp_path)) == 4 + 4 + 1
-    assert "there already" in command("init", tmp_path / "own.toml").message
+    assert "exists already" in command("init", tmp_path / "own.toml").message
     assert re.search("comments|#", (tmp_path / "own.toml").read_text())
 
 

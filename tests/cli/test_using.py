@@ -146,7 +146,7 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
     twice = ("--treebank", "qaa=x", "--treebank", "qaa=y")
     assert refused("--language", "qaa", *twice).startswith("--treebank qaa: it is given twice.")
     assert "has no treebanks to choose from" in refused("--language", "qaa", "--treebank", "qaa=x")
-    assert "qab: no such folder. Several languages are parted by commas: --language qaa,qab" in refused(
+    assert "qab: no such folder. Several languages are separated by commas: --language qaa,qab" in refused(
         "qab", "--language", "qaa"
     )
     assert "missing option '--language'" in refused()

@@ -139,7 +139,7 @@ def test_a_model_that_does_not_mix_refuses_translations(make_model):
         ConfigError, match=r"^translations: this model \(source-only\) does not mix.*x-mixup do"
     ):
         model.predict(["Anna"], translations=["Anna"])
-    with pytest.raises(ConfigError, match=r"^--translations: this model .* Leave --translations away"):
+    with pytest.raises(ConfigError, match=r"^--translations: this model .* Leave --translations out"):
         predict_file(model, text_file("Anna\n"), PredictOptions(translations=text_file("Anna\n")))
 
 

@@ -59,7 +59,7 @@ def test_the_hub_receives_the_export_in_one_commit(hub, make_model, tmp_path):
     words = [["the", "words"], ["of", "a", "sentence"]]
     assert load_model(tmp_path / "got").predict(words) == model.predict(words)
 
-    with pytest.raises(ConfigError, match=r"me/tagger is there already. Choose another name, or .* --update"):
+    with pytest.raises(ConfigError, match=r"me/tagger exists already. Choose another name, or .* --update"):
         model.push("me/tagger")
     repository.branches["main"]["mixup.json"] = b"of an earlier model"
     model.push("tagger", update=True)  # A name alone is one of the own account.

@@ -30,7 +30,7 @@ __all__ = ["main"]
 INTERRUPTED = 130
 """Exit code after Ctrl-C: 128 + SIGINT; after other signals it is 128 + theirs."""
 
-ENDING = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+END_SIGNALS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 """Signals by which a scheduler, or a terminal that is closed, asks a process to end."""
 
 RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
@@ -39,7 +39,7 @@ RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}
 """Errors of a standard output that is full, or was closed."""
 
-ENDS = (("ge", "more"), ("le", "less"))
+RANGE_ENDS = (("ge", "more"), ("le", "less"))
 """How pydantic calls the ends of a range, and what lies beyond them."""
 
 _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
@@ -87,7 +87,9 @@ def _ended_by_signals() -> Iterator[list[int]]:
         return
     # What nohup starts ignores SIGHUP, and goes on doing so.
     handlers = {
-        number: signal.signal(number, end) for number in ENDING if signal.getsignal(number) != signal.SIG_IGN
+        number: signal.signal(number, end)
+        for number in END_SIGNALS
+        if signal.getsignal(number) != signal.SIG_IGN
     }
     try:
         yield received
@@ -175,6 +177,6 @@ def _wrong_value(error: Any) -> str:
     first = error.__cause__.errors(include_url=False)[0]
     ends = first.get("ctx", {})
     number = "a whole number" if error.__cause__.title.endswith("int") else "a number"
-    least, most = (f", {ends[end]:g} or {word}" if end in ends else "" for end, word in ENDS)
+    least, most = (f", {ends[end]:g} or {word}" if end in ends else "" for end, word in RANGE_ENDS)
     value = first["input"] if least or most else repr(first["input"])
     return f"{'/'.join(error.param.opts)}: found {value}; expected {number}{least}{most}."

@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from isogloss.engine.single import BitextToAlign, Direction, SplitToTranslate
     from isogloss.recipes.described_contents import SplitContents
 
-HEADS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
-MOST_ERRORS = 20
-"""Rows that do not fit, of those that are named on the terminal."""
+FETCH_COLUMNS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
+MAX_ERRORS_SHOWN = 20
+"""Errors of rows that are printed on the terminal; --json has all."""
 
-MANY = 6
+MAX_LISTED_LANGUAGES = 6
 """More languages than this are counted instead of listed."""
 
-ALIGNED = ("languages", "split", "aligner", "pairs", "links")
-GOLD = ("gold_pairs", "precision", "recall", "f1", "aer")
+ALIGNMENT_COLUMNS = ("languages", "split", "aligner", "pairs", "links")
+GOLD_COLUMNS = ("gold_pairs", "precision", "recall", "f1", "aer")
 """Columns for bitext with gold links."""
 
-FOLDER = Path("runs/translate")
+TRANSLATE_FOLDER = Path("runs/translate")
 """Default folder of translated corpora."""
 
-COUNTED = ("examples", "translated", "lost", "cuts", "tagged")
-TRANSLATED = ("corpus", "languages", "split", "translator", *COUNTED)
-SCORED = ("metric", "score", "bleu")
+COUNT_COLUMNS = ("examples", "translated", "lost", "cuts", "tagged")
+TRANSLATION_COLUMNS = ("corpus", "languages", "split", "translator", *COUNT_COLUMNS)
+REFERENCE_COLUMNS = ("metric", "score", "bleu")
 """Columns for bitext, which has reference translations."""
 
 
@@ -56,7 +56,9 @@ def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, o
         return
     if not output.quiet:
         columns = [
-            name for name in (*ALIGNED, *GOLD) if any(name in alignment.row for alignment in alignments)
+            name
+            for name in (*ALIGNMENT_COLUMNS, *GOLD_COLUMNS)
+            if any(name in alignment.row for alignment in alignments)
         ]
         Display().table(
             columns, [[_cell(alignment.row.get(name)) for name in columns] for alignment in alignments]
@@ -92,7 +94,7 @@ def print_split(
         emit({**translated.row, "warnings": translated.warnings, "file": str(translated.file)})
         return
     if not output.quiet:
-        columns = [name for name in (*TRANSLATED, *SCORED) if name in translated.row]
+        columns = [name for name in (*TRANSLATION_COLUMNS, *REFERENCE_COLUMNS) if name in translated.row]
         Display().table(columns, [[_cell(translated.row[name]) for name in columns]])
     show_line(translated.file)
 
@@ -156,11 +158,13 @@ def print_corpus(path: Path, *, data: str, output: Output) -> None:
     errors = [error for split in splits for error in split.errors]
     if not output.as_json and not output.quiet:
         _print_contents(corpus, splits)
-    for error in errors[:MOST_ERRORS]:
+    for error in errors[:MAX_ERRORS_SHOWN]:
         output.progress.say(f"isogloss: {error}")
     broken = sum(bool(split.errors) for split in splits)
     if errors and corpus.bad_rows == "refuse":
-        more = f" (--json names all, the terminal {MOST_ERRORS})" if len(errors) > MOST_ERRORS else ""
+        more = (
+            f" (--json names all, the terminal {MAX_ERRORS_SHOWN})" if len(errors) > MAX_ERRORS_SHOWN else ""
+        )
         raise DataError(
             f"{path}: {len(errors):,} row{'s do' if len(errors) > 1 else ' does'} not fit, in {broken} of "
             f'{len(splits)} splits{more}. Correct them, or leave such rows out (bad_rows = "skip").'
@@ -183,8 +187,10 @@ def _print_contents(corpus: "DescribedCorpus", splits: Sequence["SplitContents"]
 
 
 def _counts(labels: Mapping[str, int]) -> str:
-    shown = [f"{label} {count}" for label, count in list(labels.items())[:MANY]]
-    return ", ".join(shown) + (f" and {len(labels) - MANY} more" if len(labels) > MANY else "")
+    shown = [f"{label} {count}" for label, count in list(labels.items())[:MAX_LISTED_LANGUAGES]]
+    return ", ".join(shown) + (
+        f" and {len(labels) - MAX_LISTED_LANGUAGES} more" if len(labels) > MAX_LISTED_LANGUAGES else ""
+    )
 
 
 def fetch_corpora(
@@ -228,12 +234,12 @@ def _print_plan(
     for line in licences(releases):
         display.say(line)
     rows = [(*_row(release), "yes" if existing(release, folder, languages) else "no") for release in releases]
-    display.table((*HEADS, "there"), rows)
+    display.table((*FETCH_COLUMNS, "there"), rows)
 
 
 def _row(release: Release) -> tuple[str, ...]:
     targets = [release.to] if release.to else [target for _, target in release.take]
-    many = len(release.languages) > MANY
+    many = len(release.languages) > MAX_LISTED_LANGUAGES
     return (
         release.corpus,
         release.part,

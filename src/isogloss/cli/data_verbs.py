@@ -105,7 +105,7 @@ def translate(
     Classes stay, answers and tags are found again; bitext is scored by its own translations.
     What was translated before an interruption is not translated again.
     """
-    from isogloss.cli.data import FOLDER, print_lines, print_split, recipe_table
+    from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split, recipe_table
     from isogloss.engine.single import Direction, SplitToTranslate
 
     for option, language in (("--from", source), ("--into", target)):
@@ -131,7 +131,7 @@ def translate(
             "--out - is for --text: a corpus goes into a folder of runs. Name it, or leave --out out."
         )
     request = SplitToTranslate(corpus=corpus, split=split, examples=examples)
-    print_split(direction, request, out=out or FOLDER, data=data, output=output)
+    print_split(direction, request, out=out or TRANSLATE_FOLDER, data=data, output=output)
 
 
 @data_app.command()

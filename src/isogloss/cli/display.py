@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from isogloss.planning.plan import Begun
     from isogloss.reports.report import Report
 
-FIRST, EVERY = 2.0, 5.0
+FIRST_LINE_SECONDS, LINE_SECONDS = 2.0, 5.0
 """Seconds before the first progress line, and between two, if standard error is no terminal."""
 
-EVERY_EVENT = 1.0
+EVENT_SECONDS = 1.0
 """Seconds between two events of progress for machines; those that begin, end or bring rows come at once."""
 
-ROWS_SHOWN = 40
+MAX_ROWS_SHOWN = 40
 """Rows of a record that are printed; --json gives all."""
 
 
@@ -58,7 +58,7 @@ class Display:
 
     def __enter__(self) -> "Display":
         """Start progress bars on a terminal."""
-        self._last = time.monotonic() + FIRST - EVERY
+        self._last = time.monotonic() + FIRST_LINE_SECONDS - LINE_SECONDS
         if self._draws():
             from rich.console import Console
             from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
@@ -95,12 +95,12 @@ class Display:
         """Show progress: a bar, or a line every few seconds."""
         if self.as_json:
             ends = progress.done in (0, progress.total)
-            if not self.quiet and (progress.rows or ends or self._is_due(EVERY_EVENT)):
+            if not self.quiet and (progress.rows or ends or self._is_due(EVENT_SECONDS)):
                 emit({"event": "progress", **asdict(progress)})
         elif self._bars:
             with self._outliving_terminals():
                 self._draw(self._bars, progress)
-        elif not self.quiet and self._is_due(EVERY):
+        elif not self.quiet and self._is_due(LINE_SECONDS):
             line = f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}"
             print(plain(line), file=sys.stderr)
 
@@ -203,7 +203,7 @@ def show_record(record: Record, *, as_json: bool) -> None:
     facts = [("id", record.id), ("title", record.title), ("needs", " ".join(record.needs) or "nothing")]
     display.table(("what", "value"), [*facts, *(("warning", text) for text in record.warnings)])
     heads = tuple(dict.fromkeys(name for row in record.rows for name in row))
-    shown = record.rows[:ROWS_SHOWN]
+    shown = record.rows[:MAX_ROWS_SHOWN]
     if shown:
         display.table(heads, [[_cell(row.get(name)) for name in heads] for row in shown])
     if len(record.rows) > len(shown):

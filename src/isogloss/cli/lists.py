@@ -20,7 +20,7 @@ from isogloss.recipes.recipe_text import QUICKSTART
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
 """In a requirement of a package: the name of the required package, and the extra that needs it."""
 
-FIRST = Path(QUICKSTART)
+DEFAULT_FOLDER = Path(QUICKSTART)
 """Where runs are looked for that no --in names; those of papers in their own folders."""
 
 Rows = Sequence[Sequence[str]]
@@ -151,7 +151,7 @@ def _papers(folder: Path) -> Listing:
     )
     from isogloss.store.folder_store import check_there
 
-    if folder != FIRST:
+    if folder != DEFAULT_FOLDER:
         check_there(folder)
     rows: list[Sequence[str]] = []
     for name in packaged_recipes():
@@ -160,7 +160,7 @@ def _papers(folder: Path) -> Listing:
             numbers = read_published(published_file(name, recipe.published)) if recipe.published else []
             paper, item = name.removeprefix(PAPERS).split("/")
             folder_of_paper = folder_for(name)
-            here = _run_here(folder / folder_of_paper.name if folder != FIRST else folder_of_paper)
+            here = _run_here(folder / folder_of_paper.name if folder != DEFAULT_FOLDER else folder_of_paper)
             described = (recipe.title, " ".join(recipe.scale), str(len(numbers) or ""))
             rows.append((paper, item, *described, *here))
     catalogue = packaged_recipes()["quickstart"].parents[2] / PAPERS / "papers.toml"

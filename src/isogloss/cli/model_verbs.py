@@ -146,7 +146,7 @@ def push_model(
     private: Annotated[bool, typer.Option("--private", help="Let nobody else see it.")] = False,
     revision: Annotated[str, typer.Option("--revision", help="A branch, made if missing; else main.")] = "",
     update: Annotated[
-        bool, typer.Option("--update", help="Give a repository that is there already a new commit.")
+        bool, typer.Option("--update", help="Give an existing repository a new commit.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write the folder, print what would be uploaded, and stop.")

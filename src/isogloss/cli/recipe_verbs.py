@@ -376,7 +376,7 @@ def _refuse_existing(file: Path, *, force: bool) -> None:
             f"{file}: this is a folder, and a recipe is a file. Name one, as in {file}/my.toml."
         )
     if file.exists() and not force:
-        raise ConfigError(f"{file}: this file is there already. Name another, or replace it by --force.")
+        raise ConfigError(f"{file}: this file exists already. Name another, or replace it by --force.")
 
 
 def _is_terminal() -> bool:

@@ -28,10 +28,10 @@ from isogloss.using.scoring import check_evaluation
 
 STANDARD_INPUT = "-"
 
-ABOUT = ("run", "method", "language", "split", "examples")
+FACT_COLUMNS = ("run", "method", "language", "split", "examples")
 """First columns of the table of scores."""
 
-NO_MEASURES = {*ABOUT, "task", "corpus", "metric", "score", "baseline"}
+OTHER_COLUMNS = {*FACT_COLUMNS, "task", "corpus", "metric", "score", "baseline"}
 """Columns of a row that are not further measures."""
 
 
@@ -105,10 +105,10 @@ def print_scores(
     measured = [_measures(row) for row in rows]
     measures = tuple(dict.fromkeys(name for measures_of in measured for name in measures_of))
     cells = [
-        [*(row.get(name) for name in ABOUT), *(measures_of.get(name, "") for name in measures)]
+        [*(row.get(name) for name in FACT_COLUMNS), *(measures_of.get(name, "") for name in measures)]
         for row, measures_of in zip(rows, measured, strict=True)
     ]
-    Display().table((*ABOUT, *measures), cells)
+    Display().table((*FACT_COLUMNS, *measures), cells)
 
 
 def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) -> None:
@@ -196,7 +196,7 @@ def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
     for run in runs:
         if not run.exists() and not is_on_hub(run):
             several = (
-                f" Several languages are parted by commas: --language {','.join((*languages, run.name))}."
+                f" Several languages are separated by commas: --language {','.join((*languages, run.name))}."
             )
             likely = len(run.parts) == 1 and len(run.name) in (2, 3)
             raise ConfigError(
@@ -214,6 +214,6 @@ def treebank_of(text: str) -> tuple[str, str]:
 
 def _measures(row: Row) -> dict[str, str]:
     """Return the measures by name, the baseline last, as they are printed."""
-    others = {name: value for name, value in row.items() if name not in NO_MEASURES}
+    others = {name: value for name, value in row.items() if name not in OTHER_COLUMNS}
     numbers = {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
     return {name: f"{value:.4f}" if isinstance(value, float) else "" for name, value in numbers.items()}

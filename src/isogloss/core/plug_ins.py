@@ -1,8 +1,7 @@
-"""Plug-ins: what packages outside the house add to its tables, and classes that a recipe names by module.
+"""Plug-ins: entries of other packages in the tables of isogloss, and classes that recipes name by module.
 
-A package declares an entry point of a group (``isogloss.methods``): a name and where its object is. Nothing
-is imported before its name is asked for. What the house has comes first: a plug-in never takes a name of its
-tables.
+A package declares an entry point of a group (``isogloss.methods``): a name, a module and an object in it.
+Nothing is imported before its name is requested. A plug-in never replaces an entry of isogloss.
 """
 
 import inspect
@@ -33,10 +32,10 @@ def plugged_names(group: Group) -> list[str]:
 
 
 def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
-    """Import what a name of a group stands for: an entry point, or "module:object" as it is.
+    """Import the object with a name in a group: that of an entry point, or "module:object".
 
-    None for a name that is none. ConfigError, with the package and its own error, for one that cannot be
-    imported, is called otherwise than its entry, or takes a name of the house.
+    None for an unknown name. ConfigError, with the package and its error, for a plug-in that cannot be
+    imported, whose name differs from its entry point's, or is a name of isogloss.
     """
     if ":" in name:
         return _imported(EntryPoint(name, name, PACKAGE), built_in)
@@ -70,17 +69,17 @@ def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
     return value
 
 
-def look_beside(folder: Path) -> None:
-    """Let modules be found in a folder, after all other places; also in processes started later."""
+def add_module_folder(folder: Path) -> None:
+    """Add a folder to the end of the search path of modules, also for processes started later."""
     path = str(folder.resolve())
     if path not in sys.path:
         sys.path.append(path)
 
 
 def check_class(plug_in: Any, protocol: type[object], name: str) -> None:
-    """Raise ConfigError unless this is a frozen dataclass with all that a protocol asks for.
+    """Raise ConfigError unless a plug-in is a frozen dataclass with all members of a protocol.
 
-    Its fields need defaults: titles and names of systems show those that differ from them.
+    Its fields need defaults: titles and names of systems show the values that differ from them.
     """
     frozen = isinstance(plug_in, type) and is_dataclass(plug_in) and plug_in.__dataclass_params__.frozen  # type: ignore[attr-defined]
     if not frozen:
@@ -109,10 +108,9 @@ def described(plug_in: type[object]) -> str:
 
 @cache
 def package_of(module: str) -> str:
-    """Return the package and version that a module belongs to; empty for those of the house and of Python.
+    """Return the package and version of a module; empty for isogloss and Python.
 
-    Code that changes without its version (in no package, or installed as editable) is known by a digest of
-    its files.
+    Code that changes without its version (in no package, or installed as editable) has a digest of its files.
     """
     return _origin(module.partition(".")[0])
 
@@ -124,7 +122,7 @@ def package_named(group: Group, name: str) -> str:
 
 
 def check_any(plug_in: object, protocols: Sequence[type[object]], name: str) -> None:
-    """Raise ConfigError unless this, a class or a value, is what one of several protocols asks for."""
+    """Raise ConfigError unless a plug-in, a class or a value, has all members of one of several protocols."""
     check = check_class if isinstance(plug_in, type) else check_value
     fitting = [
         protocol for protocol in protocols if all(hasattr(plug_in, name) for name in _members(protocol))
@@ -133,7 +131,7 @@ def check_any(plug_in: object, protocols: Sequence[type[object]], name: str) -> 
 
 
 def check_value(plug_in: object, protocol: type[object], name: str) -> None:
-    """Raise ConfigError unless this has all that a protocol asks for."""
+    """Raise ConfigError unless a plug-in has all members of a protocol."""
     lacking = {member for member in _members(protocol) if not hasattr(plug_in, member)}
     if missing := sorted(lacking | getattr(plug_in, "__abstractmethods__", frozenset())):
         raise ConfigError(

@@ -9,13 +9,13 @@ from hashlib import blake2s
 from pathlib import Path
 from uuid import getnode
 
-SEVERAL = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
+WORLD_SIZE_VARIABLES = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 """Environment variables in which launchers say how many processes they started (as Accelerate reads them)."""
 
 
 def launched() -> bool:
     """Return whether, by the environment, a launcher started this process as one of several."""
-    return any(os.environ.get(name, "1") != "1" for name in SEVERAL)
+    return any(os.environ.get(name, "1") != "1" for name in WORLD_SIZE_VARIABLES)
 
 
 def cores() -> int:

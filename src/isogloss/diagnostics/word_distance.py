@@ -203,17 +203,17 @@ def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> No
 
 
 def distance_rows(
-    where: tuple[str, str, str], counts: Counts, bins: int
+    ids: tuple[str, str, str], counts: Counts, bins: int
 ) -> Iterator[WordDistanceRow | DistanceBin]:
     """Yield for each layer and distance a row of means, AUC and numbers of pairs, then a row for each bin.
 
-    ``where`` is the id of the subject, the first language and the second.
+    ``ids`` are those of the subject, the first language and the second.
     """
-    ids = dict(zip(("model", "first", "second"), where, strict=True))
+    columns = dict(zip(("model", "first", "second"), ids, strict=True))
     for (layer, kind), (near, far) in counts.items():
         separated = separation(near, far)
         yield WordDistanceRow(
-            **ids,
+            **columns,
             layer=layer,
             distance=kind,
             related_mean=near.mean,
@@ -225,5 +225,11 @@ def distance_rows(
         )
         for low, high, (related, unrelated) in histogram((near, far), bins):
             yield DistanceBin(
-                **ids, layer=layer, distance=kind, low=low, high=high, related=related, unrelated=unrelated
+                **columns,
+                layer=layer,
+                distance=kind,
+                low=low,
+                high=high,
+                related=related,
+                unrelated=unrelated,
             )

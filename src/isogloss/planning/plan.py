@@ -129,7 +129,7 @@ def plan_recipe(
     folder, used = recipe_folder(recipe), set[str]()
     digest = request_digest(text, changes=changes, scale=scale, data=data, folder=folder)
     if isinstance(recipe, str | Path) and Path(recipe).is_file():
-        plug_ins.look_beside(folder)
+        plug_ins.add_module_folder(folder)
 
     def register(corpus: str) -> str:
         name = register_corpus(corpus, str(data or ""), folder, assume=assume)

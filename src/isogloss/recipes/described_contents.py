@@ -20,7 +20,7 @@ from isogloss.data.formats.questions import repairs_message
 from isogloss.data.hub import data_source
 from isogloss.data.projection.label_projection import texts_of
 
-PEEK = 100_000
+MAX_EXAMPLES_READ = 100_000
 """Examples whose labels are read where a description has none, or to recognise BIO."""
 
 
@@ -55,7 +55,7 @@ def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Spl
         examples = chain.from_iterable(corpus.attempts(source, code, split) for code in codes)
         labels, error = dict[str, None](), None
         with suppress(DataError) if by_split else nullcontext():
-            for example in islice(examples, PEEK):
+            for example in islice(examples, MAX_EXAMPLES_READ):
                 if isinstance(example, DataError):  # Raised only if no row of the split fits.
                     error = error or example
                 else:

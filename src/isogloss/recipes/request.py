@@ -24,7 +24,7 @@ Value = TypeVar("Value")
 _WORD = re.compile(r"[^\W\d][^\[\]{}\"'=,]*|[./~][^\[\]{}\"'=,]*")
 """What --set reads as text without quotes: a name or a path."""
 
-NET = "hub"
+HUB = "hub"
 """The value of ``--data`` for datasets on the Hugging Face hub: no local file shows whether these changed."""
 
 
@@ -70,7 +70,7 @@ def request_digest(
     recipe that is not TOML.
     """
     data_folder = str(data or "")
-    if data_folder == NET:
+    if data_folder == HUB:
         return ""
     try:
         body = from_toml(text)

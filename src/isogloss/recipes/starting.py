@@ -32,7 +32,7 @@ from isogloss.recipes.recipe_text import to_toml
 LEFT_OUT = "left-out.txt"
 """The file with the rows that are in no split, and why."""
 
-SHOWN = 5
+MAX_ERRORS_SHOWN = 5
 """Rows left out that are printed."""
 
 TEXT_NAMES = ("text", "sentence", "review", "comment", "tweet", "headline", "document", "content")
@@ -80,7 +80,7 @@ class _Part(NamedTuple):
         yield from (f"  {note}" for note in (*self.notes, *_repeats(self.examples)))
         if self.errors:
             yield f"  Rows left out, which {folder / LEFT_OUT} lists: {len(self.errors):,}."
-            yield from (f"    {error}" for error in self.errors[:SHOWN])
+            yield from (f"    {error}" for error in self.errors[:MAX_ERRORS_SHOWN])
         sizes = ", ".join(f"{split} {len(examples):,}" for split, examples in self.splits.items())
         yield f"  In {folder}: {sizes}."
 

@@ -60,10 +60,10 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
 LARGEST_DIFFERENCE = 1e-4
 """Between outputs of the file and the model; float32 sums in another order differ by about 1e-6."""
 
-SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
+CHECKED_SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
 """Batch sizes and lengths that are compared; lengths are limited to the encoder's positions."""
 
-EXAMPLE = (2, 7)
+TRACED_SHAPE = (2, 7)
 """Batch size and length of the inputs the model is traced with."""
 
 
@@ -205,11 +205,11 @@ def _installed(name: str) -> str:
 def check_possible(model: FineTuned) -> None:
     """Raise ConfigError unless the model can be written as ONNX and the packages for it are installed."""
     if model.kind.auto_class not in OUTPUTS:
-        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx away.")
+        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx out.")
     if modules_of(model.network) is not None:
         raise ConfigError(
             "--onnx: the encoder has modules for each language, and the file would hold those of one. Leave "
-            "--onnx away."
+            "--onnx out."
         )
     lacking = [name for name in ONNX_PACKAGES if find_spec(name) is None]
     if lacking:
@@ -228,7 +228,7 @@ def write_onnx(model: FineTuned, path: Path) -> float:
     with _quiet():
         torch.onnx.export(
             forward,
-            _random_inputs(model, *EXAMPLE),
+            _random_inputs(model, *TRACED_SHAPE),
             path,
             dynamo=True,
             input_names=list(names),
@@ -237,7 +237,7 @@ def write_onnx(model: FineTuned, path: Path) -> float:
             external_data=False,
             verbose=False,
         )
-    difference = max(_difference(forward, path, _random_inputs(model, *shape)) for shape in SHAPES)
+    difference = max(_difference(forward, path, _random_inputs(model, *shape)) for shape in CHECKED_SHAPES)
     if not difference < LARGEST_DIFFERENCE:
         raise RunError(
             f"{path.name}: the numbers of the ONNX file differ from the model's by up to {difference:.2g} "

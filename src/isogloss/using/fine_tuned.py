@@ -126,7 +126,7 @@ class FineTuned:
         if self.mixup is None:
             raise ConfigError(
                 f"{option}: this model ({self.provenance.method}) does not mix inputs with their "
-                f"translations; models of x-mixup do. Leave {option} away, or give it translations as inputs."
+                f"translations; models of x-mixup do. Leave {option} out, or give it translations as inputs."
             )
         return self.mixup
 

@@ -46,7 +46,7 @@ def probabilities_of(task: Task) -> Probabilities:
         having = sorted(name for name, task_ in ALL_TASKS.items() if kind_of(task_).probabilities)
         raise ConfigError(
             f"--scores: task {task.name} has no probability for each answer; these have: "
-            f"{', '.join(having)}. Leave --scores away."
+            f"{', '.join(having)}. Leave --scores out."
         )
     return probabilities
 

@@ -27,7 +27,7 @@ from isogloss.using.kinds import probabilities_of
 TRANSLATION_KEY = "translation"
 """Key of a JSON object whose value is the object's own translation: an object like it."""
 
-MOST_COUNTED = 1_000_000
+MAX_COUNTED = 1_000_000
 """Limit on counting the surplus of inputs or translations: a stream may be endless."""
 
 Warn = Callable[[str], None]
@@ -134,7 +134,7 @@ def check_translations(model: FineTuned, file: File, options: PredictOptions) ->
 
 def _check_options(model: FineTuned, options: PredictOptions) -> None:
     if options.translations is not None and options.translate is not None:
-        raise ConfigError("--translations and --translator: both give translations. Leave one away.")
+        raise ConfigError("--translations and --translator: both give translations. Leave one out.")
     for value, option in ((options.translations, "--translations"), (options.translate, "--translator")):
         if value is not None:
             model.check_mixes(option)
@@ -149,7 +149,7 @@ def _check_links(model: FineTuned, option: str, what: str) -> None:
         raise ConfigError(
             f"{option}: {LINKS_NEEDED}, and {what} has no word links. Take a translator that knows them "
             f"(--translator {able}), give translations with links in Python (TaggedSentence.links), or leave "
-            f"{option} away, to predict unmixed."
+            f"{option} out, to predict unmixed."
         )
 
 
@@ -303,7 +303,7 @@ def _unless_blank(example: Example | None) -> Example | None:
 
 
 def _count(rest: Iterable[object]) -> int:
-    return sum(1 for _ in islice(rest, MOST_COUNTED))
+    return sum(1 for _ in islice(rest, MAX_COUNTED))
 
 
 def _unequal(names: tuple[str, str], inputs: int, translations: int) -> DataError:
@@ -331,7 +331,7 @@ def input_translator(
     if translator.needs_model and not translator_model:
         raise ConfigError(f"--translator {name} needs a model: --model FOLDER, or its name on the hub.")
     if translator_model and not translator.needs_model:
-        raise ConfigError(f"--model: translator {name} takes none. Leave it away.")
+        raise ConfigError(f"--model: translator {name} takes none. Leave it out.")
     setting = TranslateSetting(
         source=language, target=model.into, model=translator_model, folder=folder, precision=model.precision
     )
@@ -346,5 +346,5 @@ def _check_translation_languages(model: FineTuned, language: str) -> None:
     if language in model.provenance.source:
         raise ConfigError(
             f"--translator: {language} is the language the model was trained on; nothing has to be "
-            f"translated. Leave --translator away."
+            f"translated. Leave --translator out."
         )

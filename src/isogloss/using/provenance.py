@@ -189,7 +189,7 @@ def _nearby(folder: Path) -> str:
     return f" Runs in it: {', '.join(inside[:6])}{' …' if len(inside) > 6 else ''}." if inside else ""
 
 
-HEADS: Mapping[str, str] = {
+TASKS_OF_HEADS: Mapping[str, str] = {
     "ForTokenClassification": "word-tagging",
     "ForSequenceClassification": "text-classification",
     "ForMultipleChoice": "multiple-choice",
@@ -197,7 +197,7 @@ HEADS: Mapping[str, str] = {
 }
 """The task of a head, by the suffix of its class; labels may make it a more specific one."""
 
-LONGEST = 512
+MAX_ROW_SUBWORDS = 512
 """Subwords of a row, where the model has as many positions."""
 
 METHOD = "elsewhere"
@@ -212,7 +212,7 @@ def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
     task = _task_of_head(config)
     if not task:
         return None
-    limit = min(LONGEST, int(load_tokenizer(str(folder)).model_max_length))
+    limit = min(MAX_ROW_SUBWORDS, int(load_tokenizer(str(folder)).model_max_length))
     # On the hub the folder's own name is a commit.
     title = name if is_on_hub(name) else folder.resolve().name
     return Provenance(
@@ -230,7 +230,7 @@ def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
     )
 
 
-PROBLEMS: Mapping[str, str] = {
+TASKS_OF_PROBLEMS: Mapping[str, str] = {
     "regression": "regression",
     "multi_label_classification": "multi-label-classification",
 }
@@ -239,7 +239,9 @@ PROBLEMS: Mapping[str, str] = {
 
 def _task_of_head(config: Config) -> str:
     kinds, labels = config.architectures or (), tuple(config.id2label.values())
-    task = next((task for head, task in HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), "")
+    task = next(
+        (task for head, task in TASKS_OF_HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), ""
+    )
     if task == "word-tagging" and are_bio(labels):
         return "span-tagging"
     return _of_sequences(config, labels) if task == "text-classification" else task
@@ -248,8 +250,8 @@ def _task_of_head(config: Config) -> str:
 def _of_sequences(config: Config, labels: Sequence[str]) -> str:
     """Return the task of a sequence head; one with a single score predicts a number, as in transformers."""
     problem = config.problem_type or ("regression" if len(labels) == 1 else "")
-    if problem in PROBLEMS:
-        return PROBLEMS[problem]
+    if problem in TASKS_OF_PROBLEMS:
+        return TASKS_OF_PROBLEMS[problem]
     return "pair-classification" if {*map(str.casefold, labels)} == {*NLI.labels} else "text-classification"
 
 

@@ -135,13 +135,13 @@ def check_evaluation(
     if options.inputs and not model.provenance.source:
         raise ConfigError(
             f"--inputs {options.inputs}: the record of {model.provenance.run} names no source language to "
-            f"translate into. Leave --inputs away."
+            f"translate into. Leave --inputs out."
         )
     if options.inputs == PAIRED and model.check_mixes(f"--inputs {PAIRED}").attends == "links":
         raise ConfigError(
             f"--inputs {PAIRED}: {LINKS_NEEDED}, and translations of a corpus have no word links. Score it "
             f'in a recipe ([[measure]] name = "scores", inputs = "{PAIRED}"), in Python, with translations '
-            f"that have links (TaggedSentence.links), or leave --inputs away."
+            f"that have links (TaggedSentence.links), or leave --inputs out."
         )
     model.check_languages(
         language_read(options.unpaired_inputs, language, model.provenance.source)
