@@ -133,7 +133,8 @@ def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planne
     folder = planned.store.start(first)
     for device, peak in (("Other", 7), ("Made-up 80", 1000), ("Made-up 80", 900)):
         (folder / MADE).write_text(json.dumps({"device": device, "peak_memory": peak}))
-        needs.learn([first, second], ["Made-up 80"])
+        needs.learn(first, "Made-up 80")
+        needs.learn(second, "Made-up 80")
     assert needs.of(first) == needs.of(second) == round(RESERVED * 1000)
     wider = replace(second, optimization=replace(second.optimization, batch_size=999))
     assert needs.of(wider) != needs.of(second)

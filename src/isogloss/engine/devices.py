@@ -10,22 +10,21 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
 from itertools import cycle, islice
 from multiprocessing import get_context
-from pathlib import Path
 from time import monotonic
 from types import ModuleType
-from typing import Literal, TypeVar
+from typing import Literal, TextIO, TypeVar
 
 import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.paths import user_cache
-from isogloss.core.processes import has_ended, host, locked, this_process
+from isogloss.core.processes import has_ended, host, this_process
 from isogloss.core.records import read_made
 from isogloss.runs.run import Run, RunContext, peak_memory
 from isogloss.store.leases import Leases
@@ -249,21 +248,16 @@ class MemoryNeeds:
             return None
         return round(RESERVED * self.measured.get((run.name, estimate), estimate))
 
-    def learn(self, runs: Iterable[Run], names: Sequence[str]) -> None:
-        """Read what finished runs took on devices of some names."""
-        for run in runs:
-            estimate, peak = self._estimate(run), self._peak(run, names)
-            if estimate is not None and peak is not None:
-                key = run.name, estimate
-                self.measured[key] = max(peak, self.measured.get(key, 0))
+    def learn(self, run: Run, device: str) -> None:
+        """Read what a finished run took on a device of some name."""
+        estimate, made = self._estimate(run), read_made(self.context.store.folder(run))
+        if estimate is not None and made.peak_memory is not None and made.device == device:
+            key = run.name, estimate
+            self.measured[key] = max(made.peak_memory, self.measured.get(key, 0))
 
     def _estimate(self, run: Run) -> int | None:
         half = self.context.resolved(run.precision) == "bfloat16"
         return peak_memory(run, self.context.sources.encoders, on=Machine(half=half, gpu=True))
-
-    def _peak(self, run: Run, names: Sequence[str]) -> int | None:
-        made = read_made(self.context.store.folder(run))
-        return made.peak_memory if made.device in names else None
 
 
 Seat = Literal["", "alone", "shared"]
@@ -302,12 +296,11 @@ class Room:
     def taken(self, run: Run, leases: Leases, *, alone: bool) -> Iterator[Seat]:
         """Take what a run needs of this machine, or all of it; no seat where others take too much."""
         need = self.needs.of(run) if self.needs else None
-        taken = _Running(self.folder, identity(run), self.device.visible, need, alone, monotonic())
+        entry = _Running(self.folder, identity(run), self.device.visible, need, alone, monotonic())
         with self._others() as others:
-            running = [other for other in others.values() if other.folder == self.folder]
-            has_room = self._has_room(taken, running, leases)
+            has_room = self._has_room(entry, others.values(), leases)
             if has_room:
-                others[this_process()] = taken
+                others[this_process()] = entry
         is_alone = alone or need is None or need > (self.device.memory or 0)
         try:
             yield "" if not has_room else "alone" if is_alone else "shared"
@@ -322,45 +315,58 @@ class Room:
     def learn(self, run: Run) -> None:
         """Read how much memory a finished run took."""
         if self.needs:
-            self.needs.learn([run], [self.device.name])
+            self.needs.learn(run, self.device.name)
 
-    def _has_room(self, taken: _Running, others: Iterable[_Running], leases: Leases) -> bool:
-        if not (taken.alone or self.needs or any(run.alone for run in others)):
+    def _has_room(self, entry: _Running, others: Iterable[_Running], leases: Leases) -> bool:
+        running = [run for run in others if run.folder == self.folder]
+        if not (entry.alone or self.needs or any(run.alone for run in running)):
             return True
         now = monotonic()  # A process that is paused may have lost its lease.
-        running = [run for run in others if now - run.since < SETTLING or leases.history(run.run).is_held]
-        if taken.alone or any(run.alone for run in running):
+        running = [run for run in running if now - run.since < SETTLING or leases.history(run.run).is_held]
+        if entry.alone or any(run.alone for run in running):
             return not running
         if self.needs is None:
             return True
         by_device = {
             device: [run.need for run in running if run.device == device.visible] for device in self.devices
         }
-        return choose_device(taken.need, by_device) == self.device
+        return choose_device(entry.need, by_device) == self.device
 
     @contextmanager
     def _others(self) -> Iterator[dict[str, _Running]]:
-        """Yield what other processes make; written is that and what the caller adds."""
-        if not self.folder or os.name == "nt":  # There nobody knows which processes have ended.
+        """Yield what other processes make; that and what the caller adds is written."""
+        file = _running_file() if self.folder and os.name != "nt" else None
+        if file is None:  # On Windows, nobody knows which processes have ended.
             yield {}
             return
-        file = user_cache() / "running" / f"{host()}.json"
-        with ExitStack() as stack:
-            with suppress(OSError):
-                file.parent.mkdir(parents=True, exist_ok=True)
-                stack.enter_context(locked(file.with_suffix(".lock"), wait=True))
+        with file:
+            file.seek(0)
             running = {
                 process: run
-                for process, run in _read_running(file).items()
+                for process, run in _parse_running(file.read()).items()
                 if process != this_process() and not has_ended(process)
             }
             yield running
-            with suppress(OSError):
-                file.write_text(json.dumps({process: asdict(run) for process, run in running.items()}))
+            file.truncate(0)
+            file.write(json.dumps({process: asdict(run) for process, run in running.items()}))
 
 
-def _read_running(file: Path) -> dict[str, _Running]:
+def _running_file() -> TextIO | None:
+    """Open and lock the file of what is made on this machine; None where there can be none."""
+    from fcntl import LOCK_EX, flock
+
+    path = user_cache() / "running" / f"{host()}.json"
     try:
-        return {process: _Running(**fields) for process, fields in json.loads(file.read_text()).items()}
-    except (OSError, ValueError, TypeError, AttributeError):  # There is none yet, or it was cut off.
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("a+", encoding="utf-8")
+        flock(file, LOCK_EX)
+    except OSError:
+        return None
+    return file
+
+
+def _parse_running(text: str) -> dict[str, _Running]:
+    try:
+        return {process: _Running(**fields) for process, fields in json.loads(text or "{}").items()}
+    except (ValueError, TypeError, AttributeError):  # It was cut off.
         return {}

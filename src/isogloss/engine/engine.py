@@ -35,9 +35,8 @@ from isogloss.encoders.hub import unreachable
 from isogloss.engine.damage import quarantine_damage
 from isogloss.engine.devices import CPU, Device, Room, devices_of, precision_on
 from isogloss.engine.engines import Execution
-from isogloss.engine.pickling import check_importable, classes_in_main
 from isogloss.engine.work import CHECK_EVERY, GONE, Event, State, Work
-from isogloss.engine.workers import Processes
+from isogloss.engine.workers import Processes, check_importable, classes_in_main
 from isogloss.planning.plan import Announce, Begun, Planned
 from isogloss.runs.execute import compute_without_recording
 from isogloss.runs.fine_tune import FineTune

@@ -40,8 +40,8 @@ from isogloss.core.interruption import (
 from isogloss.core.processes import cores
 from isogloss.core.progress import Progress, no_progress
 from isogloss.engine.devices import Room
-from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.work import Event, Report, Work, needs_within
+from isogloss.engine.workers import Pickled, pickled
 from isogloss.runs.run import Run, RunContext, peak_memory, precision_here
 from isogloss.store.store import Store
 

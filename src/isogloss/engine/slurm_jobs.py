@@ -25,9 +25,8 @@ from isogloss.core.identity import identity
 from isogloss.core.interruption import Interrupted, interruption_requested, request_interruption
 from isogloss.core.paths import user_cache
 from isogloss.core.progress import Progress, no_progress
-from isogloss.engine.pickling import Pickled, pickled
 from isogloss.engine.work import Event, Report, Work
-from isogloss.engine.workers import Processes
+from isogloss.engine.workers import Pickled, Processes, pickled
 from isogloss.runs.run import Run, RunContext, precision_here
 
 FOLDER = "jobs"

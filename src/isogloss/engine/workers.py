@@ -1,9 +1,11 @@
 """Processes of this machine that work on a plan, each with few threads and one device.
 
 They end with the process that started them, which passes on what they report and replaces those that die.
+Processes of other machines get what they need as ``Pickled``.
 """
 
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -16,9 +18,11 @@ from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from traceback import format_exc
+from typing import Any
 
-from isogloss.core.errors import IsoglossError, RunError
+from isogloss.core.errors import ConfigError, IsoglossError, RunError
 from isogloss.core.interruption import (
     Interrupted,
     interruptible,
@@ -27,6 +31,7 @@ from isogloss.core.interruption import (
     stop_at_sigterm,
 )
 from isogloss.core.progress import Progress
+from isogloss.core.run_parts import parts_within
 from isogloss.engine.devices import Device, MemoryNeeds, Room, assign_devices, starting
 from isogloss.engine.work import Event, Report, Work
 from isogloss.runs.run import Run, RunContext
@@ -237,3 +242,48 @@ def _end_with_parent(channel: Connection, work: Work) -> None:
         giving_back.start()
         giving_back.join(GRACE)
         os._exit(1)
+
+
+@dataclass(frozen=True)
+class Pickled:
+    """A value as bytes, with the places its classes and relative paths are looked for in."""
+
+    content: bytes
+    modules: tuple[str, ...]
+    folder: str
+
+    def loaded(self) -> Any:
+        """Return the value; ConfigError where a module of it, such as a plug-in's, cannot be imported."""
+        sys.path += [path for path in self.modules if path not in sys.path]
+        with suppress(OSError):  # Then all paths have to be absolute.
+            os.chdir(self.folder)
+        try:
+            return pickle.loads(self.content)  # noqa: S301 (by the same user's process)
+        except ImportError as error:
+            raise ConfigError(
+                f"a module that runs need cannot be imported on another machine ({error}). Install it there, "
+                f"or let it lie in a folder that all machines see."
+            ) from error
+
+
+def pickled(value: object) -> Pickled:
+    """Pack a value for a process on another machine."""
+    return Pickled(
+        pickle.dumps(value), tuple(str(Path(path).absolute()) for path in sys.path), str(Path.cwd())
+    )
+
+
+def check_importable(runs: Sequence[Run], instead: str) -> None:
+    """Raise ConfigError where other processes cannot read a class of the runs."""
+    if name := classes_in_main(runs):
+        raise ConfigError(
+            f"{name}: it is defined in the script that was started, which other processes do not read. Put "
+            f"it into a module of its own next to the script and import it there, or make one run at a time "
+            f"({instead})."
+        )
+
+
+def classes_in_main(runs: Sequence[Run]) -> str:
+    """Return the name of a class among the runs' parts that the started script defines; empty if none."""
+    kinds = (type(part) for part in parts_within(tuple(runs)))
+    return next((kind.__qualname__ for kind in kinds if kind.__module__ == "__main__"), "")
