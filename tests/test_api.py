@@ -49,6 +49,8 @@ def test_the_public_names_are_those_promised():
         "compare_runs",
         "corpus",
         "read",
+        "report",
+        "report_alone",
         "run",
         "search",
     ]

@@ -68,7 +68,7 @@ def test_what_was_found_then_is_had_again(folder: Places) -> None:
     assert result.report.html == out / "report.html"
     assert result.frame("scores").empty
     assert [run.state for run in api.read(out).runs] == ["finished"]
-    assert api.read(out).report().summary == result.report.summary
+    assert api.read(out).report.summary == result.report.summary
 
 
 def without_request(plan: Path) -> None:

@@ -31,6 +31,7 @@ FLOORS = (
     {"planning"},
     {"engine"},
     {"using"},
+    {"study"},
     {"api"},
     {"cli"},
     {"__init__", "__main__"},

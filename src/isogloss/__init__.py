@@ -10,7 +10,7 @@ from isogloss.core import VERSION as __version__
 from isogloss.core.errors import explaining_missing_models
 
 if TYPE_CHECKING:
-    from isogloss.api import Result, Study, compare_outputs, compare_runs, corpus, read, run, search
+    from isogloss.api import compare_outputs, compare_runs, corpus, run, search
     from isogloss.core.errors import IsoglossError
     from isogloss.functional.adjusting import adjust
     from isogloss.functional.gradients import gradient_conflict, language_gates
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isogloss.functional.sentences import align, cka, project_labels, retrieval, word_distances
     from isogloss.functional.weights import average, deltas, path, plane
     from isogloss.recipes.recipe import Recipe
+    from isogloss.study import Result, Study, read
     from isogloss.using import Model, load_model
 
 _HOMES = {
@@ -27,8 +28,8 @@ _HOMES = {
     "MixupLoss": "isogloss.functional.mixup",
     "Model": "isogloss.using",
     "Recipe": "isogloss.recipes.recipe",
-    "Result": "isogloss.api",
-    "Study": "isogloss.api",
+    "Result": "isogloss.study",
+    "Study": "isogloss.study",
     "adjust": "isogloss.functional.adjusting",
     "align": "isogloss.functional.sentences",
     "average": "isogloss.functional.weights",
@@ -47,7 +48,7 @@ _HOMES = {
     "path": "isogloss.functional.weights",
     "plane": "isogloss.functional.weights",
     "project_labels": "isogloss.functional.sentences",
-    "read": "isogloss.api",
+    "read": "isogloss.study",
     "retrieval": "isogloss.functional.sentences",
     "run": "isogloss.api",
     "search": "isogloss.api",

@@ -12,138 +12,27 @@
 What needs torch or pandas is imported where it is used.
 """
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from html import escape
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
 from isogloss.core.errors import ConfigError, explaining_missing_models
 from isogloss.core.processes import launched
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import RECORD, Record, read_record
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
 from isogloss.recipes.request import request_digest
 from isogloss.store.addresses import local_folder, store_at
-from isogloss.store.store import Outcome, Store
+from isogloss.store.store import Outcome
+from isogloss.study import Result, Study, read, report, report_alone, write_report_of
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from isogloss.data.corpora.described import DescribedCorpus
+    from isogloss.data.corpus import Corpus
     from isogloss.engine.searching import Search, Trial
     from isogloss.planning.plan import Announce
     from isogloss.recipes.descriptions import Rows
-    from isogloss.reports import Report
     from isogloss.reports.comparison import Compared
-    from isogloss.reports.measurements import Measurements, Run
-
-
-@dataclass(frozen=True)
-class Study:
-    """A folder of runs: their measurements and their report."""
-
-    out: Path
-    """Of runs below a URL, the folder of their copies."""
-    address: str | Path = ""
-    """That URL, or the folder."""
-
-    @cached_property
-    def measurements(self) -> "Measurements":
-        """All measurements in the folder, read once."""
-        from isogloss.reports.measurements import read_measurements
-
-        return read_measurements(self.out)
-
-    @property
-    def runs(self) -> "Sequence[Run]":
-        """Every run of the plan, with its state and its record."""
-        return self.measurements.runs
-
-    def frame(self, name: str) -> "pd.DataFrame":
-        """Return all rows of a kind ("scores", "cka" …) with the facts of their models, as a DataFrame."""
-        return self.measurements.frame(name)
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: how many runs are in which state, and the frames with rows."""
-        states = Counter(run.state for run in self.runs)
-        runs = ", ".join(f"{number} {state}" for state, number in states.items())
-        return _html(
-            [("folder", str(self.out)), ("runs", runs), ("frames", ", ".join(self.measurements.frames))]
-        )
-
-    def report(self) -> "Report":
-        """Write the report where it is missing or outdated, and return it."""
-        return report(self.address or self.out)
-
-
-@dataclass(frozen=True)
-class Result:
-    """The result of running a recipe."""
-
-    out: Path
-    outcome: Outcome
-    runs: tuple[str, ...]
-    """Ids of the plan's runs, what is needed first."""
-
-    @cached_property
-    def report(self) -> "Report":
-        """The report, written on first access where it is missing or outdated."""
-        return self._study.report()
-
-    @cached_property
-    def records(self) -> list[Record]:
-        """The records of the runs that are finished."""
-        return [read_record(self.out / run) for run in self.runs if (self.out / run / RECORD).exists()]
-
-    def frame(self, name: str) -> "pd.DataFrame":
-        """Return all rows of a kind with the facts of their models (``Study.frame``)."""
-        return self._study.frame(name)
-
-    @cached_property
-    def _study(self) -> Study:
-        return Study(self.out)
-
-    def _repr_html_(self) -> str:
-        """Return what a notebook shows: the summary of the report, and the folder."""
-        return _html([*self.report.summary, ("folder", str(self.out))])
-
-
-def _html(rows: Sequence[tuple[str, str]]) -> str:
-    lines = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
-    return f"<table>{''.join(lines)}</table>"
-
-
-def read(out: str | Path) -> Study:
-    """Read a folder of runs, or those below a URL; ConfigError without a plan or a record."""
-    store = store_at(out)
-    store.download_records()
-    study = Study(store.root, out)
-    _ = study.measurements
-    return study
-
-
-def report(out: str | Path, *, on_progress: OnProgress = no_progress) -> "Report":
-    """Write the report of a folder of runs, or of those below a URL, where it is missing or outdated."""
-    return _reported(store_at(out), on_progress)
-
-
-def report_alone(store: Store, on_progress: OnProgress = no_progress) -> "Report":
-    """Write the report of a store while no other process does."""
-    with store.leases.alone("report"):
-        return _reported(store, on_progress)
-
-
-def _reported(store: Store, on_progress: OnProgress) -> "Report":
-    from isogloss.reports import write_report
-
-    store.download_records(on_progress)
-    written = write_report(store.root, on_progress)
-    store.upload_report((written.html, *written.figures, *written.tables))
-    return written
 
 
 @explaining_missing_models()
@@ -198,7 +87,7 @@ def run(
         report_alone(planned.store, on_progress)
     else:
         planned.store.download_records()
-    return Result(planned.store.root, outcome, tuple(map(identity, planned.runs)))
+    return Result(planned.store.root, outcome=outcome, ids=tuple(map(identity, planned.runs)))
 
 
 def compare_runs(
@@ -319,7 +208,7 @@ def search(
     )
     make = partial(make_planned, execution=options, announce=announce, on_progress=on_progress)
     result = search_plans(request, make, to=Path(to) if to else None, command=command, on_trial=on_trial)
-    _reported(store_at(out or folder_for(recipe)), on_progress)
+    write_report_of(store_at(out or folder_for(recipe)), on_progress)
     return result
 
 
@@ -328,14 +217,15 @@ def corpus(
     *,
     data: str | Path = "",
     rows: Mapping[str, Mapping[str, "Rows"]] | None = None,
-) -> "DescribedCorpus":
-    """Read a description of a corpus, and register the corpus by its name in this process.
+) -> "Corpus":
+    """Return a corpus by its name, or read a description of one and register it under its name.
 
     The description is a TOML file, whose files are in its folder or below ``data``; or its fields as a
     mapping, with ``rows`` by language and split: mappings, a ``datasets.Dataset`` or a DataFrame, which are
     written into the user's cache folder, for other processes to read. ConfigError or DataError, with file and
     field or line, where the description or the rows that labels are read from are wrong.
 
+    >>> isogloss.corpus("ud").about                                     # doctest: +SKIP
     >>> topics = isogloss.corpus("topics.toml")                         # doctest: +SKIP
     >>> description = {"name": "own", "kind": "text", "labels": ["weather"]}
     >>> rows = {"sw": {"test": [{"text": "Mvua ilinyesha.", "label": "weather"}]}}
@@ -343,6 +233,11 @@ def corpus(
     >>> model.evaluate(own.name, ["sw"])                                # doctest: +SKIP
     """
     from isogloss.data.corpora.described import KNOWN
+
+    if isinstance(description, str) and rows is None and not Path(description).suffix:
+        from isogloss.data.sources import Sources
+
+        return Sources().corpus(description)
     from isogloss.recipes.descriptions import register_corpus, write_rows
 
     if (rows is None) == isinstance(description, Mapping):
@@ -383,7 +278,7 @@ def finished(
     store.download_records()
     if not finished_report(store.root):
         return None
-    return Result(store.root, Outcome(done=[*plan.runs]), plan.runs)
+    return Result(store.root, outcome=Outcome(done=[*plan.runs]), ids=plan.runs)
 
 
 def refuse_several_processes() -> None:
@@ -398,4 +293,15 @@ def refuse_several_processes() -> None:
         )
 
 
-__all__ = ["Result", "Study", "compare_outputs", "compare_runs", "corpus", "read", "run", "search"]
+__all__ = [
+    "Result",
+    "Study",
+    "compare_outputs",
+    "compare_runs",
+    "corpus",
+    "read",
+    "report",
+    "report_alone",
+    "run",
+    "search",
+]

@@ -373,7 +373,7 @@ def test_a_study_below_a_url_is_run_read_and_reported_as_in_a_folder(tmp_path, m
     study = isogloss.read(url)
     assert study.out != first.out
     assert study.frame("scores").equals(first.frame("scores"))
-    assert study.report().html.read_bytes() == first.report.html.read_bytes()
+    assert study.report.html.read_bytes() == first.report.html.read_bytes()
     assert store_at(url).remote.read("report.html") == first.report.html.read_bytes()
     model = next(run.id for run in study.runs if run.kind == "fine-tune")
     assert not (local_folder(f"{url}/{model}") / "model").exists()

@@ -125,7 +125,9 @@ def run_together(
             planned.write(command)
         outcome = make_together(planned, options, announce=display.announce, on_progress=display.on_progress)
         ids = tuple(map(identity, planned.runs))
-        _show_outcome(api.Result(planned.store.root, outcome, ids), display, processes=world_size())
+        _show_outcome(
+            api.Result(planned.store.root, outcome=outcome, ids=ids), display, processes=world_size()
+        )
         written = api.report_alone(planned.store, display.on_progress) if main and report else None
     if written:
         show_report(written, as_json=output.as_json)

@@ -1,0 +1,131 @@
+"""A folder of runs: its measurements, its main scores and its report."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.records import RECORD, Record, read_record
+from isogloss.store.addresses import store_at
+from isogloss.store.store import Outcome, Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from isogloss.reports import Report
+    from isogloss.reports.measurements import Measurements, Run
+
+
+@dataclass(frozen=True, repr=False)
+class Study:
+    """A folder of runs: their measurements and their report."""
+
+    out: Path
+    """Of runs below a URL, the folder of their copies."""
+    address: str | Path = ""
+    """That URL, or the folder."""
+
+    @cached_property
+    def measurements(self) -> "Measurements":
+        """All measurements in the folder, read once."""
+        from isogloss.reports.measurements import read_measurements
+
+        return read_measurements(self.out)
+
+    @property
+    def runs(self) -> "Sequence[Run]":
+        """Every run of the plan, with its state and its record."""
+        return self.measurements.runs
+
+    def frame(self, name: str) -> "pd.DataFrame":
+        """Return all rows of a kind ("scores", "cka" …) with the facts of their models, as a DataFrame."""
+        return self.measurements.frame(name)
+
+    @cached_property
+    def report(self) -> "Report":
+        """The report, written on first access where it is missing or outdated."""
+        return report(self.address or self.out)
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of the runs that are finished."""
+        return [run.record for run in self.runs if run.state == "finished"]
+
+    def scores(self) -> "pd.DataFrame":
+        """Return the main scores (0 to 1): a row for each test set and system, a column for each language.
+
+        They are means over seeds on the test split, or on dev where nothing else was scored.
+        """
+        from isogloss.reports.comparison import main_scores
+        from isogloss.reports.names import name_systems
+
+        rows = name_systems(main_scores(self.frame("scores")), self.measurements.labels)
+        index = ["corpus", "task", "metric", "encoder.label", "system"]
+        return rows.pivot_table(index=index, columns="language", values="score", sort=False)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.address or self.out)!r}: {_states(self.runs)})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the folder, the states of its runs, its frames, the main scores."""
+        frames = self.measurements.frames
+        rows = [("folder", str(self.out)), ("runs", _states(self.runs)), ("frames", ", ".join(frames))]
+        return _html(rows) + (self.scores().to_html(float_format="%.3f") if "scores" in frames else "")
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Study):
+    """The result of running a recipe: the study in its folder, and what became of its runs in this call."""
+
+    outcome: Outcome = field(default_factory=Outcome)
+    ids: tuple[str, ...] = ()
+    """Ids of the runs of this plan, dependencies first."""
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of the runs of this plan that are finished."""
+        return [read_record(self.out / run) for run in self.ids if (self.out / run / RECORD).exists()]
+
+
+def _states(runs: "Sequence[Run]") -> str:
+    """Return how many runs are in which state, in words."""
+    return ", ".join(f"{count} {state}" for state, count in Counter(run.state for run in runs).items())
+
+
+def _html(rows: Sequence[tuple[str, str]]) -> str:
+    lines = (f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in rows)
+    return f"<table>{''.join(lines)}</table>"
+
+
+def read(out: str | Path) -> Study:
+    """Read a folder of runs, or those below a URL; ConfigError without a plan or a record."""
+    store = store_at(out)
+    store.download_records()
+    study = Study(store.root, out)
+    _ = study.measurements
+    return study
+
+
+def report(out: str | Path, *, on_progress: OnProgress = no_progress) -> "Report":
+    """Write the report of a folder of runs, or of those below a URL, where it is missing or outdated."""
+    return write_report_of(store_at(out), on_progress)
+
+
+def report_alone(store: Store, on_progress: OnProgress = no_progress) -> "Report":
+    """Write the report of a store while no other process does."""
+    with store.leases.alone("report"):
+        return write_report_of(store, on_progress)
+
+
+def write_report_of(store: Store, on_progress: OnProgress) -> "Report":
+    """Write the report of a store where it is missing or outdated, and upload it."""
+    from isogloss.reports import write_report
+
+    store.download_records(on_progress)
+    written = write_report(store.root, on_progress)
+    store.upload_report((written.html, *written.figures, *written.tables))
+    return written
