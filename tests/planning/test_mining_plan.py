@@ -60,7 +60,7 @@ def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
     (place / "de-en.sample.gold").write_text("de-000000001\ten-000000002\n")
     assert not {*before} & {*ids()}
     (place / "de-en.sample.gold").unlink()
-    with pytest.raises(DataError, match=r"no bucc2018/de-en/de-en.sample.gold, which says"):
+    with pytest.raises(DataError, match=r"no bucc2018/de-en/de-en.sample.gold with the pairs"):
         ids()
 
 

@@ -179,11 +179,7 @@ def _adjusted(
 
 def _check_start(choice: AdjustTable, encoder: Encoder, method: Adjustment, sources: Sources) -> None:
     """Raise ConfigError for an encoder that cannot be adjusted like this."""
-    if encoder.mapped_languages(sources.encoders) is not None:
-        raise ConfigError(
-            f"start: {choice.start!r} maps each language's states, and what changes it would "
-            "leave its maps behind. Start from the encoder without maps, and map last."
-        )
+    encoder.check_unmapped(sources.encoders, f"start: {choice.start!r}")
     codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
     encoder.check_read(codes, sources.encoders, f"pairs: encoder {choice.start!r}")
     encoder.check_layers(method, sources.encoders)

@@ -163,11 +163,7 @@ def _check_start(
             f".architecture: with start = {table.start!r} architecture and tokenizer are those of the "
             "start. Leave architecture out, or start to make a new encoder."
         )
-    if start.mapped_languages(folders) is not None:
-        raise ConfigError(
-            f".start: {table.start!r} maps each language's states, and what changes it would leave "
-            "its maps behind. Start from the encoder without maps, and map last."
-        )
+    start.check_unmapped(folders, f".start: {table.start!r}")
     of_start, facts = start.language_modules(folders), start.facts(folders)
     if table.modules is not None and of_start is not None:
         with located(f"start {table.start!r}"):

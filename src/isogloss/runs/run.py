@@ -291,6 +291,14 @@ class Encoder(Run):
                     "languages (or encoders)."
                 )
 
+    def check_unmapped(self, folders: Folders, name: str) -> None:
+        """Raise ConfigError for an encoder with maps, called ``name``: training would leave them behind."""
+        if self.mapped_languages(folders) is not None:
+            raise ConfigError(
+                f"{name} maps each language's states, and what changes it would leave its maps behind. "
+                "Start from the encoder without maps, and map last."
+            )
+
     def check_layers(self, part: object, folders: Folders) -> None:
         """Raise ConfigError for a layer that a part reads and that it lacks."""
         if part and (facts := self.facts(folders)):
