@@ -201,7 +201,7 @@ def archives() -> Iterator[Door]:
         def targets(member: str) -> list[tuple[int, str]]:
             return [(0, f"corpus/{member}")]
 
-        return unpack(folder / name, targets, folder / "out", asked={})
+        return unpack(folder / name, targets, folder / "out", patterns={})
 
     for name, body in (("x.zip", packed.getvalue()), ("x.tar", tar("w")), ("x.tar.gz", tar("w:gz"))):
         variant = ({name: body}, name, partial(take, name))
