@@ -155,6 +155,27 @@ def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_sam
     assert left(out) == []
 
 
+def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, whole):
+    folder, undisturbed = whole
+    out, killed = as_precise_as(folder, folder / "queue"), []
+
+    def kill_queue(progress):
+        if not killed and any(out.glob(f"*/{WORK}/checkpoint-*")):
+            killed.extend(
+                pid for pid in descendants(os.getpid()) if titled(pid).startswith("ray::_QueueActor")
+            )
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    outcome = isogloss.run(
+        folder / "r.toml", out=out, engine="ray", report=False, on_progress=kill_queue
+    ).outcome
+    assert killed
+    assert {*outcome.made, *outcome.done} == undisturbed.keys()
+    assert records(out) == undisturbed
+    assert left(out) == []
+
+
 @pytest.mark.parametrize(
     ("address", "said"),
     [

@@ -163,10 +163,12 @@ class RayTasks:
     def __post_init__(self) -> None:
         """Open the queue of reports on this node."""
         missing = [run for run in self.runs if not self.context.store.is_finished(run)]
-        self._needs = needs_within({identity(run): run for run in missing})
+        self._missing = {identity(run): run for run in missing}
+        self._needs = needs_within(self._missing)
         self._resources = self._resources_of(missing)
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
-        self._queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
+        restarting = {"max_restarts": -1, "max_task_retries": -1}
+        self._queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here, **restarting})
         self._sent = ray.put(pickled((replace(self.context, on_progress=no_progress), missing)))
 
     def follow(self) -> None:
@@ -231,6 +233,8 @@ class RayTasks:
     def _end(self, sent: ray.ObjectRef) -> None:
         """Forget a task that has ended or died; raise an error that concerns all runs."""
         self._finish_progress(self._tasks.pop(sent))
+        self.context.store.refresh()  # It may have had no time to report what it finished.
+        self._settled |= {key for key, run in self._missing.items() if self.context.store.is_finished(run)}
         try:
             error = ray.get(sent)
         except (TaskCancelledError, WorkerCrashedError, OutOfMemoryError, NodeDiedError):
