@@ -64,6 +64,8 @@ VERBS = {
     ],
     "fetch": ["corpora", "--to", "--language", "--dry-run", "--quiet -q", "--json", "--debug"],
     "corpus": [],
+    "claims": ["--json", "--debug"],
+    "claims diff": ["first", "second", "--quiet -q", "--json", "--debug"],
     "recipes": ["--json", "--debug"],
     "recipes copy": ["name", "--to", "--force", "--debug"],
     "schema": ["what", "--debug"],

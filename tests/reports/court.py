@@ -196,9 +196,14 @@ TRIALS = (
 
 @dataclass(frozen=True)
 class Tally:
-    """Shares of draws: supported or contradicted where that is wrong, and supported where that is right."""
+    """Shares of draws: supported or contradicted (or mixed) where that is wrong, and rightly supported.
+
+    Where its effect is absent a claim is at the bound of its range, which contradicts it no more than it
+    supports it.
+    """
 
     supported_absent: float
+    contradicted_absent: float
     contradicted_present: float
     power: float
 
@@ -208,5 +213,9 @@ def tried(trial: Trial, seeds: int, draws: int) -> Tally:
     rng = np.random.default_rng([int(trial.claim[0]), ord(trial.claim[1]), seeds])
     absent = [verdict(trial.claim, trial.absent(rng, seeds)) for _ in range(draws)]
     present = [verdict(trial.claim, trial.present(rng, seeds)) for _ in range(draws)]
-    wrong = present.count("contradicted") + present.count("mixed")
-    return Tally(absent.count("supported") / draws, wrong / draws, present.count("supported") / draws)
+    shares = [
+        absent.count("supported"),
+        *(verdicts.count("contradicted") + verdicts.count("mixed") for verdicts in (absent, present)),
+        present.count("supported"),
+    ]
+    return Tally(*(share / draws for share in shares))

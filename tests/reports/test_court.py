@@ -2,15 +2,25 @@
 
 import pytest
 from court import TRIALS, Trial, tried
+from court_systems import SYSTEM_TRIALS
+
+from isogloss.reports.report import CLAIMS
 
 DRAWS = 12
 """Of a true level of 6 %, more than four of so many are wrong once in 10,000 times."""
 
+ALL_TRIALS = (*TRIALS, *SYSTEM_TRIALS)
+
+
+def test_every_claim_is_tried() -> None:
+    assert [trial.claim for trial in ALL_TRIALS] == [claim.id for claim in CLAIMS]
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trial", TRIALS, ids=lambda trial: trial.claim)
+@pytest.mark.parametrize("trial", ALL_TRIALS, ids=lambda trial: trial.claim)
 def test_noise_is_no_evidence(trial: Trial) -> None:
     tally = tried(trial, seeds=trial.seeds, draws=DRAWS)
     assert tally.supported_absent <= 4 / DRAWS
+    assert tally.contradicted_absent <= 4 / DRAWS
     assert tally.contradicted_present <= 4 / DRAWS
     assert tally.power >= 0.5

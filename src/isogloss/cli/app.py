@@ -17,6 +17,7 @@ from isogloss.cli.options import (
     Out,
     Output,
     RecipeGroup,
+    show_list,
     with_groups,
 )
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
@@ -41,6 +42,8 @@ app.add_typer(model_verbs)
 app.add_typer(languages_app, name="languages")
 app.add_typer(corpus_app, name="corpus")
 app.add_typer(recipes_app, name="recipes")
+claims_app = typer.Typer(help="The papers' claims.", invoke_without_command=True, suggest_commands=False)
+app.add_typer(claims_app, name="claims")
 app.add_typer(recipe_verbs)
 app.add_typer(data_app)
 
@@ -132,6 +135,32 @@ def report(
         import webbrowser
 
         webbrowser.open(written.html.resolve().as_uri())
+
+
+@claims_app.callback()
+@with_groups
+def claims(context: typer.Context, as_json: Json = False) -> None:
+    """List the papers' claims and the rules that judge them."""
+    show_list(context, "claims", as_json=as_json)
+
+
+@claims_app.command()
+@with_groups
+def diff(
+    first: Annotated[Path, typer.Argument(help="A folder of runs with a report, or its tables/claims.json.")],
+    second: Annotated[Path, typer.Argument(help="Another one.")],
+    *,
+    output: Output,
+) -> None:
+    """Compare the verdicts of two reports: which claims have another one, and which checks differ."""
+    from isogloss.cli.display import Display, show_line
+    from isogloss.reports.verdicts import changed_verdicts
+
+    rows = [(*change.values(),) for change in changed_verdicts(first, second)]
+    if not rows and not output.as_json:
+        show_line("No verdict differs.")
+        return
+    Display(as_json=output.as_json).table(("claim", "before", "after", "why"), rows)
 
 
 @app.command()

@@ -98,8 +98,12 @@ def verdict_counts(outcomes: Sequence[Outcome]) -> str:
 
 def claim_table(title: str, outcomes: Sequence[Outcome]) -> Table:
     """Return a paper's claims with verdict, findings and rule."""
-    rows = [(o.claim.id, o.claim.says, o.claim.where, o.verdict, o.found, o.claim.rule) for o in outcomes]
-    data = pd.DataFrame(rows, columns=["claim", "says", "where", "verdict", "found", "rule"])
+    rows = [
+        (claim.id, claim.says, claim.where, claim.code, outcome.verdict, outcome.found, claim.rule)
+        for outcome in outcomes
+        for claim in [outcome.claim]
+    ]
+    data = pd.DataFrame(rows, columns=["claim", "says", "where", "code", "verdict", "found", "rule"])
     table = plain_table(slug("claims", SUBJECTS.get(title, title)), title, data)
     return replace(table, caption="Each verdict follows from these runs alone, by its rule.")
 

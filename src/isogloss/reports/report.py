@@ -34,7 +34,15 @@ from isogloss.reports.page import Page, finished_runs, render, run_table, verdic
 from isogloss.reports.scores import UNITS, ScoredSet, scored_sets, values_of
 from isogloss.reports.sections import SECTIONS, show_section
 from isogloss.reports.tables import to_csv, to_latex
-from isogloss.reports.verdicts import Claim, Outcome, Verdict, check_rows, judge
+from isogloss.reports.verdicts import (
+    CLAIMS_FILE,
+    Claim,
+    Outcome,
+    Verdict,
+    check_rows,
+    claims_content,
+    judge,
+)
 
 CLAIMS = (
     *claims_transfer.CLAIMS,
@@ -210,6 +218,9 @@ def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
         raw=raw,
     )
     contents = {**dict(_files(page, on_progress)), PAGE: render(page).encode()}
+    if outcomes:
+        verdicts = json.dumps(claims_content(outcomes, m), ensure_ascii=False, indent=1)
+        contents[CLAIMS_FILE] = verdicts.encode()
     with writing(out):
         _replace(out, contents, set(old) - set(contents))
     state = {
@@ -232,7 +243,12 @@ def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> No
         if not path.is_file() or path.read_bytes() != content:
             write_bytes(path, content)
     for listed in map(PurePosixPath, old):
-        of_report = str(listed.parent) in ("figures", "tables") and listed.suffix in (".pdf", ".csv", ".tex")
+        of_report = str(listed.parent) in ("figures", "tables") and listed.suffix in (
+            ".pdf",
+            ".csv",
+            ".tex",
+            ".json",
+        )
         if of_report and not (out / listed.parent).is_symlink():  # What a link leads to may be anybody's.
             (out / listed).unlink(missing_ok=True)
 

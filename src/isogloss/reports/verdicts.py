@@ -10,19 +10,31 @@ about, and over recorded predictions of examples.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal, get_args
 
 import pandas as pd
 
+from isogloss.core import VERSION
+from isogloss.core.errors import ConfigError, one_line
+from isogloss.core.foreign_json import fitting, parse_json, read_regular
+from isogloss.core.languages import is_built_in
 from isogloss.metrics.estimates import LEVEL
 from isogloss.metrics.significance import holm
 from isogloss.reports.checks import Check
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import and_list
 
 Verdict = Literal["contradicted", "mixed", "not tested", "undecided", "supported"]
 """A check is never mixed; of the others, the first that a check has is the verdict of its claim."""
+
+CLAIMS_FILE = "tables/claims.json"
+"""The verdicts of a report, for programs and for `isogloss claims diff`."""
+
+MOST_LISTED = 6
+"""Languages that a scope names; of more it tells the number."""
 
 PAPERS = {
     1: "Zero-shot Cross-lingual Transfer is Under-specified Optimization",
@@ -45,6 +57,8 @@ class Claim:
     """Frames without which the claim is not listed."""
     test: Callable[[Measurements], list[Check]]
     """Returns the checks; none where the measurements are not about the claim."""
+    code: str = ""
+    """What the authors' released code does otherwise than the paper says, where it bears on the claim."""
     title: str = ""
     """Whose claim it is, where a plug-in adds it: the title of a paper or a study."""
 
@@ -68,11 +82,36 @@ class Outcome:
 
 def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
     """Judge every claim that the measurements are about."""
+    scope = scope_of(m)
     tested = [(claim, claim.test(m)) for claim in claims if all(map(m.has_rows, claim.needs))]
-    return [_outcome(claim, checks) for claim, checks in tested if checks]
+    return [_outcome(claim, checks, scope) for claim, checks in tested if checks]
 
 
-def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
+def scope_of(m: Measurements) -> str:
+    """Return the encoders and languages of which all verdicts speak, in words: "in …, on …: "."""
+    models = m.models
+    if models.empty:
+        return ""
+    shape = ["vocabulary", "positions", "dim", "layers", "feed_forward"]
+    made = models[(models["encoder.kind"] == "pretrain") & (models["encoder.name"] == "")]
+    shapes = made.reindex(columns=[f"encoder.{name}" for name in shape]).set_axis(shape, axis=1).dropna()
+    shapes = shapes.astype(float)
+    layers = shapes["layers"] * (4 * shapes["dim"] ** 2 + 2 * shapes["dim"] * shapes["feed_forward"])
+    weights = (shapes["dim"] * (shapes["vocabulary"] + shapes["positions"]) + layers) / 1e6
+    sizes = dict.fromkeys(f"{size:.1f}" for size in sorted(weights))
+    names = sorted({*models["encoder.name"]} - {""})
+    encoders = [*names, *([f"encoders of {and_list(sizes)} M parameters"] if sizes else [])]
+    texts = [*models["source"], *models["target"], *m.frame("scores")["language"]]
+    codes = sorted({code for text in texts for code in text.split("+")} - {""})
+    built_in = "built-in languages, which share one world"
+    listed = and_list(codes) if len(codes) <= MOST_LISTED else f"{len(codes)} languages"
+    languages = built_in if codes and all(map(is_built_in, codes)) else listed
+    parts = [f"in {and_list(encoders)}"] if encoders else []
+    parts += [f"on {languages}"] if codes else []
+    return f"{', '.join(parts)}: " if parts else ""
+
+
+def _outcome(claim: Claim, checks: Sequence[Check], scope: str) -> Outcome:
     checks = sorted(checks, key=lambda check: not check.judged)
     p_values = [check.p_value if check.judged and check.values else math.nan for check in checks]
     tests = sum(not math.isnan(p) for p in p_values)
@@ -83,7 +122,7 @@ def _outcome(claim: Claim, checks: Sequence[Check]) -> Outcome:
     return Outcome(
         claim=claim,
         verdict="mixed" if worst == "contradicted" and supports else worst,
-        found="; ".join(_finding(check, p_holm, tests) for check, p_holm in corrected),
+        found=scope + "; ".join(_finding(check, p_holm, tests) for check, p_holm in corrected),
         checks=checks,
         p_holm=[p_holm for _, p_holm in corrected],
     )
@@ -116,6 +155,89 @@ def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
                 row |= {"p": check.p_value, "p_holm": p_holm}
             rows.append(row | {"judged": check.judged, "note": check.note})
     return pd.DataFrame(rows, columns=[*CHECKED])
+
+
+def claims_content(outcomes: Sequence[Outcome], m: Measurements) -> dict[str, object]:
+    """Return the verdicts as JSON: what is published, what the authors' code does, what was found here."""
+    checks = check_rows(outcomes).astype(object)
+    checks = checks.where(checks.notna(), None)
+    return {
+        **{"title": m.title, "recipe": m.recipe, "command": m.command, "scale": m.scale, "version": VERSION},
+        "claims": [
+            {
+                **{"id": claim.id, "paper": claim.title or PAPERS[claim.paper], "where": claim.where},
+                **{"published": claim.says, "code": claim.code, "rule": claim.rule},
+                **{"verdict": outcome.verdict, "here": outcome.found},
+                "checks": checks[checks["claim"] == claim.id].drop(columns="claim").to_dict("records"),
+            }
+            for outcome in outcomes
+            for claim in [outcome.claim]
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim as a file of verdicts has it."""
+
+    id: str
+    rule: str
+    verdict: str
+    checks: list[dict[str, object]]
+
+
+@dataclass(frozen=True)
+class JudgedClaims:
+    """A file of verdicts."""
+
+    claims: list[JudgedClaim]
+
+
+def read_verdicts(path: Path) -> dict[str, JudgedClaim]:
+    """Return the verdicts in a file, or in a folder of runs with a report, by claim."""
+    file = path / CLAIMS_FILE if path.is_dir() else path
+    try:
+        return {claim.id: claim for claim in fitting(JudgedClaims, parse_json(read_regular(file))).claims}
+    except (OSError, ValueError) as error:
+        raise ConfigError(
+            f"{file}: expected verdicts on claims ({one_line(error)}). Write them: isogloss report DIR."
+        ) from error
+
+
+def changed_verdicts(first: Path, second: Path) -> list[dict[str, str]]:
+    """Return the claims whose verdict differs between two files or folders, with the checks that differ."""
+    sides = read_verdicts(first), read_verdicts(second)
+    changes = []
+    for key in sorted({*sides[0], *sides[1]}):
+        before, after = (side.get(key) for side in sides)
+        verdicts = [side.verdict if side else "not listed" for side in (before, after)]
+        if verdicts[0] != verdicts[1]:
+            reasons = ["another rule"] if before and after and before.rule != after.rule else []
+            reasons += _changed_checks(*(side.checks if side else [] for side in (before, after)))
+            row = {"claim": key, "before": verdicts[0], "after": verdicts[1]}
+            changes.append({**row, "why": "; ".join(reasons)})
+    return changes
+
+
+def _changed_checks(
+    before: Sequence[Mapping[str, object]], after: Sequence[Mapping[str, object]]
+) -> list[str]:
+    """Say which checks have another verdict, by what they are about."""
+    sides = [{str(check["about"]): _check_in_words(check) for check in side} for side in (before, after)]
+    return [
+        f"{about}: {sides[0].get(about, 'absent')} → {sides[1].get(about, 'absent')}"
+        for about in dict.fromkeys([*sides[0], *sides[1]])
+        if sides[0].get(about) != sides[1].get(about)
+    ]
+
+
+def _check_in_words(check: Mapping[str, object]) -> str:
+    mean, low, high = (
+        f"{number:.2f}" if isinstance(number := check.get(name), int | float) else "–"
+        for name in ("mean", "low", "high")
+    )
+    judged = "" if check.get("judged", True) else ", not judged"
+    return f"{mean} [{low}, {high}] {check.get('verdict')}{judged}"
 
 
 def _verdict(check: Check, p_holm: float) -> Verdict:

@@ -1,0 +1,493 @@
+"""Trials of the claims of papers 2, 3 and 4: systems whose scores differ by an effect, or by none.
+
+A claim of several parts has all of them but one where its effect is absent: it is supported by mistake as
+often as by that one. What a seed does to one system it does, in part, to all others with its number.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any
+
+import made_up_rows as rows_of_mixup
+import numpy as np
+from court import Frames, Rng, Trial
+from made_up_rows import MIXES, TRANSLATES, Row, centroid, cka, mixup_ratio
+from made_up_studies import (
+    CONTINUAL,
+    ENCODER,
+    MODEL,
+    WITHIN,
+    ZERO_SHOT,
+    adjusted,
+    by_kind,
+    distances,
+    layered,
+    meta,
+    pretrained,
+    scores,
+    seeds,
+    similar,
+)
+
+SPREAD = 0.01
+"""Standard deviation of scores over seeds."""
+
+SHARED = 0.5
+"""Share of their variance that systems of one seed have in common."""
+
+EFFECT = 0.04
+POINT = 0.01
+
+LANGUAGES = [f"qa{letter}" for letter in "bcdefghijk"]
+
+
+class Seeds:
+    """Noise of so many seeds, correlated between systems."""
+
+    def __init__(self, rng: Rng, number: int) -> None:
+        """Draw what the systems of a seed share."""
+        self.rng, self.number = rng, number
+        self.common = rng.normal(0, 1, number)
+
+    def around(self, mean: float, spread: float = SPREAD) -> list[float]:
+        """Return a number for each seed of one system."""
+        alone = self.rng.normal(0, 1, self.number)
+        return [*(mean + spread * (SHARED**0.5 * self.common + (1 - SHARED) ** 0.5 * alone))]
+
+
+PLAIN = {"method": "source-only"}
+NO_MIXUP = {**MIXES, "method.ratio": 0.0}
+NLI = {"task": "nli", "corpus": "xnli"}
+
+
+def tagged(
+    drawn: Seeds, about: Mapping[str, Any], mean: float, inputs: str = "", language: str = "qad"
+) -> list[Row]:
+    """Return the scores of a system of the second paper."""
+    return [
+        rows_of_mixup.score(value, language=language, seed=seed, inputs=inputs, about={**about})
+        for seed, value in enumerate(drawn.around(mean))
+    ]
+
+
+def mixup(rng: Rng, number: int, *systems: tuple[Mapping[str, Any], float, str, str], **facts: str) -> Frames:
+    """Return X-Mixup at .8 on the target, translate-train at .7, source-only at .6, and other systems."""
+    usual = ((MIXES, 0.8, "paired", "qad"), (TRANSLATES, 0.7, "", "qad"), (PLAIN, 0.6, "", "qad"))
+    by_id = {
+        (str(about), inputs, language): (about, mean, inputs, language)
+        for about, mean, inputs, language in (*usual, *systems)
+    }
+    drawn = Seeds(rng, number)
+    return {
+        "scores": [
+            row
+            for about, mean, inputs, language in by_id.values()
+            for row in tagged(drawn, {**about, **facts}, mean, inputs, language)
+        ]
+    }
+
+
+def states(rng: Rng, number: int, effect: float, make: Callable[..., Row], frame: str) -> Frames:
+    """Return a number of X-Mixup's states and of translate-train's."""
+    drawn = Seeds(rng, number)
+    return {
+        frame: [
+            make(value, seed=seed, **({"about": about} if make is cka else about))
+            for about, mean in ((MIXES, 0.5 + effect), (TRANSLATES, 0.5))
+            for seed, value in enumerate(drawn.around(mean))
+        ]
+    }
+
+
+def ratios(rng: Rng, number: int, share: float) -> Frames:
+    """Return ratios that vary over examples by a share of their mean."""
+    shares = Seeds(rng, number).around(share)
+    return {
+        "mixup_ratio": [mixup_ratio(0.25, 0.25 * of_seed, seed=seed) for seed, of_seed in enumerate(shares)]
+    }
+
+
+def ranked(rng: Rng, _: int, rho: float) -> Frames:
+    """Return CKA and scores of ten languages with a correlation."""
+    pairs = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], len(LANGUAGES))
+    return {
+        "cka": [
+            cka(0.5 + 0.1 * x, language=code, about=PLAIN)
+            for code, (x, _) in zip(LANGUAGES, pairs, strict=True)
+        ],
+        "scores": [
+            rows_of_mixup.score(0.5 + 0.1 * y, language=code)
+            for code, (_, y) in zip(LANGUAGES, pairs, strict=True)
+        ],
+    }
+
+
+def gained(rng: Rng, _: int, rho: float) -> Frames:
+    """Return gains of a hundred languages in CKA and in score, with a correlation."""
+    pairs = rng.multivariate_normal([0, 0], [[1, rho], [rho, 1]], 100)
+    codes = [f"x{number}" for number in range(len(pairs))]
+    target, frames = {"target": "+".join(codes)}, {"scores": list[Row](), "cka": list[Row]()}
+    for code, (x, y) in zip(codes, pairs, strict=True):
+        for about, inputs, part in ((MIXES, "paired", 0.01), (TRANSLATES, "", 0.0)):
+            facts = {**about, **target}
+            frames["scores"].append(
+                rows_of_mixup.score(0.5 + part * y, language=code, inputs=inputs, about=facts)
+            )
+            frames["cka"].append(cka(0.5 + part * x, language=code, about=facts))
+    return frames
+
+
+def tuned(drawn: Seeds, mean: float, task: str, spread: float = SPREAD, **facts: Any) -> list[Row]:
+    """Return the scores of a system of the third paper, above .5 by a mean."""
+    return scores(drawn.around(mean, spread), task=task, **facts)
+
+
+def gains(
+    rng: Rng, number: int, by_task: Mapping[str, float], spread: float = SPREAD, **facts: Any
+) -> Frames:
+    """Return scores of the original and of the adjusted encoder, by task."""
+    drawn = Seeds(rng, number)
+    return {
+        "scores": [
+            row
+            for task, gain in by_task.items()
+            for mean, how in ((0.0, {}), (gain, adjusted()))
+            for row in tuned(drawn, mean, task, spread, **{**how, **facts})
+        ]
+    }
+
+
+def sizes(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
+    """Return scores after adjustments on three sizes of bitext, which rise by a gain."""
+    drawn = Seeds(rng, number)
+    return {
+        "scores": [
+            row
+            for task, gain in by_task.items()
+            for step, size in enumerate((5, 30, 250))
+            for row in tuned(drawn, gain * step, task, **adjusted(size))
+        ]
+    }
+
+
+def pulled(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
+    """Return scores of encoders with all words pulled, above those with [CLS] alone by a gain."""
+    drawn = Seeds(rng, number)
+    return {
+        "scores": [
+            row
+            for task, gain in by_task.items()
+            for mean, words in ((gain, "all"), (0.0, "opening"))
+            for row in tuned(drawn, mean, task, **adjusted(pulled=words))
+        ]
+    }
+
+
+def mixed_inputs(rng: Rng, number: int, by_form: Mapping[str, float]) -> Frames:
+    """Return gains on mixed inputs, above those on plain ones."""
+    tasks = {"mixed": "nli", "mixed-question": "qa", "mixed-passage": "qa"}
+    plain = gains(rng, number, {"nli": 0.0, "qa": 0.0})["scores"]
+    mixed = [
+        row
+        for form, gain in by_form.items()
+        for row in gains(rng, number, {tasks[form]: gain}, inputs=form)["scores"]
+    ]
+    return {"scores": [*plain, *mixed]}
+
+
+def moved(rng: Rng, number: int, by_task: Mapping[str, float]) -> Frames:
+    """Return distances of words, moved by fine-tuning."""
+    drawn = Seeds(rng, number)
+    before = distances("", (0.0,), **ENCODER)
+    after = [row for task, change in by_task.items() for row in distances(task, drawn.around(change))]
+    return {**gains(rng, number, {"nli": 0.0}), "word_distance": [*before, *after]}
+
+
+def continual(rng: Rng, number: int, by_task: Mapping[str, float], auc: Mapping[str, float]) -> Frames:
+    """Return scores and AUC of continual models of an adjusted encoder, above source-only ones by a gain."""
+    drawn, ways = Seeds(rng, number), (adjusted(), {**adjusted(), **CONTINUAL})
+    flat = [0.0] * number
+    return {
+        "scores": [
+            row
+            for task, gain in by_task.items()
+            for mean, how in zip((0.0, gain), ways, strict=True)
+            for row in tuned(drawn, mean, task, **how)
+        ],
+        "word_distance": [
+            row
+            for task in ("nli", "ner", "qa")
+            for mean, how in zip((0.0, auc.get(task, EFFECT)), ways, strict=True)
+            for row in distances(task, flat, drawn.around(mean), **how)
+        ],
+    }
+
+
+JOINT = pretrained()
+FFN, ATTENTION, ADAPTER, SHARED_ADAPTER = map(
+    pretrained, ("feed-forward", "attention", "adapter", "shared-adapter")
+)
+LITTLE = {"lines": '[["qad", 100]]'}
+TARGET = {"language": "qad", "method": "target-only", "source": "", "target": "qad"}
+
+
+def encoders(
+    rng: Rng, number: int, *systems: tuple[Mapping[str, Any], Mapping[str, Any], float], **frames: list[Row]
+) -> Frames:
+    """Return scores of encoders on halves: its facts, those of the half, and how far it lies above .5."""
+    drawn = Seeds(rng, number)
+    rows = [row for encoder, half, mean in systems for row in seeds({**encoder}, drawn.around(mean), **half)]
+    return {"scores": rows, **frames}
+
+
+def on_both(encoder: Mapping[str, Any], within: float, zero_shot: float) -> Iterable[Any]:
+    """Return an encoder on both halves."""
+    return (encoder, WITHIN, within), (encoder, ZERO_SHOT, zero_shot)
+
+
+def curves(
+    encoder: Mapping[str, Any], number: int, ends: tuple[float, ...], language: str = "qaa"
+) -> list[Row]:
+    """Return curves of perplexity that end with these numbers."""
+    return [
+        {
+            **MODEL,
+            **ENCODER,
+            **encoder,
+            "encoder.seed": seed,
+            "encoder.run": f"{encoder['encoder']}-{seed}",
+            "language": language,
+            "split": "dev",
+            "step": step,
+            "score": score,
+        }
+        for seed in range(number)
+        for step, score in zip((10, 90, 100), ends, strict=True)
+    ]
+
+
+def speeds(rng: Rng, number: int, adapter: float, learned: float) -> Frames:
+    """Return log perplexities of adapters above the joint encoder's, and of meta-learned ones."""
+    drawn = Seeds(rng, number)
+    systems = ((JOINT, 0.0), (ADAPTER, adapter), (meta(), adapter + learned))
+    return {
+        "perplexity": [
+            {
+                **MODEL,
+                **ENCODER,
+                **encoder,
+                "encoder.seed": seed,
+                "language": "qaa",
+                "split": "dev",
+                "step": step,
+                "score": 50 * float(np.exp(value - step / 100)),
+            }
+            for encoder, mean in systems
+            for seed, value in enumerate(drawn.around(mean))
+            for step in (10, 20)
+        ]
+    }
+
+
+def parts(rng: Rng, number: int, frame: str, slope: float, attention: float) -> Frames:
+    """Return similarities of two languages in layers and modules: their slope, and attention's lead."""
+    make = by_kind if frame == "language_gates" else layered
+    drawn = Seeds(rng, number)
+    lines = zip(drawn.around(slope), drawn.around(attention), strict=True)
+    # A rank correlation is of noise, not of a slope: each layer has its own.
+    rows = [
+        row
+        for seed, line in enumerate(lines)
+        for row in similar(
+            JOINT, seed, {part: value + rng.normal(0, SPREAD / 2) for part, value in make(*line).items()}
+        )
+    ]
+    return {frame: rows}
+
+
+def conflicts(rng: Rng, number: int, distant: float, closer: float) -> Frames:
+    """Return cosines in training of a close and a distant pair, where a language has .8 with itself."""
+    drawn, pairs = Seeds(rng, number), ((JOINT, 0.9, closer), (pretrained(languages="qaa+qab"), 0.1, 0.0))
+    rows = {"training_conflict": list[Row](), "gradient_conflict": list[Row]()}
+    for encoder, overlap, lead in pairs:
+        for seed, cosine in enumerate(drawn.around(distant + lead)):
+            rows["training_conflict"] += similar(encoder, seed, {(np.nan, "all"): cosine})
+            rows["gradient_conflict"] += similar(encoder, seed, {(np.nan, "all"): 0.5}, overlap=overlap)
+    return rows
+
+
+def close_pair(rng: Rng, number: int, effect: float) -> Frames:
+    """Return scores in the language that two pairs share, one of which shares more subwords."""
+    near, far = pretrained(languages="qaa+qab"), JOINT
+    overlaps = [
+        row
+        for encoder, overlap in ((near, 0.9), (far, 0.1))
+        for row in similar(encoder, 0, {(np.nan, "all"): 0.5}, overlap=overlap)
+    ]
+    return encoders(rng, number, (near, WITHIN, effect), (far, WITHIN, 0.0), gradient_conflict=overlaps)
+
+
+def owned(rng: Rng, number: int, effect: float) -> Frames:
+    """Return own modules that help within languages, own feed-forward by an effect, and hurt zero-shot."""
+    systems = [*on_both(JOINT, 0.0, 0.0), *on_both(FFN, effect, -EFFECT)]
+    systems += [*on_both(ATTENTION, EFFECT, -EFFECT), *on_both(ADAPTER, EFFECT, -EFFECT)]
+    settled = [
+        row for encoder in (JOINT, FFN, ATTENTION, ADAPTER) for row in curves(encoder, 2, (50.0, 40.0, 39.8))
+    ]
+    return encoders(rng, number, *systems, perplexity=settled)
+
+
+def learned(rng: Rng, number: int, effect: float) -> Frames:
+    """Return meta-learned adapters that help zero-shot, and within languages by an effect."""
+    systems = [*on_both(JOINT, 0.0, 0.0), *on_both(ADAPTER, 0.0, 0.0), *on_both(SHARED_ADAPTER, 0.0, 0.0)]
+    return encoders(rng, number, *systems, *on_both(meta(), effect, EFFECT))
+
+
+def little(rng: Rng, number: int, effect: float) -> Frames:
+    """Return a joint encoder with little text of a language, above the one alone by an effect."""
+    joint, alone = pretrained(**LITTLE), pretrained(languages="qad", **LITTLE)
+    systems = [(JOINT, WITHIN, 0.0), (joint, WITHIN, 0.0), (joint, TARGET, effect), (alone, TARGET, 0.0)]
+    by_heart = curves(alone, 2, (50.0, 55.0, 60.0), "qad")
+    return encoders(rng, number, *systems, perplexity=by_heart)
+
+
+def third(rng: Rng, number: int, effect: float) -> Frames:
+    """Return an encoder of three languages, above that of two zero-shot by an effect."""
+    three = pretrained(languages="qaa+qad+qab")
+    return encoders(rng, number, *on_both(JOINT, 0.0, 0.0), *on_both(three, 0.0, effect))
+
+
+def trial(claim: str, make: Callable[..., Frames], absent: Any, present: Any, seeds: int = 6) -> Trial:
+    """Return the trial of frames made with one value where an effect is absent, and another where not."""
+    return Trial(
+        claim,
+        lambda rng, number: make(rng, number, absent),
+        lambda rng, number: make(rng, number, present),
+        seeds,
+    )
+
+
+def of_tasks(claim: str, make: Callable[..., Frames], task: str, absent: float, **present: float) -> Trial:
+    """Return the trial of effects by task, of which one is absent."""
+    return trial(claim, make, {**present, task: absent}, present)
+
+
+SYSTEM_TRIALS = (
+    trial("2a", lambda rng, n, x: mixup(rng, n, (MIXES, 0.7 + x, "paired", "qad")), 0.0, EFFECT),
+    trial("2b", partial(states, make=cka, frame="cka"), 0.0, EFFECT),
+    trial("2c", ranked, 0.0, 0.95),
+    trial(
+        "2d",
+        lambda rng, n, x: mixup(
+            rng, n, (NO_MIXUP, 0.7, "", "qad"), ({**MIXES, "method.mse": 0.0}, 0.8 - x, "paired", "qad")
+        ),
+        0.0,
+        EFFECT,
+    ),
+    trial(
+        "2e",
+        lambda rng, n, x: mixup(
+            rng, n, (MIXES, 0.7 + x, "paired", "qae"), (TRANSLATES, 0.7, "", "qae"), (PLAIN, 0.6, "", "qae")
+        ),
+        0.0,
+        EFFECT,
+    ),
+    trial("2f", ratios, 0.1, 0.15),
+    trial(
+        "2g",
+        lambda rng, n, x: mixup(rng, n, (MIXES, 0.9, "", "qaa"), (TRANSLATES, 0.8 + x, "", "qaa")),
+        0.0,
+        EFFECT,
+    ),
+    trial(
+        "2h",
+        lambda rng, n, x: mixup(rng, n, (MIXES, 0.8 + x, "", "qaa"), (TRANSLATES, 0.8, "", "qaa")),
+        0.0,
+        EFFECT,
+    ),
+    trial(
+        "2i",
+        lambda rng, n, x: mixup(
+            rng,
+            n,
+            ({**MIXES, "method.mse": 0.0}, 0.7 + x, "paired", "qad"),
+            ({**MIXES, "method.kl": 0.0}, 0.7, "paired", "qad"),
+            **NLI,
+        ),
+        0.0,
+        EFFECT,
+    ),
+    trial(
+        "2j",
+        lambda rng, n, x: mixup(rng, n, (MIXES, 0.7 + x, "", "qad"), (NO_MIXUP, 0.7, "", "qad")),
+        0.0,
+        EFFECT,
+    ),
+    trial(
+        "2k",
+        lambda rng, n, x: mixup(
+            rng,
+            n,
+            ({**MIXES, "method.layer": 1.0}, 0.8, "paired", "qad"),
+            ({**MIXES, "method.layer": 2.0}, 0.7 + x, "paired", "qad"),
+        ),
+        0.0,
+        EFFECT,
+    ),
+    trial("2l", partial(states, make=centroid, frame="representation_map"), 0.0, -EFFECT),
+    trial("2m", gained, 0.5, 0.0),
+    of_tasks("3a", gains, "nli", 0.0, nli=EFFECT, ner=EFFECT, qa=-POINT),
+    of_tasks("3b", sizes, "nli", 0.0, nli=EFFECT, ner=EFFECT),
+    of_tasks("3c", moved, "nli", 0.0, nli=-EFFECT, ner=-EFFECT, qa=-EFFECT),
+    Trial(
+        "3d",
+        lambda rng, n: continual(rng, n, {"nli": EFFECT}, {"nli": 0.0}),
+        lambda rng, n: continual(rng, n, {"nli": EFFECT}, {}),
+    ),
+    trial(
+        "3e",
+        mixed_inputs,
+        {"mixed": 0.0, "mixed-question": EFFECT, "mixed-passage": EFFECT},
+        dict.fromkeys(("mixed", "mixed-question", "mixed-passage"), EFFECT),
+    ),
+    of_tasks(
+        "3f",
+        partial(gains, source="en", language="es", **{"encoder.pairs": "en-es"}),
+        "ner",
+        POINT,
+        ner=-POINT,
+        qa=-POINT,
+    ),
+    of_tasks("3g", partial(gains, spread=0.003, language="qaa"), "nli", POINT, nli=0.0, qa=0.0),
+    of_tasks("3h", sizes, "qa", 0.0, qa=-EFFECT),
+    of_tasks("3i", pulled, "nli", 0.0, nli=EFFECT, ner=EFFECT),
+    Trial(
+        "3j",
+        lambda rng, n: continual(rng, n, {"ner": POINT, "qa": -POINT}, {}),
+        lambda rng, n: continual(rng, n, {"ner": -POINT, "qa": -POINT}, {}),
+    ),
+    trial(
+        "4a",
+        lambda rng, n, x: encoders(rng, n, (JOINT, WITHIN, 0.0), (pretrained(languages="qaa"), WITHIN, x)),
+        0.0,
+        EFFECT,
+    ),
+    trial("4b", lambda rng, n, x: conflicts(rng, n, 0.5, x), 0.0, EFFECT),
+    trial("4c", lambda rng, n, x: parts(rng, n, "gradient_conflict", x, EFFECT), 0.0, -EFFECT),
+    trial("4d", owned, 0.0, EFFECT),
+    trial("4e", learned, 0.0, EFFECT),
+    trial("4f", lambda rng, n, x: parts(rng, n, "language_gates", x, EFFECT), 0.0, -EFFECT),
+    trial("4g", learned, 0.0, EFFECT),
+    trial("4h", lambda rng, n, x: encoders(rng, n, (FFN, WITHIN, x), (ATTENTION, WITHIN, 0.0)), 0.0, EFFECT),
+    trial("4i", lambda rng, n, x: speeds(rng, n, EFFECT, x), 0.0, -EFFECT),
+    trial(
+        "4j",
+        lambda rng, n, x: encoders(rng, n, *on_both(JOINT, 0.0, 0.0), *on_both(SHARED_ADAPTER, x, EFFECT)),
+        0.0,
+        EFFECT,
+    ),
+    trial("4k", little, 0.0, EFFECT, 10),
+    trial("4l", close_pair, 0.0, EFFECT),
+    trial("4m", third, 0.0, EFFECT, 20),
+)
+"""Every claim of the three papers."""
