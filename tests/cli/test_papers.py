@@ -160,7 +160,7 @@ def test_what_was_published_stands_beside_ours(papers, command, tmp_path):
     assert found.loc[("bilingual", "qab"), "mean"] == pytest.approx(own["bilingual", "qab"])
     assert (found["difference"].dropna() == found["mean"] - found["value"]).all()
     page = (out / "report.html").read_text(encoding="utf-8")
-    assert "Published beside ours" in page
+    assert "Published next to ours" in page
     assert "only the order of systems and the sign of differences can be compared" in page
     (row,) = pd.read_csv(out / "tables" / "published-differences.csv").to_dict("records")
     assert row["published"] == pytest.approx(0.612 - 0.501)

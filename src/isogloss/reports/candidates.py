@@ -33,7 +33,7 @@ FALLING = ("entropy",)
 
 KINDS = {
     **dict.fromkeys(("atc", "doc", "confidence", "entropy"), "how sure it is"),
-    **dict.fromkeys(("cka", "retrieval", "word-distance"), "how alike the languages' states are"),
+    **dict.fromkeys(("cka", "retrieval", "word-distance"), "how similar the languages' states are"),
 }
 """Signals that say much the same, which count as one."""
 

@@ -103,18 +103,18 @@ class Check:
 
 
 def check_of(
-    found: Comparison | Iterable[float] | None, about: str, bounds: Bounds, unit: str = "seed"
+    numbers: Comparison | Iterable[float] | None, label: str, bounds: Bounds, unit: str = "seed"
 ) -> Check:
     """Return the check of a comparison, of one number per unit, or of a missing measurement."""
-    if isinstance(found, Comparison):
-        return Check(about=about, values=found.values, comparison=found, unit=unit, **bounds)
-    if not (values := [float(value) for value in (() if found is None else found)]):
-        return not_measured(about)
-    return Check(about=about, values=values, unit=unit, **{"scale": 1, "digits": 2, **bounds})
+    if isinstance(numbers, Comparison):
+        return Check(about=label, values=numbers.values, comparison=numbers, unit=unit, **bounds)
+    if not (values := [float(value) for value in (() if numbers is None else numbers)]):
+        return not_measured(label)
+    return Check(about=label, values=values, unit=unit, **{"scale": 1, "digits": 2, **bounds})
 
 
 def check_independent(
-    ours: Iterable[float], theirs: Iterable[float], about: str, bounds: Bounds, unit: str = "seed"
+    ours: Iterable[float], theirs: Iterable[float], label: str, bounds: Bounds, unit: str = "seed"
 ) -> Check:
     """Return the check of a difference of two means over independent units, such as two encoders' seeds.
 
@@ -122,13 +122,13 @@ def check_independent(
     """
     estimate = independent_estimate([*ours], [*theirs])
     return Check(
-        about=about, values=(estimate.mean,) * estimate.units, unit=unit, statistic=estimate, **bounds
+        about=label, values=(estimate.mean,) * estimate.units, unit=unit, statistic=estimate, **bounds
     )
 
 
-def not_measured(about: str) -> Check:
+def not_measured(label: str) -> Check:
     """Return the check of a missing measurement."""
-    return Check(about=f"{about}: not measured")
+    return Check(about=f"{label}: not measured")
 
 
 def unjudged(check: Check) -> Check:
@@ -142,7 +142,7 @@ def with_note(checks: Sequence[Check], notes: Sequence[str]) -> list[Check]:
 
 
 def check_correlation(
-    about: str, x: "pd.Series[float]", y: "pd.Series[float]", bounds: Bounds, *, least: int = 1
+    label: str, x: "pd.Series[float]", y: "pd.Series[float]", bounds: Bounds, *, least: int = 1
 ) -> list[Check]:
     """Check Spearman's ρ over languages, by its exact p against 0 and by Fisher's z against other bounds.
 
@@ -156,11 +156,11 @@ def check_correlation(
         return []
     if n < FEWEST_LANGUAGES:
         return [
-            Check(about=f"{about}: {n} languages, and fewer than {FEWEST_LANGUAGES} cannot tell, not tested")
+            Check(about=f"{label}: {n} languages, and fewer than {FEWEST_LANGUAGES} are too few, not tested")
         ]
     over = spearman(*sides)
     if math.isnan(over.rho):
-        return [Check(about=f"{about}: the same for every language, not tested")]
+        return [Check(about=f"{label}: the same for every language, not tested")]
     error = 1 / math.sqrt(n - 3)
     z = math.atanh(max(-ALMOST_ONE, min(ALMOST_ONE, over.rho)))
 
@@ -172,11 +172,11 @@ def check_correlation(
 
     low, high = bootstrap_interval(*sides)
     rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=smallest_seen)
-    check = Check(about=about, values=sides[1], statistic=rho, unit="language", scale=1, digits=2)
+    check = Check(about=label, values=sides[1], statistic=rho, unit="language", scale=1, digits=2)
     return [replace(check, **bounds)]
 
 
-def check_std_ratio(about: str, above: pd.DataFrame, below: pd.DataFrame, least: float) -> Check:
+def check_std_ratio(label: str, above: pd.DataFrame, below: pd.DataFrame, least: float) -> Check:
     """Check the ratio of the standard deviations over the same seeds of two tables [seed column].
 
     Variances are averaged over columns; one column may stand against several. As both sides have the same
@@ -185,14 +185,16 @@ def check_std_ratio(about: str, above: pd.DataFrame, below: pd.DataFrame, least:
     share their models the degrees of freedom are those of one column, which makes the test conservative.
     """
     if len(seeds := above.dropna().index.intersection(below.dropna().index)) < FEWEST_SEEDS:
-        return Check(about=f"{about}: fewer than {FEWEST_SEEDS} seeds, not measured")
+        return Check(about=f"{label}: fewer than {FEWEST_SEEDS} seeds, not measured")
     x, y = (side.loc[seeds].to_numpy(dtype=float) for side in (above, below))
     x, y = x - x.mean(axis=0), y - y.mean(axis=0)
     large, small = (float((side**2).mean(axis=1).sum()) / (len(seeds) - 1) for side in (x, y))
     shared = float((x * y).mean(axis=1).sum()) / (len(seeds) - 1)
     stds = f"{100 * math.sqrt(large):.1f} / {100 * math.sqrt(small):.1f}"
     if small == 0:
-        return Check(about=f"{about} ({stds}): every seed scores the same, there is no ratio, not tested")
+        return Check(
+            about=f"{label} ({stds}): every seed scores the same, a ratio needs a spread, not tested"
+        )
     n, ratio = len(seeds) - 2, large / small
     free = max(0.0, 1 - shared**2 / (large * small)) if large else 1.0
 
@@ -217,5 +219,5 @@ def check_std_ratio(about: str, above: pd.DataFrame, below: pd.DataFrame, least:
             least * math.sqrt(factor(t_quantile(1 - level / 2, n) + t_quantile(POWER, n)))
         ),
     )
-    words = f"{about} ({stds}, Pitman–Morgan test with {n} {'degree' if n == 1 else 'degrees'} of freedom)"
+    words = f"{label} ({stds}, Pitman–Morgan test with {n} {'degree' if n == 1 else 'degrees'} of freedom)"
     return Check(about=words, values=(ratio,) * len(seeds), statistic=statistic, above=least, scale=1)

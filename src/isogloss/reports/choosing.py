@@ -1,7 +1,7 @@
 """Choosing a model for a language without labels: the choice, its predictions and its regret.
 
 The rule and its predictions are those of ``metrics.model_choice``. Here they are held against the truth: each
-language with labels is left out in turn, and what the choice loses against the best candidate stands beside
+language with labels is left out in turn, and what the choice loses against the best candidate stands next to
 what is lost by the best source score, by a candidate drawn at random, and by each signal alone.
 """
 

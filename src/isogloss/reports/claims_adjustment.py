@@ -70,8 +70,8 @@ def compare_sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
     means = drawn.groupby(["task", "original", *SERIES, "unit", "size"])["score"].mean().reset_index()
     for (task, original, *_), series in means.groupby(["task", "original", "test", "setting"]):
         rhos = rank_correlations(series, "size", "score", ["unit"], ["encoder.pairs"])
-        about = f"{_on(task, original)}: ρ of translations and score"
-        checks += [check_of(rhos, about, tasks[task], ADJUSTING_SEED)] if len(rhos) else []
+        label = f"{_on(task, original)}: ρ of translations and score"
+        checks += [check_of(rhos, label, tasks[task], ADJUSTING_SEED)] if len(rhos) else []
     return checks if was_measured(m, ADJUSTMENT) else []
 
 
@@ -79,8 +79,8 @@ def compare_distances(m: Measurements) -> list[Check]:
     """Compare distances in models of the original encoder with those in the encoder itself (3c)."""
     rows, pair = distances(m, "cosine"), ["encoder.run", "first", "second"]
     rows = rows[rows["role"] == ORIGINAL]
-    before = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
-    moved = rows[rows["method"] == PLAIN].join(before.add_suffix(".before"), on=pair, how="inner")
+    start_means = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
+    moved = rows[rows["method"] == PLAIN].join(start_means.add_suffix(".before"), on=pair, how="inner")
     tuned = plain_scores(m).query("role == @ALL")
     moved = moved[moved["way"].isin(tuned["way"])] if moved["way"].isin(tuned["way"]).any() else moved
     if moved.empty or not (was_measured(m, ADJUSTMENT) or was_measured(m, CONTINUAL)):
@@ -89,11 +89,11 @@ def compare_distances(m: Measurements) -> list[Check]:
     for (task, original), group in moved.groupby(["task", "original"]):
         for words in ("related", "unrelated"):
             after, start = group[f"{words}_mean"], group[f"{words}_mean.before"]
-            about = (
+            label = (
                 f"{_on(task, original)}: {words} words {start.mean():.2f} → {after.mean():.2f}, mean distance"
             )
             values = (after - start).groupby(group["seed"]).mean()
-            by_task.setdefault(task, []).append(check_of(values, about, HURTS))
+            by_task.setdefault(task, []).append(check_of(values, label, HURTS))
     notes = [check.text for task in sorted({*by_task} - {*TASKS}) for check in by_task[task]]
     return with_note([check for task in TASKS for check in by_task.get(task) or [not_measured(task)]], notes)
 
@@ -121,9 +121,9 @@ def _continual(
         checks = []
         for (original, _), group in joined[joined["task"] == task].groupby(["original", "way"]):
             means = f"{group['auc.plain'].mean():.3f} fine-tuned, {group['auc'].mean():.3f} continual"
-            about = f"{_on(task, original)}: AUC {means}, by"
+            label = f"{_on(task, original)}: AUC {means}, by"
             values = (group["auc"] - group["auc.plain"]).groupby(group["seed"]).mean()
-            checks.append(check_of(values, about, HELPS))
+            checks.append(check_of(values, label, HELPS))
         all_checks += checks or [not_measured(f"{task}, distances")]
     rows = paper_scores(m)
     sides = by_method(zero_shot(rows[rows["inputs"] == ""], role))
@@ -149,10 +149,10 @@ def compare_mixed_inputs(m: Measurements) -> list[Check]:
             if len(gain):
                 means = [100 * gain[inputs].mean(axis=None) for inputs in (form, "")]
                 gains = f"gain {means[0]:+.1f} {form}, {means[1]:+.1f} plain"
-                about = f"{_describe(group, ours)}: {gains}, difference"
+                label = f"{_describe(group, ours)}: {gains}, difference"
                 values = (gain[form] - gain[""]).mean(axis=1)
                 bounds = {**HELPS, "scale": 100, "digits": 1}
-                checks.append(check_of(values, about, bounds, ADJUSTING_SEED))
+                checks.append(check_of(values, label, bounds, ADJUSTING_SEED))
         all_checks += checks or [not_measured(f"{task}, {form}")]
     return all_checks
 
@@ -206,9 +206,9 @@ def _compare(
                 continue
             ours_drawn, theirs_drawn = with_unit(*shared)
             if result := compare(m, ours_drawn, theirs_drawn, unit="unit"):
-                about = _describe(group[group["language"].isin(result.languages)], ours)
+                label = _describe(group[group["language"].isin(result.languages)], ours)
                 unit = "seed" if same_encoder(*shared) else ADJUSTING_SEED
-                checks.append(check_of(result, f"{about}: {what}", bounds, unit))
+                checks.append(check_of(result, f"{label}: {what}", bounds, unit))
         all_checks += checks or [not_measured(task)]
     return all_checks
 
@@ -221,13 +221,13 @@ def _describe(rows: pd.DataFrame, among: pd.DataFrame) -> str:
     varied = [name for name in columns if among[name].astype(object).map(str).nunique() > 1]
     fields = [f"{name.split('.')[-1]} {rows[name].iloc[0]}" for name in varied]
     languages = " ".join(sorted(set(rows["language"])))
-    about = f"{rows['task'].iloc[0]} {rows['corpus'].iloc[0]} {languages}"
-    return ", ".join([_on(about, rows["original"].iloc[0]), *fields])
+    label = f"{rows['task'].iloc[0]} {rows['corpus'].iloc[0]} {languages}"
+    return ", ".join([_on(label, rows["original"].iloc[0]), *fields])
 
 
-def _on(about: str, original: str) -> str:
+def _on(label: str, original: str) -> str:
     """Return words with the original encoder that they are about, where there are several."""
-    return f"{about}, {original}" if original else about
+    return f"{label}, {original}" if original else label
 
 
 CLAIMS = (
@@ -236,7 +236,7 @@ CLAIMS = (
         where="Tables 2 to 4, Section 5.2",
         says="Adjusting the encoder helps zero-shot NLI and NER, but not QA.",
         code=(
-            "Terms of the loss are means over words and dimensions, and words that are spelled alike "
+            "Terms of the loss are means over words and dimensions, and words that are spelled the same "
             "in both languages are left out."
         ),
         rule=(

@@ -153,9 +153,9 @@ def _layer_checks(rows: pd.DataFrame) -> list[Check]:
         index=[SEED, "encoder", "first", "second"], columns="module", values="corrected"
     )
     modules = modules.reindex(columns=["attention", "feed-forward"])
-    about = "attention {:.2f}, feed-forward {:.2f}, difference".format(*modules.mean())
+    label = "attention {:.2f}, feed-forward {:.2f}, difference".format(*modules.mean())
     difference = (modules["attention"] - modules["feed-forward"]).dropna().groupby(level=SEED).mean()
-    checks = [check_seeds(rhos, "ρ of layer and similarity", HURTS), check_seeds(difference, about, HELPS)]
+    checks = [check_seeds(rhos, "ρ of layer and similarity", HURTS), check_seeds(difference, label, HELPS)]
     return checks if len(rows) else []
 
 
@@ -167,16 +167,16 @@ def compare_learning_speed(m: Measurements) -> list[Check]:
     logs = logs.reindex(columns=["adapter", "joint", "meta-adapter"])
     checks = []
     for role, baseline, bounds in (("adapter", "joint", HELPS), ("meta-adapter", "adapter", HURTS)):
-        about = f"{role} − {baseline}, log perplexity over training"
+        label = f"{role} − {baseline}, log perplexity over training"
         means = logs[[role, baseline]].groupby(level=[name for name in same if name != SEED]).mean()
         shared = logs.index.droplevel(SEED).isin(means.dropna().index)
         ours, theirs = (
             logs.loc[shared, side].dropna().groupby(level=SEED).mean() for side in (role, baseline)
         )
         checks.append(
-            check_independent(ours, theirs, about, {"scale": 1, "digits": 2, **bounds}, UNIT)
+            check_independent(ours, theirs, label, {"scale": 1, "digits": 2, **bounds}, UNIT)
             if len(ours) and len(theirs)
-            else not_measured(about)
+            else not_measured(label)
         )
     return checks if any(check.values for check in checks) else []
 
@@ -206,22 +206,22 @@ def compare_language_pairs(m: Measurements) -> list[Check]:
     near = m.frame("gradient-conflict")
     near = near[near["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
     checks, rows = [], paper_scores(m).query("role == 'joint' and lines == ''")
-    for one, other in permutations(rows.groupby("encoder"), 2):
-        ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
-        closer = near.get(one[0], 0) > near.get(other[0], np.inf)
-        if closer and len(ours) == len(theirs) == 2 and len(ours & theirs) == 1:
-            about = f"with {' '.join(ours - theirs)} − with {' '.join(theirs - ours)}"
-            checks += _compare(m, (one[1], other[1]), about, {WITHIN: HELPS}, ("steps",))
+    for ours, theirs in permutations(rows.groupby("encoder"), 2):
+        our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))
+        closer = near.get(ours[0], 0) > near.get(theirs[0], np.inf)
+        if closer and len(our_codes) == len(their_codes) == 2 and len(our_codes & their_codes) == 1:
+            label = f"with {' '.join(our_codes - their_codes)} − with {' '.join(their_codes - our_codes)}"
+            checks += _compare(m, (ours[1], theirs[1]), label, {WITHIN: HELPS}, ("steps",))
     return _measured(checks)
 
 
 def compare_three_with_two(m: Measurements) -> list[Check]:
     """Compare joint encoders of three languages with those of two of them (4m)."""
     rows, checks, halves = paper_scores(m), [], {WITHIN: AS_BEFORE, ZERO_SHOT: HELPS}
-    for one, other in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
-        ours, theirs = ({*rows["languages"].iloc[0].split("+")} for _, rows in (one, other))
-        if len(ours) == 3 and len(theirs) == 2 and theirs < ours:
-            checks += _compare(m, (one[1], other[1]), "three − two languages", halves, ("lines", "steps"))
+    for ours, theirs in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
+        our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))
+        if len(our_codes) == 3 and len(their_codes) == 2 and their_codes < our_codes:
+            checks += _compare(m, (ours[1], theirs[1]), "three − two languages", halves, ("lines", "steps"))
     return _measured(checks)
 
 
@@ -252,9 +252,9 @@ def _compare(
         for _, group in ours.groupby(["test", *same, "steps", "system"]):
             for _, other in theirs[ids == row_keys(group, ("test", *same)).iloc[0]].groupby("encoder"):
                 if result := compare(m, group, other, unit=SEED, paired=False):
-                    about = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
-                    about = f"{what}, {half}{_reading(group, other)}: {about}"
-                    checks.append(check_seeds(result, about, bounds))
+                    label = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
+                    label = f"{what}, {half}{_reading(group, other)}: {label}"
+                    checks.append(check_seeds(result, label, bounds))
         all_checks += checks or [not_measured(f"{what}, {half}")]
     return all_checks
 
@@ -279,10 +279,10 @@ CLAIMS = (
             "Within a language, an encoder of it alone beats one that shares all with others, unless it has "
             "little text and learns it by heart."
         ),
-        code=("XLM's code adds an embedding of the language to each input unless told otherwise."),
+        code=("XLM's code adds an embedding of the language to each input by default."),
         rule=(
             "Encoder alone minus a joint one of two languages, same text and steps: above 0. Left out: "
-            "cut-down text whose perplexity ends at 1.05 times its lowest or more. Beside it, not judged: "
+            "cut-down text whose perplexity ends at 1.05 times its lowest or more. Not judged: "
             "half the steps alone, so that each language is read as often."
         ),
         test=compare_mono_with_joint,
@@ -314,7 +314,7 @@ CLAIMS = (
         id="4d",
         where="Tables 2, 3, 6 and 7: ffn, attn, adpt",
         says="Modules of each language's own help within languages and hurt zero-shot transfer.",
-        code=("XLM's code adds an embedding of the language to each input unless told otherwise."),
+        code=("XLM's code adds an embedding of the language to each input by default."),
         rule=(
             f"{OVER_JOINT}: each kind above 0 within languages and below 0 zero-shot. Only encoders that "
             "have stopped learning: perplexity falls by less than 5 % over the last fifth of the steps."
@@ -340,7 +340,7 @@ CLAIMS = (
         id="4f",
         where="Fig. 4a, Section 3.4",
         says="Lower layers are shared more than upper ones, attention more than feed-forward: by gates.",
-        rule="As 4c, by the cosine of gates, layers of each kind apart; by correlation, beside.",
+        rule="As 4c, by the cosine of gates, layers of each kind apart. Not judged: by correlation.",
         needs=("language-gates",),
         test=lambda m: compare_layers(m, "language-gates", "correlation"),
     ),

@@ -331,7 +331,7 @@ CLAIMS = (
         says="Languages without any translation in training gain from X-Mixup too.",
         rule=(
             "X-Mixup, paired, minus translate-train, mean of the languages that no model was made for: above "
-            "0. Beside it, not judged: translations at inference, and translate-test."
+            "0. Not judged: translations at inference, and translate-test."
         ),
         test=compare_unseen_languages,
     ),

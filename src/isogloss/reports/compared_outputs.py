@@ -381,8 +381,8 @@ def _of_labels(file: File, outputs: Sequence[Output]) -> ByMeasure:
             expected = f"what is like {gold[0]!r:.60}, as before"
             raise file.broken(output.line, f"gold {output.gold!r:.60}", expected)
     if kind is list:
-        seen = sorted({label for labels in (*gold, *answers) for label in labels})
-        return label_set_contributions(gold, answers, seen)
+        all_labels = sorted({label for labels in (*gold, *answers) for label in labels})
+        return label_set_contributions(gold, answers, all_labels)
     if kind is float:
         return correlation_contributions(gold, answers)
     return {"accuracy": label_contributions([(label,) for label in gold], [(label,) for label in answers])}
@@ -424,4 +424,4 @@ def _check_gold(file: File, output: Output) -> None:
 
 def _no_gold(file: File, output: Output) -> DataError:
     """Return the error for an answer without a gold one."""
-    return file.broken(output.line, "no gold", "a key gold beside the answer", "Add it, or give --gold FILE")
+    return file.broken(output.line, "no gold", "a key gold next to the answer", "Add it, or give --gold FILE")

@@ -375,7 +375,7 @@ def _with_examples(
 
 
 def over_examples(
-    found: Comparison, pairs: Mapping[str, SystemPair], ids: Mapping[str, Sequence[str]]
+    comparison: Comparison, pairs: Mapping[str, SystemPair], ids: Mapping[str, Sequence[str]]
 ) -> Comparison:
     """Add the error over examples, and the test over them, to a comparison on these languages.
 
@@ -385,8 +385,8 @@ def over_examples(
     _, error, examples = error_over_languages(added)
     test = paired_test(*pairs.values()) if len(pairs) == 1 else paired_t_test_over_languages(added)
     return replace(
-        found,
-        estimate=found.estimate.with_examples(error, examples),
+        comparison,
+        estimate=comparison.estimate.with_examples(error, examples),
         examples=examples,
         test=test.name,
         p_examples=test.p_value,

@@ -70,11 +70,11 @@ def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
     for name, is_ours in OURS.items():
         if (column := f"encoder.method.{name}") in rows:
             rows = filter_rows(rows, partial(_lacks, is_ours), column)
-    languages = ["+".join(sorted(one.split("+"))) for one in rows["encoder.languages"]]
-    several = ["+" in one for one in languages]
-    about = zip(rows["encoder.method"], several, rows["encoder.modules"], strict=True)
+    languages = ["+".join(sorted(codes.split("+"))) for codes in rows["encoder.languages"]]
+    several = ["+" in codes for codes in languages]
+    systems = zip(rows["encoder.method"], several, rows["encoder.modules"], strict=True)
     rows = rows.assign(
-        role=[ROLES.get(one, "") for one in about],
+        role=[ROLES.get(system, "") for system in systems],
         languages=languages,
         lines=rows.reindex(columns=["encoder.lines"])["encoder.lines"].fillna("").astype(object),
         shape=row_keys(rows, _shape_columns(rows)),
@@ -152,8 +152,8 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     rows = paper_encoders(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
     rows = main_scores(rows)
     rows = filter_rows(rows, lambda code, languages: code in languages.split("+"), "language", "languages")
-    about = zip(*(rows[name] for name in ("method", "language", "source", "target")), strict=True)
-    rows = rows.assign(half=pd.Series([_half(*one) for one in about], index=rows.index, dtype=object))
+    models = zip(*(rows[name] for name in ("method", "language", "source", "target")), strict=True)
+    rows = rows.assign(half=pd.Series([_half(*model) for model in models], index=rows.index, dtype=object))
     rows = filter_rows(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
     trained = [name for name in rows if "optimization." in name or "peft" in name]

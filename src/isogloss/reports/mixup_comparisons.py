@@ -103,13 +103,13 @@ class MixupComparison:
         self,
         ours: pd.DataFrame,
         theirs: pd.DataFrame,
-        about: str = "",
+        label: str = "",
         role: str = "target",
         bounds: Bounds = HELPS,
     ) -> Check:
         """Check a difference on languages of one role, by default above 0."""
         unit, sides = replicates(*(self.on(rows, role) for rows in (ours, theirs)))
-        return check_of(compare(self.m, *sides, unit=unit), f"{self.about}: {about}", bounds, UNITS[unit])
+        return check_of(compare(self.m, *sides, unit=unit), f"{self.about}: {label}", bounds, UNITS[unit])
 
     def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
         """Return the rows of languages of one role; on unseen ones, all models count."""

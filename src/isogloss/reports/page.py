@@ -58,11 +58,11 @@ def render(page: Page) -> str:
     engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     template = engine.from_string((here / "page.html").read_text(encoding="utf-8"))
     scores = next((part.tables for part in page.sections if part.section.id == "scores"), ())
-    seen = [part for part in page.sections if part.tables or part.figures]
+    shown = [part for part in page.sections if part.tables or part.figures]
     text = template.render(
         page=page,
         first=scores[:1],
-        seen=[without_tables(part, scores[:1]) for part in seen],
+        seen=[without_tables(part, scores[:1]) for part in shown],
         absent=[part.section.title for part in page.sections if not (part.tables or part.figures)],
         counted=verdict_counts(page.outcomes),
         css=Markup((here / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
@@ -133,5 +133,5 @@ def run_table(m: Measurements) -> Table:
     table = plain_table("runs", f"Every run of the plan ({finished_runs(m)})", shown)
     pairs = zip(m.runs, table.rows, strict=False)
     rows = tuple((*row[:3], replace(row[3], mark=run.state), *row[4:]) for run, row in pairs)
-    caption = f"Seconds and device as written beside the record; epoch: the one kept. {table.caption}"
+    caption = f"Seconds and device as written next to the record; epoch: the one kept. {table.caption}"
     return replace(table, caption=caption, align="llllrlrl", rows=rows, data=data)

@@ -1,4 +1,4 @@
-"""Published numbers beside those of these runs, and differences from a baseline on both sides."""
+"""Published numbers next to those of these runs, and differences from a baseline on both sides."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -30,13 +30,13 @@ Row = Mapping[str, Any]
 
 
 def published_tables(m: Measurements) -> list[Table]:
-    """Return the published numbers beside ours, and their differences from the first system's."""
+    """Return the published numbers next to ours, and their differences from the first system's."""
     if not m.published:
         return []
     sets = scored_sets(m)
     ours = [_ours(m, sets, row) for row in m.published]
     rows = [_beside(row, values) for row, values in zip(m.published, ours, strict=True)]
-    words = {"name": "published", "title": "Published beside ours", "caption": _caption(m)}
+    words = {"name": "published", "title": "Published next to ours", "caption": _caption(m)}
     heads = ["system", "encoder", "language", "measure", "ours", "seeds", "published", "difference", "page"]
     texts = pd.DataFrame([[_text(row, head) for head in heads] for row in rows], columns=heads)
     return [text_table(words, 4, texts, pd.DataFrame(rows)), *_differences(m.published, ours)]

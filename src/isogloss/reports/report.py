@@ -66,9 +66,9 @@ def all_claims() -> tuple[Sequence[Claim], Sequence[str]]:
     return claims, errors
 
 
-def _added(name: str, claim: Claim, taken: Collection[str]) -> Claim:
+def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
     """Return a plug-in's claim; an exception of its rule becomes its finding, and all others are judged."""
-    if not isinstance(claim, Claim) or not claim.title or claim.id in taken:
+    if not isinstance(claim, Claim) or not claim.title or claim.id in ids:
         raise ConfigError(
             f"plug-in {name}: expected claims with a title and ids of their own, found {claim!r:.80}."
         )
@@ -197,8 +197,8 @@ def _last_report(out: Path) -> State:
 def _input_stamps(out: Path) -> list[str]:
     """Return stamps of all inputs of a report: the package, the plan, and records."""
     plan = (out / PLAN).read_bytes() if (out / PLAN).is_file() else b""
-    seen = (path for name in (RECORD, FAILED, MADE, PREDICTIONS) for path in out.glob(f"*/{name}"))
-    return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(seen)]
+    records = (path for name in (RECORD, FAILED, MADE, PREDICTIONS) for path in out.glob(f"*/{name}"))
+    return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(records)]
 
 
 def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:

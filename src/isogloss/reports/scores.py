@@ -359,7 +359,7 @@ def _caption(test_set: ScoredSet, data: pd.DataFrame) -> str:
         "none.": True,
         f"Gap: source minus mean of {and_list(test_set.targets)}.": GAP in set(data["column"]),
         f"Unseen: {and_list(test_set.unseen)}, for which no model here was made.": test_set.unseen,
-        "· paired: each input beside its translation; · translated: the translation alone.": (
+        "· paired: each input next to its translation; · translated: the translation alone.": (
             (test_set.rows["inputs"] != test_set.about["mixed"]).any()
         ),
         "Majority: the score of the most frequent label.": test_set.rows["baseline"].notna().any(),

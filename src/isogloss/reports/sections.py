@@ -102,7 +102,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
         "How each system does on each language. Small differences within the spread mean nothing.",
     ),
     "published": (
-        "Published beside ours",
+        "Published next to ours",
         "Each number that the paper prints, and what these runs measured for it.",
     ),
     "language-groups": (
@@ -145,7 +145,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
     "mining": ("Bitext mining", "How many translations are found among sentences of which most have none."),
     "anisotropy": (
         "Anisotropy",
-        "How alike the states of any two sentences of a language are, which cosines between languages are "
+        "How similar the states of any two sentences of a language are, which cosines between languages are "
         "read against.",
     ),
     "word-distance": (
@@ -176,7 +176,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
     ),
     "similarity": (
         "Gradient conflict and language-specific parameters",
-        "Whether two languages pull the weights the same way and need the same parameters, beside one "
+        "Whether two languages pull the weights the same way and need the same parameters, next to one "
         "language measured twice.",
     ),
     "data": (

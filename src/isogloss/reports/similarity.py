@@ -107,7 +107,7 @@ SIMILARITY_TABLES = tuple(
         name=slug(measure.frame, measure.column),
         title=measure.title,
         caption=(
-            f"{measure.text}, mean ± standard deviation over models, beside the mean of the two languages' "
+            f"{measure.text}, mean ± standard deviation over models, next to the mean of the two languages' "
             "own; corrected for noise: divided by the geometric mean of these."
         ),
         by=("about", "layer", "module", "pair"),

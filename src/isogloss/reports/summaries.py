@@ -154,7 +154,7 @@ SUMMARIES = (
         title="Transfer gap",
         caption=(
             "Source score minus mean over all other languages scored, or over its own targets where a model "
-            "was made for some, in points; 0: no loss. Gaps beside scores are all over the same targets."
+            "was made for some, in points; 0: no loss. Gaps next to scores are all over the same targets."
         ),
         by=(*TEST, *MODEL, "split", "metric"),
         keep=("name",),

@@ -34,7 +34,7 @@ CLAIMS_FILE = "tables/claims.json"
 """The verdicts of a report, for programs and for `isogloss claims diff`."""
 
 MOST_LISTED = 6
-"""Languages that a scope names; of more it tells the number."""
+"""Languages that a scope names; of more it has the number."""
 
 PAPERS = {
     1: "Zero-shot Cross-lingual Transfer is Under-specified Optimization",
@@ -209,25 +209,26 @@ def changed_verdicts(first: Path, second: Path) -> list[dict[str, str]]:
     sides = read_verdicts(first), read_verdicts(second)
     changes = []
     for key in sorted({*sides[0], *sides[1]}):
-        before, after = (side.get(key) for side in sides)
-        verdicts = [side.verdict if side else "not listed" for side in (before, after)]
+        judged = [side.get(key) for side in sides]
+        verdicts = [claim.verdict if claim else "not listed" for claim in judged]
         if verdicts[0] != verdicts[1]:
-            reasons = ["another rule"] if before and after and before.rule != after.rule else []
-            reasons += _changed_checks(*(side.checks if side else [] for side in (before, after)))
+            rules = {claim.rule for claim in judged if claim}
+            reasons = ["another rule"] if len(rules) > 1 else []
+            reasons += _changed_checks(*(claim.checks if claim else [] for claim in judged))
             row = {"claim": key, "before": verdicts[0], "after": verdicts[1]}
             changes.append({**row, "why": "; ".join(reasons)})
     return changes
 
 
 def _changed_checks(
-    before: Sequence[Mapping[str, object]], after: Sequence[Mapping[str, object]]
+    first: Sequence[Mapping[str, object]], second: Sequence[Mapping[str, object]]
 ) -> list[str]:
     """Say which checks have another verdict, by what they are about."""
-    sides = [{str(check["about"]): _check_in_words(check) for check in side} for side in (before, after)]
+    sides = [{str(check["about"]): _check_in_words(check) for check in side} for side in (first, second)]
     return [
-        f"{about}: {sides[0].get(about, 'absent')} → {sides[1].get(about, 'absent')}"
-        for about in dict.fromkeys([*sides[0], *sides[1]])
-        if sides[0].get(about) != sides[1].get(about)
+        f"{label}: {sides[0].get(label, 'absent')} → {sides[1].get(label, 'absent')}"
+        for label in dict.fromkeys([*sides[0], *sides[1]])
+        if sides[0].get(label) != sides[1].get(label)
     ]
 
 
