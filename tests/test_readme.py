@@ -20,7 +20,9 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").r
 
 
 def blocks(kind: str, text: str = README) -> list[str]:
-    return re.findall(rf"^```{kind}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    """Return the contents of fenced blocks of a kind; each fence closes the one before it."""
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    return [content for name, content in fenced if re.fullmatch(kind, name)]
 
 
 def commands(text: str) -> Iterator[list[str]]:
@@ -39,7 +41,9 @@ def test_python_example_runs_on_a_small_quickstart(monkeypatch, tmp_path, capsys
     text = re.sub(r'(name = "(interpolation|plane)")', r"\1\nalphas = [0.0, 1.0]", text)
     (tmp_path / "quickstart").write_text(text, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    (example,) = blocks("python")
+    functions, example = blocks("python")
+    exec(functions, {})
+    assert "layer" in capsys.readouterr().out
     exec(example.replace('"quickstart"', '"./quickstart", jobs=1'), {})
     printed = capsys.readouterr().out
     assert "Trained on qaa alone" in printed
