@@ -340,15 +340,15 @@ class Room:
             yield {}
             return
         with file:
-            file.seek(0)
             running = {
                 process: run
                 for process, run in _parse_running(file.read()).items()
                 if process != this_process() and not has_ended(process)
             }
             yield running
-            file.truncate(0)
+            file.seek(0)
             file.write(json.dumps({process: asdict(run) for process, run in running.items()}))
+            file.truncate()  # A file that is emptied first is written to the disk at once.
 
 
 def _running_file() -> TextIO | None:
@@ -358,7 +358,7 @@ def _running_file() -> TextIO | None:
     path = user_cache() / "running" / f"{host()}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+", encoding="utf-8")
+        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
         flock(file, LOCK_EX)
     except OSError:
         return None
