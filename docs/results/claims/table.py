@@ -11,6 +11,7 @@ from typing import get_args
 
 import pandas as pd
 
+from isogloss.metrics.estimates import LEVEL
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import PAPERS, Verdict, p_text
 
@@ -41,9 +42,50 @@ encoders that have hardly begun to transfer: after
 [twice the steps](../interference/README.md#twice-the-steps) own feed-forward layers do as the paper claims,
 and it is adapters that contradict it.
 
-These verdicts follow the rules before [decision 0049](../../decisions/0049-five-verdicts.md): the runs have
-not been judged again by the rules that the table of claims lists now.
+The checks below follow the rules before [decision 0049](../../decisions/0049-five-verdicts.md).
 """
+
+SAME_CHECKS = (
+    *("1b", "1d", "1f", "1g", "1i", "2a", "2b", "2c", "2e", "2f", "2g", "2h", "2i", "2k", "2l", "2m"),
+)
+"""Claims whose checks are today what they were then, so that these numbers can be judged again."""
+
+AGAIN = """## Judged again
+
+By today's rules of a verdict ("supported" needs no correction, "mixed" is a verdict) where the checks are
+what they were.
+Of the other claims these numbers do not suffice, and the runs have to be reported again: slopes, barriers and
+variances of paper 1 (1a, 1c, 1e, 1h, 1j, 1k, 1l), the baseline of Table 5 (2d, 2j), adjusting seeds as the unit
+(paper 3), independent encoders, equal steps and encoders that have stopped learning or overfit (paper 4).
+
+| claim | then | by today's rules | why |
+|---|---|---|---|
+"""
+
+
+def verdict_of(row: pd.Series) -> str:
+    """Judge a check by today's rules."""
+    if pd.isna(row["mean"]):
+        return "not tested"
+    inside = not row["mean"] <= row["above"] and not row["mean"] >= row["below"]
+    if not (row["p"] if inside else row["p_holm"]) < LEVEL:
+        return "undecided"
+    return "supported" if inside else "contradicted"
+
+
+def judged_again(checks: pd.DataFrame, verdicts: dict[str, str]) -> list[str]:
+    """Return a line for each claim whose checks are what they were, with the old and the new verdict."""
+    lines, order = [], get_args(Verdict)
+    for claim in (claim for claim in SAME_CHECKS if claim in verdicts):
+        rows = checks[checks["claim"] == claim]
+        each = [verdict_of(row) for _, row in rows.iterrows()]
+        worst = min(each, key=order.index)
+        supports = ((rows["p_holm"] < LEVEL) & (pd.Series(each, index=rows.index) == "supported")).any()
+        today = "mixed" if worst == "contradicted" and supports else worst
+        count = ", ".join(f"{each.count(verdict)} {verdict}" for verdict in order if verdict in each)
+        why = "the same" if today == verdicts[claim] else f"of its checks {count}"
+        lines.append(f"| {claim} | {verdicts[claim]} | {today} | {why} |")
+    return lines
 
 
 def number(value: float) -> str:
@@ -87,6 +129,7 @@ def main() -> None:
     }
     found = [" ".join(key for key, verdict in verdicts.items() if verdict == one) for one in order]
     lines = [HEAD, f"| {' | '.join(order)} |", "|---" * len(order) + "|", f"| {' | '.join(found)} |"]
+    lines += ["", *AGAIN.rstrip().split("\n"), *judged_again(checks, verdicts)]
     for paper, title in PAPERS.items():
         judged = [one for one in CLAIMS if one.paper == paper and one.id in verdicts]
         lines += [f"\n## {title}\n"] if judged else []
