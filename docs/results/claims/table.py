@@ -55,8 +55,8 @@ AGAIN = """## Judged again
 By today's rules of a verdict ("supported" needs no correction, "mixed" is a verdict) where the checks are
 what they were.
 Of the other claims these numbers do not suffice, and the runs have to be reported again: slopes, barriers and
-variances of paper 1 (1a, 1c, 1e, 1h, 1j, 1k, 1l), the baseline of Table 5 (2d, 2j), adjusting seeds as the unit
-(paper 3), independent encoders, equal steps and encoders that have stopped learning or overfit (paper 4).
+variances of paper 1 (1a, 1c, 1e, 1h, 1j, 1k, 1l), the baseline of Table 5 (2d, 2j), adjusting seeds as the
+unit (paper 3), independent encoders, equal steps, and encoders that stopped learning or overfit (paper 4).
 
 | claim | then | by today's rules | why |
 |---|---|---|---|
