@@ -29,7 +29,7 @@ def commands(text: str) -> Iterator[list[str]]:
     """Give every line of a block, and every piece of code in a sentence, that begins with isogloss."""
     lines = [line for block in blocks("(?:sh|console)?", text) for line in block.splitlines()]
     for line in [*lines, *re.findall(r"(?<!`)`(isogloss [^`]+)`(?!`)", text)]:
-        words = line.partition("#")[0].split()
+        words = re.split(r"#| > ", line)[0].split()
         if words[:1] == ["isogloss"]:
             yield words[1:]
 
