@@ -486,7 +486,7 @@ SYSTEM_TRIALS = (
         0.0,
         EFFECT,
     ),
-    trial("4k", little, 0.0, EFFECT, 10),
+    trial("4k", little, 0.0, EFFECT, 25),
     trial("4l", close_pair, 0.0, EFFECT),
     trial("4m", third, 0.0, EFFECT, 20),
 )
