@@ -248,7 +248,7 @@ def test_people_are_told_how_it_was_paired_and_tested(command, written):
         (lambda one: [], "{a}:1: the file is empty; expected a JSON object a line."),
         (
             lambda one: [{**two, "gold": None} for two in one],
-            "{a}:1: no gold; expected a key gold beside the answer. Add it, or give --gold FILE.",
+            "{a}:1: no gold; expected a key gold next to the answer. Add it, or give --gold FILE.",
         ),
     ],
 )

@@ -180,7 +180,7 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(there, monkeyp
         + [(True, seed, "label-smoothing", 0.6 + seed / 100) for seed in range(3)],
         columns=["main", "seed", "method", "score"],
     )
-    made_up = SimpleNamespace(frame=lambda _: scores, has_rows=lambda _: True)
+    made_up = SimpleNamespace(frame=lambda _: scores, has_rows=lambda _: True, models=pd.DataFrame())
     first, *others = judge([own, *broken], made_up)
     assert first.verdict == "supported"
     assert "p = 0.0027 over seeds" in first.found

@@ -13,7 +13,7 @@ def compared(study):
 
     def compare(name, against, *runs, **asked):
         folder = study(name).runs[0].folder.parent
-        return isogloss.compare(runs or folder, folder=folder, against=against, **asked).rows
+        return isogloss.compare_runs(runs or folder, folder=folder, against=against, **asked).rows
 
     return compare
 

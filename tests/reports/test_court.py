@@ -21,6 +21,7 @@ def test_every_claim_is_tried() -> None:
 def test_noise_is_no_evidence(trial: Trial) -> None:
     tally = tried(trial, seeds=trial.seeds, draws=DRAWS)
     assert tally.supported_absent <= 4 / DRAWS
-    assert tally.contradicted_absent <= 4 / DRAWS
+    # Equal systems contradict no difference; a path without its rise or fall does contradict a claim of one.
+    assert trial not in SYSTEM_TRIALS or tally.contradicted_absent <= 4 / DRAWS
     assert tally.contradicted_present <= 4 / DRAWS
     assert tally.power >= 0.5
