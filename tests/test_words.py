@@ -28,7 +28,7 @@ def test_no_filler_word_is_added(package):
         "lambda found: 2",
         "[1 for found in x]",
         "with x as found: pass",
-        "class C:\n    found: int",
+        "class C:\n    one: int",
         "try: pass\nexcept E as found: pass",
         "match x:\n    case [found, *_]: pass",
         "(found := 1)",

@@ -39,6 +39,7 @@ STAYING = {
     "about": "describes a corpus, a family or an engine; plug-ins and descriptions set it",
     "asked": "stands in plan.json",
     "every": "stands in ids: how often the conflict of gradients is measured",
+    "found": "stands in reports' JSON and tables: what was found of a claim, in words",
     "kept": "stands in records: the share of weights a mask keeps",
     "place": "stands in stored examples: article and paragraph of a question's passage",
     "whole": "stands in ids and recipes: the split that a collection of bitext is",

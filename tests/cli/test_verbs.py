@@ -196,7 +196,7 @@ def test_no_verb_at_all_shows_the_help(command):
         ("compare --predictions a b --split dev", "--split, --points and --in are about runs."),
         (
             "compare runs/lost --in gone --against x",
-            "runs/lost: there is no such folder, and no run is in gone",
+            "runs/lost: no such folder, and no run is in gone",
         ),
         ("compare runs --in gone --against x", "--in gone: whatever is compared has a folder of its own."),
         ("list method", f"no list 'method'. Did you mean 'methods'? Known: {', '.join(sorted(LISTS))}."),

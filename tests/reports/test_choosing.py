@@ -140,7 +140,7 @@ def test_good_signals_are_known_to_be_good():
     assert data["regret"].abs().max() == 0
     assert ((data["predicted.low"] <= data["score"]) & (data["score"] <= data["predicted.high"])).all()
     own = reliability(one)
-    assert (own.languages, own.known, own.right, own.predicted) == (5, 5, 5, 5)
+    assert (own.languages, own.chosen, own.right, own.predicted) == (5, 5, 5, 5)
     (table,) = choice_tables(measured(told, scores()))
     assert "it chose in 5, where 5 choices were better than one at random" in table.caption
     (regrets,) = regret_tables(measured(told, scores()))

@@ -33,7 +33,7 @@ class Reliability:
     """How the rule did in the languages with labels, each left out in turn."""
 
     languages: int
-    known: int
+    chosen: int
     """Of these, in how many it did not say "don't know" …"""
     right: int
     """… and in how many of those the choice was better than a candidate drawn at random."""
@@ -56,7 +56,7 @@ def reliability(candidates: Candidates) -> Reliability:
     }
     return Reliability(
         languages=len(decisions),
-        known=len(decided),
+        chosen=len(decided),
         right=sum(scores[column] > means[column] for column in decided),
         predicted=len(predicted),
         covered=sum(
@@ -227,7 +227,7 @@ def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
     )
     if reliable.languages:
         parts.append(
-            f"Of {reliable.languages} languages with labels it chose in {reliable.known}, where "
+            f"Of {reliable.languages} languages with labels it chose in {reliable.chosen}, where "
             f"{reliable.right} choices were better than one at random."
         )
     if reliable.predicted:

@@ -62,7 +62,7 @@ def folders_and_runs(runs: Sequence[Path], folder: Path) -> tuple[list[Path], li
             names.append(str(path))
         else:
             raise ConfigError(
-                f"compare: {path}: there is no such folder, and no run is in {folder} (--in). Give folders "
+                f"compare: {path}: no such folder, and no run is in {folder} (--in). Give folders "
                 f"of runs, or ids of runs in --in."
             )
     return [*folders], names
