@@ -23,19 +23,19 @@ def test_no_filler_word_is_added(package):
 @pytest.mark.parametrize(
     "code",
     [
-        "found = 1",
-        "def f(found): 2",
-        "lambda found: 2",
-        "[1 for found in x]",
-        "with x as found: pass",
+        "one = 1",
+        "def f(one): 2",
+        "lambda one: 2",
+        "[1 for one in x]",
+        "with x as one: pass",
         "class C:\n    one: int",
-        "try: pass\nexcept E as found: pass",
-        "match x:\n    case [found, *_]: pass",
-        "(found := 1)",
+        "try: pass\nexcept E as one: pass",
+        "match x:\n    case [one, *_]: pass",
+        "(one := 1)",
     ],
 )
 def test_every_way_to_bind_a_name_counts(code):
-    assert "found" in bound(ast.parse(code))
+    assert "one" in bound(ast.parse(code))
 
 
 def test_fields_that_stay_are_fillers_and_stay_as_fields_alone():

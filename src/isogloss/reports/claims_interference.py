@@ -290,7 +290,7 @@ CLAIMS = (
     Claim(
         id="4b",
         where="Fig. 3, Section 3.4",
-        says="Gradients of two languages are less similar than those of one, and those of distant ones least.",
+        says="Gradients of two languages are less similar than of one, and of distant languages least.",
         rule=(
             "Joint encoders in training: cosine minus the geometric mean of the languages' own below 0; "
             "divided by it, of pairs that share more subwords than the median minus of those that share "
