@@ -70,7 +70,7 @@ def test_batches_are_half_of_the_text_where_it_is_short(setting):
 
 
 def test_a_language_with_one_sentence_is_refused(setting):
-    with pytest.raises(DataError, match="gradient conflict: the text or examples of de come to 1, and"):
+    with pytest.raises(DataError, match="gradient conflict: de has 1 blocks of text or examples, and"):
         MEASURE.measure(setting({"en": SPANS[:12], "de": SPANS[:1]}))
 
 

@@ -8,7 +8,7 @@ from isogloss.data import CORPORA
 from isogloss.data.formats.kinds import KINDS
 from isogloss.tasks import TASKS
 
-MUTATIONS = 1_000
+MUTATIONS = 500
 """Of a door whose mutations cost nothing much; slower ones get fewer, by their cost."""
 
 
