@@ -29,7 +29,8 @@ def helped(nli: tuple[float, ...], ner: tuple[float, ...], qa: tuple[float, ...]
 
 def sized(task: str, end: tuple[float, ...]) -> Rows:
     parts = [
-        scores([k * one for one in end], task=task, **adjusted(size)) for k, size in enumerate((5, 30, 250))
+        scores([k * one for one in (*end, *end)], task=task, **adjusted(size))
+        for k, size in enumerate((5, 30, 250))
     ]
     return [row for part in parts for row in part]
 

@@ -12,7 +12,7 @@ from isogloss.reports.report import CLAIMS, write_report
 from isogloss.reports.verdicts import CLAIMS_FILE, PAPERS, changed_verdicts, scope_of
 
 
-def study(folder: Path, gain: float, seeds: int = 3) -> Path:
+def study(folder: Path, gain: float, seeds: int = 6) -> Path:
     """Write a study whose bilingual models gain so much in the target, and its report."""
     runs = []
     for seed in range(seeds):

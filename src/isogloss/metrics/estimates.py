@@ -86,17 +86,24 @@ class Estimate:
         """
         if self.units < 2:
             return math.nan
-        if self.mean == bound:
-            return 1.0
-        return max(t_p_value((self.mean - bound) / error, n) if error else 0.0 for error, n in self._errors)
+        return max(self._p(bound, error, freedom) for error, freedom in self._errors)
 
     def p_units(self, bound: float = 0.0) -> float:
         """Return the two-sided p of the mean being this bound by the test over units alone."""
         if self.units < 2:
             return math.nan
+        return self._p(bound, self.unit_error, self.unit_freedom)
+
+    def _p(self, bound: float, error: float, freedom: float) -> float:
+        """Return the two-sided p by Student's t; where all units are 1 or all -1, by the sign test.
+
+        Rank correlations of few points are 1 or -1 by chance, the same in two or three seeds.
+        """
         if self.mean == bound:
             return 1.0
-        return t_p_value((self.mean - bound) / self.unit_error, self.unit_freedom) if self.unit_error else 0.0
+        if error:
+            return t_p_value((self.mean - bound) / error, freedom)
+        return 2.0 ** (1 - self.units) if abs(self.mean) == 1 else 0.0
 
     def with_examples(self, error: float, examples: int) -> "Estimate":
         """Return the estimate with the standard error that a number of examples bring, too."""
