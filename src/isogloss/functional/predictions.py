@@ -9,8 +9,8 @@ import pandas as pd
 from isogloss.core.contributions import ByMeasure, Contributions, total
 from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.metrics.significance import System, SystemPair, error_over_languages, per_example
-from isogloss.reports.compared_outputs import contributions_of
 from isogloss.reports.comparison import compare_means, over_examples
+from isogloss.reports.outputs import contributions_of
 
 Predictions = Sequence[Any]
 """For each example a label, a set of labels, a number, the tags of its words, or an answer."""

@@ -30,9 +30,11 @@ from isogloss.reports.interference_rows import (
     WITHIN,
     ZERO_SHOT,
     bilingual,
+    closer_pairs,
     memorised_encoders,
     paper_encoders,
     paper_scores,
+    reading,
     similar_parts,
     steps_times,
     stopped_encoders,
@@ -112,22 +114,10 @@ def compare_gradients(m: Measurements) -> list[Check]:
     conflict = (training["cosine"] - training["within"]).groupby(training[SEED]).mean()
     checks = [
         check_seeds(conflict.dropna(), f"cosine in training: {texts[1]}, difference", HURTS),
-        check_seeds(_closer(m, training), "closer − more distant pairs, corrected cosine", HELPS),
+        check_seeds(closer_pairs(m, training), "closer − more distant pairs, corrected cosine", HELPS),
     ]
     notes = [f"finished encoder: {texts[0]}"] if len(finished) else []
     return with_note(checks, notes) if len(finished) or len(training) else []
-
-
-def _closer(m: Measurements, training: pd.DataFrame) -> pd.Series:
-    """Return by seed the corrected cosine of pairs above the median overlap minus that of pairs below."""
-    pair = ["encoder", "first", "second"]
-    overlap = m.frame("gradient-conflict").groupby(pair)["overlap"].mean()
-    rows = training.dropna(subset=["corrected"]).drop(columns="overlap", errors="ignore")
-    rows = rows.join(overlap, on=pair)
-    median = rows.drop_duplicates(pair)["overlap"].median()
-    sides = rows[rows["overlap"] > median], rows[rows["overlap"] < median]
-    close, distant = (side.groupby("encoder.seed")["corrected"].mean() for side in sides)
-    return (close - distant).dropna()
 
 
 def compare_layers(m: Measurements, frame: str, *others: str) -> list[Check]:
@@ -253,19 +243,10 @@ def _compare(
             for _, other in theirs[ids == row_keys(group, ("test", *same)).iloc[0]].groupby("encoder"):
                 if result := compare(m, group, other, unit=SEED, paired=False):
                     label = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
-                    label = f"{what}, {half}{_reading(group, other)}: {label}"
+                    label = f"{what}, {half}{reading(group, other)}: {label}"
                     checks.append(check_seeds(result, label, bounds))
         all_checks += checks or [not_measured(f"{what}, {half}")]
     return all_checks
-
-
-def _reading(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
-    """Return how long a monolingual and a joint encoder read: equal steps are more of its language."""
-    if ours["role"].iloc[0] != "mono":
-        return ""
-    little = "little text, " if ours["lines"].iloc[0] else ""
-    alone, joint = (int(side["encoder.method.steps"].iloc[0]) for side in (ours, theirs))
-    return f" ({little}{alone:,} steps alone, {joint:,} joint in {theirs['languages'].iloc[0]})"
 
 
 EQUAL_ENCODERS = "Encoders of one architecture, text, languages and steps"

@@ -4,10 +4,6 @@ Paper: Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup".
 they are compared to, is in ``mixup_comparisons``.
 """
 
-from collections.abc import Sequence
-
-import pandas as pd
-
 from isogloss.reports.checks import (
     FEWEST_LANGUAGES,
     HELPS,
@@ -22,7 +18,6 @@ from isogloss.reports.checks import (
 from isogloss.reports.comparison import (
     TEST_SET,
     best_split,
-    filter_rows,
     labelled_groups,
     model_languages,
     replicates,
@@ -34,13 +29,16 @@ from isogloss.reports.mixup_comparisons import (
     NO_MIXUP,
     MixupComparison,
     ablations,
+    by_unit,
     cka_of,
     deepest_layer,
     mixup_comparisons,
     mixup_scores,
+    of_ways,
     paper_systems,
     scored_mixups,
     source_cka,
+    target_means,
     with_map_languages,
 )
 from isogloss.reports.verdicts import Claim
@@ -84,10 +82,10 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
     rows, checks = mixup_scores(m), []
     rows = rows[rows["method"].isin(["source-only", "translate-train"]) & (rows["inputs"] == "")]
     baselines = [side for comparison in scored_mixups(m) for side in (comparison.plain, comparison.trained)]
-    rows = _of_ways(rows, baselines)
+    rows = of_ways(rows, baselines)
     for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
         _, (group,) = replicates(system)
-        means = _target_means(cka_of(m, group)), _target_means(group)
+        means = target_means(cka_of(m, group)), target_means(group)
         least = FEWEST_LANGUAGES if group["target"].any() else 1
         checks += check_correlation(f"{label}: ρ of CKA and score", *means, HELPS, least=least)
     return checks
@@ -146,11 +144,11 @@ def check_ratio_spread(m: Measurements) -> list[Check]:
     rows = paper_systems(m.frame("mixup-ratio"))
     rows = model_languages(rows[(rows["method"] == "x-mixup") & (rows["without"] == "")])
     rows, checks = best_split(rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])), []
-    rows = _of_ways(rows, [comparison.full for comparison in scored_mixups(m)])
+    rows = of_ways(rows, [comparison.full for comparison in scored_mixups(m)])
     for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]):
         unit, (group,) = replicates(system)
         words = f"{label}: std of λ over examples in percent of its mean, {group['mean'].mean():.3f}"
-        means = _by_unit(group, unit).dropna().mean(axis=1)
+        means = by_unit(group, unit).dropna().mean(axis=1)
         checks.append(check_of(means, words, {"above": LEAST_SPREAD, "scale": 100, "digits": 2}, UNITS[unit]))
     return checks
 
@@ -161,7 +159,7 @@ def compare_gaps(m: Measurements) -> list[Check]:
     for comparison in scored_mixups(m):
         unit, (full, unmixed, trained) = replicates(comparison.full, comparison.unmixed, comparison.trained)
         gains = [
-            _by_unit(comparison.on(rows, role), unit) - _by_unit(comparison.on(trained, role), unit)
+            by_unit(comparison.on(rows, role), unit) - by_unit(comparison.on(trained, role), unit)
             for role, rows in {"target": full, "source": unmixed}.items()
         ]
         target, source = (gain.dropna(axis="columns", how="all").dropna().mean(axis=1) for gain in gains)
@@ -237,9 +235,9 @@ def correlate_gains(m: Measurements) -> list[Check]:
     for comparison in scored_mixups(m):
         if len(comparison.trained):
             _, sides = replicates(comparison.full, comparison.trained)
-            full, trained = (_target_means(cka_of(m, rows)) for rows in sides)
+            full, trained = (target_means(cka_of(m, rows)) for rows in sides)
             cka = full - trained
-            full, trained = (_target_means(comparison.on(rows, "target")) for rows in sides)
+            full, trained = (target_means(comparison.on(rows, "target")) for rows in sides)
             score = full - trained
             checks += check_correlation(
                 f"{comparison.about}: ρ of gains in CKA and in score", cka, score, bounds
@@ -249,25 +247,6 @@ def correlate_gains(m: Measurements) -> list[Check]:
 
 def _layer(comparison: MixupComparison) -> int:
     return int(comparison.full["method.layer"].iloc[0])
-
-
-def _of_ways(rows: pd.DataFrame, systems: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of models trained as these systems are, or all where none is."""
-    ways = {way for system in systems for way in system["way"]}
-    trained_so = rows["way"].isin(ways)
-    return rows[trained_so] if trained_so.any() else rows
-
-
-def _by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
-    """Return scores [unit language]."""
-    return model_languages(rows).pivot_table(index=unit, columns="language", values="score")
-
-
-def _target_means(rows: pd.DataFrame) -> "pd.Series[float]":
-    """Return the mean score over seeds on each of the models' languages other than the source."""
-    rows = model_languages(rows)
-    targets = filter_rows(rows, lambda code, source: code not in source.split("+"), "language", "source")
-    return targets.groupby("language")["score"].mean()
 
 
 def _remark(*checks: tuple[str, Check]) -> str:

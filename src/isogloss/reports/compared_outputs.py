@@ -8,46 +8,24 @@ their metrics, which are means over examples; a metric with a filter is named as
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
-from sys import float_info
-from typing import Any, TypeGuard
 
 import numpy as np
 
-from isogloss.core.contributions import ByMeasure, Contributions, total
+from isogloss.core.contributions import Contributions, total
 from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
 from isogloss.core.languages import canonical_language
-from isogloss.data.files import File, byte_stream, numbered_objects, short
-from isogloss.data.formats.conll import are_bio
-from isogloss.metrics.correlation import correlation_contributions
-from isogloss.metrics.labels import (
-    chunk_contributions,
-    label_contributions,
-    label_set_contributions,
-    span_contributions,
-    word_contributions,
-)
-from isogloss.metrics.question_answering import (
-    GoldAnswers,
-    answer_f1_contributions,
-    exact_match_contributions,
-    has_own_rules,
-)
+from isogloss.data.files import File, numbered_objects, short
 from isogloss.metrics.significance import System, SystemPair
 from isogloss.reports.comparison import Compared, Comparison, compare_means, holm_corrected, over_examples
+from isogloss.reports.outputs import ANSWERS, SAMPLE, Output, is_answer, is_number, measures_of, no_gold
 
 BY_ID, BY_ORDER = "id", "order"
 """The ways to pair the examples of two files."""
 
-ANSWERS = {"labels": "a list of labels", "label": "a text, a list of texts or a number", "answer": "a text"}
-"""The keys of an answer and their values: for words, for a text or a pair, for a question."""
-
 GOLD = ("gold", *ANSWERS, "answers")
 """The keys of a gold answer in a file of its own, by priority."""
-
-SAMPLE = "doc_id"
-"""The key that identifies a sample of lm-evaluation-harness."""
 
 OPTIONS = "options"
 """The key of an example whose label is the index of one of these."""
@@ -60,26 +38,6 @@ NO_METRICS = (
 
 MEAN = "mean"
 """The language of the mean over all languages."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
-    """One line of a file: an example and its answer."""
-
-    line: int
-    id: str
-    """Empty where the line has none."""
-    language: str
-    """Empty where the line has none."""
-    kind: str
-    """The key of its answer, or ``doc_id``."""
-    answer: Any = None
-    gold: Any = None
-    of_options: bool = False
-    document: str = ""
-    """A digest of a sample's example; empty where it has none."""
-    values: Mapping[str, float] | None = None
-    """Of a sample: the value of each metric."""
 
 
 Outputs = Mapping[tuple[str, str], Output]
@@ -144,7 +102,7 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
     if not kind:
         expected = " or ".join(GOLD if only_gold else (*ANSWERS, SAMPLE))
         raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected)
-    if not only_gold and not _is_answer(kind, body[kind]):
+    if not only_gold and not is_answer(kind, body[kind]):
         raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", ANSWERS[kind])
     return Output(
         line=number,
@@ -159,20 +117,8 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
 
 def _with_option_names(output: Output) -> Output:
     """Return an output with indices of options as their names: they are no numbers to correlate."""
-    answer, gold = (str(label) if _is_number(label) else label for label in (output.answer, output.gold))
+    answer, gold = (str(label) if is_number(label) else label for label in (output.answer, output.gold))
     return replace(output, answer=answer, gold=gold)
-
-
-def _is_answer(kind: str, value: object) -> bool:
-    """Return whether a value is of the type that a key of ``ANSWERS`` has."""
-    texts = isinstance(value, list) and all(isinstance(label, str) for label in value)
-    text = isinstance(value, str)
-    return {"labels": texts, "label": texts or text or _is_number(value), "answer": text}[kind]
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a finite number, and no truth value."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
 def _add_sample(file: File, number: int, body: Mapping[str, object], samples: dict[str, Output]) -> None:
@@ -184,7 +130,7 @@ def _add_sample(file: File, number: int, body: Mapping[str, object], samples: di
     values = {
         f"{name}{suffix}": float(value)
         for name, value in numbers.items()
-        if isinstance(value, bool) or _is_number(value)
+        if isinstance(value, bool) or is_number(value)
     }
     if not values:
         raise file.broken(number, f"the metrics {numbers}", "one that is a number for each example")
@@ -253,7 +199,7 @@ def _comparisons(
     keys = {code: [key for key in ours if key[0] == code] for code in languages}
     sides = {
         code: [
-            _measures(of_file, [outputs[key] for key in keys[code]])
+            measures_of(of_file, [outputs[key] for key in keys[code]])
             for of_file, outputs in ((file, ours), (baseline, theirs))
         ]
         for code in languages
@@ -293,7 +239,7 @@ def _check_same(file: File, baseline: File, ours: Outputs, theirs: Outputs) -> N
     for key, mine in ours.items():
         yours = theirs[key]
         if (mine.gold is None) is not (yours.gold is None):
-            raise _no_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
+            raise no_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
         if mine.kind != yours.kind or mine.document != yours.document or mine.gold != yours.gold:
             described = f"{mine.kind} {mine.document or repr(mine.gold)}"
             expected = f"{baseline.name}:{yours.line} has: {yours.kind} {yours.document or repr(yours.gold)}"
@@ -304,124 +250,3 @@ def _check_same(file: File, baseline: File, ours: Outputs, theirs: Outputs) -> N
 
 def _system(contributions: Contributions) -> System:
     return System(*(np.array([numbers], dtype=np.float64) for numbers in contributions))
-
-
-def _measures(file: File, outputs: Sequence[Output]) -> ByMeasure:
-    """Return the contribution of each example to each measure, the main one first."""
-    kinds = {output.kind for output in outputs}
-    kind, *others = sorted(kinds)
-    if others:
-        raise ConfigError(f"{file.name}: its lines have {' and '.join(sorted(kinds))}. Give one kind a file.")
-    if kind == SAMPLE:
-        return _of_samples([output.values or {} for output in outputs])
-    for output in outputs:
-        _check_gold(file, output)
-    if kind == "answer":
-        return _of_answers(outputs)
-    return _of_labels(file, outputs) if kind == "label" else _of_words(file, outputs)
-
-
-def contributions_of(predictions: Sequence[Any], gold: Sequence[Any], *, answers: bool = False) -> ByMeasure:
-    """Return what each of the predictions adds to each measure, the main one first.
-
-    They are labels, sets of labels, numbers, lists of tags, or, if ``answers``, texts that answer questions;
-    DataError, with the number of the prediction, where one does not fit its gold answer.
-    """
-    kind = "answer" if answers else "label"
-    if not answers and any(isinstance(label, list | tuple) for label in gold):
-        kind = "labels"
-    plain = [
-        [sorted(label) if isinstance(label, set | frozenset) else _plain(label) for label in side]
-        for side in (predictions, gold)
-    ]
-    outputs = [
-        Output(line=number, id="", language="", kind=kind, answer=answer, gold=right)
-        for number, (answer, right) in enumerate(zip(*plain, strict=True), start=1)
-    ]
-    return _measures(byte_stream("predictions", ()), outputs)
-
-
-def _plain(label: Any) -> Any:
-    """Return tags as a list, and a number of NumPy or torch as Python's."""
-    if isinstance(label, tuple):
-        return list(label)
-    return label.item() if hasattr(label, "item") else label
-
-
-def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
-    names = [name for name in values[0] if all(name in sample for sample in values)]
-    ones = [1.0] * len(values)
-    return {name: Contributions([sample[name] for sample in values], ones) for name in names}
-
-
-def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
-    """Return F1 and exact match by the rules of SQuAD, and of MLQA where all languages have such rules."""
-    gold = [
-        GoldAnswers(texts=(output.gold,) if isinstance(output.gold, str) else tuple(output.gold))
-        for output in outputs
-    ]
-    answers = [output.answer for output in outputs]
-    squad = {"f1": answer_f1_contributions(gold, answers), "em": exact_match_contributions(gold, answers)}
-    if not all(has_own_rules(output.language) for output in outputs):
-        return squad
-    gold = [replace(texts, language=output.language) for texts, output in zip(gold, outputs, strict=True)]
-    return {
-        **squad,
-        "mlqa_f1": answer_f1_contributions(gold, answers),
-        "mlqa_em": exact_match_contributions(gold, answers),
-    }
-
-
-def _of_labels(file: File, outputs: Sequence[Output]) -> ByMeasure:
-    """Return the measures of a single label, of a set of labels, or of numbers."""
-    gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
-    kind = _kind_of(gold[0])
-    for output in outputs:
-        if _kind_of(output.gold) is not kind:
-            expected = f"what is like {gold[0]!r:.60}, as before"
-            raise file.broken(output.line, f"gold {output.gold!r:.60}", expected)
-    if kind is list:
-        all_labels = sorted({label for labels in (*gold, *answers) for label in labels})
-        return label_set_contributions(gold, answers, all_labels)
-    if kind is float:
-        return correlation_contributions(gold, answers)
-    return {"accuracy": label_contributions([(label,) for label in gold], [(label,) for label in answers])}
-
-
-def _kind_of(label: object) -> type:
-    return float if isinstance(label, int | float) else type(label)
-
-
-def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
-    gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
-    if not are_bio({tag for tags in gold for tag in tags}):
-        accuracy, f1 = label_contributions(gold, answers), chunk_contributions(gold, answers)
-        return {"accuracy": accuracy, "seqeval_f1": f1}
-    for output in outputs:
-        nameless = {"", "B-", "I-"} & {*output.gold, *output.answer}
-        if nameless or (output.answer and not are_bio({*output.answer, "B-X"})):
-            shown = ", ".join(map(repr, nameless)) or repr(" ".join(output.answer)[:60])
-            raise file.broken(output.line, f"labels {shown}", "BIO tags with types, in gold and answer")
-    return {"span_f1": span_contributions(gold, answers), "word_f1": word_contributions(gold, answers)}
-
-
-def _check_gold(file: File, output: Output) -> None:
-    """Raise DataError where the gold answer is missing, or of another kind than the answer."""
-    gold, answer = output.gold, output.answer
-    if gold is None:
-        raise _no_gold(file, output)
-    if output.kind == "labels":
-        fits = _is_answer("labels", gold) and len(gold) == len(answer)
-    elif output.kind == "label":
-        fits = _is_answer("label", gold) and _kind_of(gold) is _kind_of(answer)
-    else:
-        fits = isinstance(gold, str) or (_is_answer("labels", gold) and bool(gold))
-    if not fits:
-        labels = output.kind == "labels"
-        expected = f"{len(answer)} labels" if labels else f"what fits {output.kind} {answer!r:.40}"
-        raise file.broken(output.line, f"gold {str(gold)[:60]!r}", expected)
-
-
-def _no_gold(file: File, output: Output) -> DataError:
-    """Return the error for an answer without a gold one."""
-    return file.broken(output.line, "no gold", "a key gold next to the answer", "Add it, or give --gold FILE")

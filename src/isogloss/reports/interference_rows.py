@@ -172,3 +172,24 @@ def _half(method: str, language: str, source: str, target: str) -> str:
     if language == {"source-only": source, "target-only": target}.get(method):
         return WITHIN
     return ZERO_SHOT if method == "source-only" and "+" not in source else ""
+
+
+def closer_pairs(m: Measurements, training: pd.DataFrame) -> pd.Series:
+    """Return by seed the corrected cosine of pairs above the median overlap minus that of pairs below."""
+    pair = ["encoder", "first", "second"]
+    overlap = m.frame("gradient-conflict").groupby(pair)["overlap"].mean()
+    rows = training.dropna(subset=["corrected"]).drop(columns="overlap", errors="ignore")
+    rows = rows.join(overlap, on=pair)
+    median = rows.drop_duplicates(pair)["overlap"].median()
+    sides = rows[rows["overlap"] > median], rows[rows["overlap"] < median]
+    close, distant = (side.groupby("encoder.seed")["corrected"].mean() for side in sides)
+    return (close - distant).dropna()
+
+
+def reading(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
+    """Return how long a monolingual and a joint encoder read: equal steps are more of its language."""
+    if ours["role"].iloc[0] != "mono":
+        return ""
+    little = "little text, " if ours["lines"].iloc[0] else ""
+    alone, joint = (int(side["encoder.method.steps"].iloc[0]) for side in (ours, theirs))
+    return f" ({little}{alone:,} steps alone, {joint:,} joint in {theirs['languages'].iloc[0]})"

@@ -20,6 +20,7 @@ from isogloss.reports.comparison import (
     filter_rows,
     labelled_groups,
     main_scores,
+    model_languages,
     replicates,
     rows_of,
     unlike_settings,
@@ -265,3 +266,22 @@ def _differing(system: pd.Series, other: pd.Series, groups: Iterable[str]) -> se
         and system[name] != other[name]
         and not (pd.isna(system[name]) and pd.isna(other[name]))
     }
+
+
+def of_ways(rows: pd.DataFrame, systems: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Return the rows of models trained as these systems are, or all where none is."""
+    ways = {way for system in systems for way in system["way"]}
+    trained_so = rows["way"].isin(ways)
+    return rows[trained_so] if trained_so.any() else rows
+
+
+def by_unit(rows: pd.DataFrame, unit: str) -> pd.DataFrame:
+    """Return scores [unit language]."""
+    return model_languages(rows).pivot_table(index=unit, columns="language", values="score")
+
+
+def target_means(rows: pd.DataFrame) -> "pd.Series[float]":
+    """Return the mean score over seeds on each of the models' languages other than the source."""
+    rows = model_languages(rows)
+    targets = filter_rows(rows, lambda code, source: code not in source.split("+"), "language", "source")
+    return targets.groupby("language")["score"].mean()
