@@ -131,21 +131,26 @@ PRETRAINED = {
     **changed_fields("encoder", Architecture),
 }
 
+SEEDS = 10
+"""Of strangers, where a claim has so many: rank correlations that agree in five seeds decide nothing."""
+
 Stranger = tuple[str, str, Changes, Callable[[Row], bool], int]
 """Claim, name, changes, whether a row is of a system to change, and how many of its seeds lie there."""
 
 
 def of_pretraining(claim: str) -> dict[str, tuple[Changes, Callable[[Row], bool], int]]:
     """Return the strangers of a claim of the fourth paper: another training, architecture, modules."""
-    treated, seeds = TREATED[claim], 2 if claim in ("4b", "4c", "4f") else 5
+    treated, seeds = TREATED[claim], 2 if claim in ("4b", "4c", "4f") else SEEDS
     changes = PRETRAINED | FINE_TUNED
     changes |= {"a third language": {"encoder.languages": "qaa+qad+qaz"}} if claim != "4m" else {}
     meta = changed_fields("encoder.method", MetaLearning)
     modules = changed_fields("encoder.modules", Modules)
     everything = {name: (change, treated, seeds) for name, change in changes.items()}
-    everything |= {name: (change, lambda row: META(row) and treated(row), 5) for name, change in meta.items()}
+    everything |= {
+        name: (change, lambda row: META(row) and treated(row), SEEDS) for name, change in meta.items()
+    }
     return everything | {
-        name: (change, lambda row: row["encoder.modules"] != "" and treated(row), 5)
+        name: (change, lambda row: row["encoder.modules"] != "" and treated(row), SEEDS)
         for name, change in modules.items()
     }
 
@@ -160,22 +165,22 @@ def strangers() -> Iterator[Stranger]:
                 everything = {name: (changes, is_model, 2) for name, changes in alone.items()}
             case "2":
                 everything = {
-                    name: (changes, is_mixup, 5)
+                    name: (changes, is_mixup, SEEDS)
                     for name, changes in (changed_fields("method", XMixup) | FINE_TUNED).items()
                 }
                 everything["another pretraining seed"] = ELSEWHERE, is_mixup, 1
-                everything["a third language"] = {"target": "qad+qaz"}, is_mixup, 5
+                everything["a third language"] = {"target": "qad+qaz"}, is_mixup, SEEDS
             case "3":
                 adjusted = changed_fields("encoder.adjusted", CrossLingualAdjustment)
                 treated = is_tuned if claim == "3c" else is_adjusted
-                everything = {name: (changes, treated, 5) for name, changes in FINE_TUNED.items()}
-                everything |= {name: (changes, is_adjusted, 5) for name, changes in adjusted.items()}
+                everything = {name: (changes, treated, SEEDS) for name, changes in FINE_TUNED.items()}
+                everything |= {name: (changes, is_adjusted, SEEDS) for name, changes in adjusted.items()}
                 everything |= {
-                    name: (changes, is_continual, 5)
+                    name: (changes, is_continual, SEEDS)
                     for name, changes in changed_fields("auxiliary", AlignmentLoss).items()
                 }
                 everything["another pretraining seed"] = ELSEWHERE, is_main_adjusted, 1
-                everything["a third language"] = {"encoder.pairs": "qaa-qaz"}, is_adjusted, 5
+                everything["a third language"] = {"encoder.pairs": "qaa-qaz"}, is_adjusted, SEEDS
             case _:
                 everything = of_pretraining(claim)
         for name, (change, treats, seeds) in everything.items():
