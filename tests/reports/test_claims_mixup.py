@@ -45,7 +45,7 @@ def bench(effect=0.1, **more):
     return [
         *system(MIXES, 0.7 + effect, **more),
         *system(TRANSLATES, 0.7, inputs="", size=0, **more),
-        *system(PLAIN, 0.6, inputs="", size=0, **more),
+        *system(PLAIN, 0.6, inputs="", size=SIZE / 8, **more),  # Five equal differences would decide nothing.
     ]
 
 
@@ -59,7 +59,7 @@ def no_mixup(mean, inputs=""):
 
 
 def source(effect):
-    return unmixed(effect, "qaa") + system(TRANSLATES, 0.7, inputs="", size=0, language="qaa")
+    return unmixed(effect, "qaa") + system(TRANSLATES, 0.7, inputs="", size=SIZE / 8, language="qaa")
 
 
 def of_classification(effect):

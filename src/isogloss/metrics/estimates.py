@@ -95,15 +95,13 @@ class Estimate:
         return self._p(bound, self.unit_error, self.unit_freedom)
 
     def _p(self, bound: float, error: float, freedom: float) -> float:
-        """Return the two-sided p by Student's t; where all units are 1 or all -1, by the sign test.
+        """Return the two-sided p by Student's t; of equal units, which have no spread, that of the sign test.
 
-        Rank correlations of few points are 1 or -1 by chance, the same in two or three seeds.
+        Rank correlations of few points, and differences on few examples, are equal by chance in few seeds.
         """
         if self.mean == bound:
             return 1.0
-        if error:
-            return t_p_value((self.mean - bound) / error, freedom)
-        return 2.0 ** (1 - self.units) if abs(self.mean) == 1 else 0.0
+        return t_p_value((self.mean - bound) / error, freedom) if error else 2.0 ** (1 - self.units)
 
     def with_examples(self, error: float, examples: int) -> "Estimate":
         """Return the estimate with the standard error that a number of examples bring, too."""
