@@ -11,6 +11,7 @@ HSIC by its unbiased estimator (Song et al. 2012, Eq. 5), which expects 0 for un
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -28,6 +29,7 @@ from isogloss.diagnostics.setting import (
     MeasureSetting,
     layer_numbers,
     parallel_states,
+    rows_of_pairs,
 )
 from isogloss.training.states import ParallelText, StateOptions
 
@@ -54,21 +56,7 @@ class Cka(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[CkaRow]:
         """Return a row for each pair of the first language with another, and layer."""
-        subject = setting.subjects[0]
-        loaded = setting.encoder(subject)
-        first, *others = setting.languages
-        return [
-            row
-            for other in others
-            for row in self.rows(
-                loaded,
-                setting.parallel,
-                (first, other),
-                model=subject.id,
-                precision=setting.precision,
-                on_progress=setting.on_progress,
-            )
-        ]
+        return rows_of_pairs(setting, partial(self.rows, on_progress=setting.on_progress))
 
     def rows(
         self,

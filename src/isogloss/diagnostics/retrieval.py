@@ -17,7 +17,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.representations import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
-from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions, rows_of_pairs
 from isogloss.training.states import ParallelText, StateOptions
 
 QUERIES_PER_BLOCK = 1024
@@ -57,19 +57,7 @@ class Retrieval(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
-        loaded = setting.encoder(setting.subjects[0])
-        first, *others = setting.languages
-        return [
-            row
-            for other in others
-            for row in self.rows(
-                loaded,
-                setting.parallel,
-                (first, other),
-                model=setting.subjects[0].id,
-                precision=setting.precision,
-            )
-        ]
+        return rows_of_pairs(setting, self.rows)
 
     def rows(
         self,

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
@@ -161,6 +161,26 @@ PAIRS_PER_BLOCK = 1024
 """Pairs in memory together: enough to be batched by length with little padding."""
 
 Sides = tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]
+
+
+AnyRow = TypeVar("AnyRow")
+
+
+def rows_of_pairs(setting: MeasureSetting, rows: Callable[..., Iterable[AnyRow]]) -> list[AnyRow]:
+    """Return the rows of an encoder about each pair of the first language with another.
+
+    ``rows`` takes the encoder and its tokenizer, parallel text, the two languages, ``model`` and
+    ``precision``.
+    """
+    subject, (first, *others) = setting.subjects[0], setting.languages
+    loaded = setting.encoder(subject)
+    return [
+        row
+        for other in others
+        for row in rows(
+            loaded, setting.parallel, (first, other), model=subject.id, precision=setting.precision
+        )
+    ]
 
 
 def parallel_states(

@@ -89,13 +89,13 @@ def compare_modules(
     rows: pd.DataFrame | None = None,
 ) -> list[Check]:
     """Compare encoders with some modules with others of the same languages and steps (4d, 4e, 4g, 4h, 4j)."""
-    rows, same = paper_scores(m) if rows is None else rows, ("languages", "lines", "steps")
+    rows, matched = paper_scores(m) if rows is None else rows, ("languages", "lines", "steps")
     if not all(rows["role"].isin(roles).any() for roles in (ours, theirs)):
         return []
     checks = []
     for role, baseline in product(ours, theirs):
         sides = rows[rows["role"] == role], rows[rows["role"] == baseline]
-        checks += _compare(m, sides, f"{role} − {baseline}", halves, same)
+        checks += _compare(m, sides, f"{role} − {baseline}", halves, matched)
     return checks
 
 
@@ -152,13 +152,13 @@ def _layer_checks(rows: pd.DataFrame) -> list[Check]:
 def compare_learning_speed(m: Measurements) -> list[Check]:
     """Compare held-out perplexity at equal steps: adapters, joint, meta-learned adapters (4i)."""
     rows = paper_encoders(m.frame("perplexity"))
-    same = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
-    logs = np.log(rows.groupby(["role", *same])["score"].mean()).unstack("role")
+    matched = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
+    logs = np.log(rows.groupby(["role", *matched])["score"].mean()).unstack("role")
     logs = logs.reindex(columns=["adapter", "joint", "meta-adapter"])
     checks = []
     for role, baseline, bounds in (("adapter", "joint", HELPS), ("meta-adapter", "adapter", HURTS)):
         label = f"{role} − {baseline}, log perplexity over training"
-        means = logs[[role, baseline]].groupby(level=[name for name in same if name != SEED]).mean()
+        means = logs[[role, baseline]].groupby(level=[name for name in matched if name != SEED]).mean()
         shared = logs.index.droplevel(SEED).isin(means.dropna().index)
         ours, theirs = (
             logs.loc[shared, side].dropna().groupby(level=SEED).mean() for side in (role, baseline)
@@ -187,8 +187,11 @@ def compare_little_text(m: Measurements) -> list[Check]:
     little = little[little["lines"].isin(alone["lines"])]
     cut = filter_rows(little, lambda code, lines: code in dict(json.loads(lines)), "language", "lines")
     checks = _compare(m, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines", "steps"))
-    sides, same = (little.drop(cut.index), full), ("languages", "steps")
-    return [*checks, *_compare(m, sides, "the other language, little − all text", {WITHIN: AS_BEFORE}, same)]
+    sides, matched = (little.drop(cut.index), full), ("languages", "steps")
+    return [
+        *checks,
+        *_compare(m, sides, "the other language, little − all text", {WITHIN: AS_BEFORE}, matched),
+    ]
 
 
 def compare_language_pairs(m: Measurements) -> list[Check]:
@@ -232,15 +235,15 @@ def _compare(
     sides: tuple[pd.DataFrame, pd.DataFrame],
     what: str,
     halves: Mapping[str, Bounds],
-    same: Sequence[str],
+    matched: Sequence[str],
 ) -> list[Check]:
     """Compare encoders with others that are equal in some columns, by task, on the mean over languages."""
     all_checks = []
     for half, bounds in halves.items():
         ours, theirs = (side[side["half"] == half] for side in sides)
-        ids, checks = row_keys(theirs, ("test", *same)), []
-        for _, group in ours.groupby(["test", *same, "steps", "system"]):
-            for _, other in theirs[ids == row_keys(group, ("test", *same)).iloc[0]].groupby("encoder"):
+        ids, checks = row_keys(theirs, ("test", *matched)), []
+        for _, group in ours.groupby(["test", *matched, "steps", "system"]):
+            for _, other in theirs[ids == row_keys(group, ("test", *matched)).iloc[0]].groupby("encoder"):
                 if result := compare(m, group, other, unit=SEED, paired=False):
                     label = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
                     label = f"{what}, {half}{reading(group, other)}: {label}"

@@ -183,16 +183,21 @@ def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
     in_translation = system["inputs"] in IN_TRANSLATION
     if system["method"] == "source-only" and not in_translation:
         return None
-    same = [other for other in systems if other["encoder"] == system["encoder"]]
-    same = [other for other in same if other["inputs"] not in IN_TRANSLATION]
-    settings, references = _settings(system), [other for other in same if other["method"] == "source-only"]
+    candidates = [other for other in systems if other["encoder"] == system["encoder"]]
+    candidates = [other for other in candidates if other["inputs"] not in IN_TRANSLATION]
+    settings, references = (
+        _settings(system),
+        [other for other in candidates if other["method"] == "source-only"],
+    )
     if system["auxiliary"]:
-        references = [other for other in same if other["method"] == system["auxiliary.method"]] or references
+        references = [
+            other for other in candidates if other["method"] == system["auxiliary.method"]
+        ] or references
     by = settings.get("translator")
     if in_translation or (
         system["method"] != "translate-train" and (by or system["method"] in USE_TRANSLATIONS)
     ):
-        trained = [other for other in same if other["method"] == "translate-train"]
+        trained = [other for other in candidates if other["method"] == "translate-train"]
         references = [other for other in trained if _settings(other).get("translator") == by] or references
         taught = [other for other in references if other.get("method.labels") == "teacher"]
         references = (taught if system["method"] == "x-mixup" else []) or references

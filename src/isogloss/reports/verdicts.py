@@ -93,8 +93,12 @@ def scope_of(m: Measurements) -> str:
     if models.empty:
         return ""
     shape = ["vocabulary", "positions", "dim", "layers", "feed_forward"]
-    made = models[(models["encoder.kind"] == "pretrain") & (models["encoder.name"] == "")]
-    shapes = made.reindex(columns=[f"encoder.{name}" for name in shape]).set_axis(shape, axis=1).dropna()
+    pretrained_here = models[(models["encoder.kind"] == "pretrain") & (models["encoder.name"] == "")]
+    shapes = (
+        pretrained_here.reindex(columns=[f"encoder.{name}" for name in shape])
+        .set_axis(shape, axis=1)
+        .dropna()
+    )
     shapes = shapes.astype(float)
     layers = shapes["layers"] * (4 * shapes["dim"] ** 2 + 2 * shapes["dim"] * shapes["feed_forward"])
     weights = (shapes["dim"] * (shapes["vocabulary"] + shapes["positions"]) + layers) / 1e6

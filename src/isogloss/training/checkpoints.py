@@ -56,8 +56,8 @@ class Checkpoints:
         """Write a checkpoint, then remove the previous one; other processes only send their shares."""
         weights, moments, best = dict(unfrozen(model)), _flat(optimizer), state.best or {}
         if not is_main_process():
-            for tensors, like in ((weights, None), (moments, None), (best, weights)):
-                _gathered(tensors, like)
+            for tensors, reference in ((weights, None), (moments, None), (best, weights)):
+                _gathered(tensors, reference)
             return
         final = self.folder / f"checkpoint-{state.step:09d}"
         try:
@@ -124,24 +124,26 @@ def _state(checkpoint: Path) -> Notes:
     return body
 
 
-def _gathered(tensors: Mapping[str, Tensor], like: Mapping[str, Tensor] | None = None) -> dict[str, Tensor]:
+def _gathered(
+    tensors: Mapping[str, Tensor], reference: Mapping[str, Tensor] | None = None
+) -> dict[str, Tensor]:
     """Gather tensors in the main process, detached and contiguous as safetensors requires.
 
     With ``like``, ``tensors`` are this process's shares of tensors that are sharded in the same way.
     """
     full = {}
     for name, tensor in tensors.items():
-        weight = gathered(as_share(tensor, like[name]) if like else tensor).detach()
+        weight = gathered(as_share(tensor, reference[name]) if reference else tensor).detach()
         if is_main_process():
             full[name] = weight.contiguous().cpu()
     return full
 
 
-def _read(path: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+def _read(path: Path, reference: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Read tensors, or this process's shares of those whose parameters are sharded."""
     with safe_open(path, framework="pt") as file:
         return {
-            name: local_rows(file.get_tensor(name), like.get(name.partition("/")[0]))
+            name: local_rows(file.get_tensor(name), reference.get(name.partition("/")[0]))
             for name in file.keys()  # noqa: SIM118 (no mapping)
         }
 

@@ -312,22 +312,24 @@ def local(tensor: Tensor) -> Tensor:
     return tensor.to_local() if _is_share(tensor) else tensor
 
 
-def local_rows(tensor: Tensor, like: Tensor | None) -> Tensor:
+def local_rows(tensor: Tensor, reference: Tensor | None) -> Tensor:
     """Return this process's share of a full tensor, if ``like`` is sharded."""
-    if like is None or not _is_share(like) or not tensor.dim():
+    if reference is None or not _is_share(reference) or not tensor.dim():
         return tensor
     rows = -(-len(tensor) // world_size())
     return tensor[rank() * rows : (rank() + 1) * rows]
 
 
-def as_share(tensor: Tensor, like: Tensor) -> Tensor:
+def as_share(tensor: Tensor, reference: Tensor) -> Tensor:
     """Return ``local_rows`` of a tensor as a sharded tensor again, if ``like`` is sharded."""
-    if not _is_share(like) or not tensor.dim():
+    if not _is_share(reference) or not tensor.dim():
         return tensor
     from torch.distributed.tensor import DTensor
 
-    layout: dict[str, Any] = {"shape": like.shape, "stride": like.stride(), "run_check": False}
-    share: Tensor = DTensor.from_local(tensor.to(like.device), like.device_mesh, like.placements, **layout)
+    layout: dict[str, Any] = {"shape": reference.shape, "stride": reference.stride(), "run_check": False}
+    share: Tensor = DTensor.from_local(
+        tensor.to(reference.device), reference.device_mesh, reference.placements, **layout
+    )
     return share
 
 

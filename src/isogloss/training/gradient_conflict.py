@@ -142,7 +142,7 @@ def compare_languages(
     """
     order = {language: number for number, language in enumerate(languages)}
     remaining = list(languages)
-    held = gradient(model, losses(remaining[0], FIRST))
+    current = gradient(model, losses(remaining[0], FIRST))
     while remaining:
         language, *remaining = remaining
         new: Gradient = {}
@@ -150,8 +150,8 @@ def compare_languages(
             new.clear()  # Before the next gradient is computed.
             new = gradient(model, losses(other, SECOND if other == language else FIRST))
             first, second = sorted((language, other), key=order.__getitem__)
-            yield first, second, compared(*((held, new) if first == language else (new, held)), parts)
-        held = new
+            yield first, second, compared(*((current, new) if first == language else (new, current)), parts)
+        current = new
 
 
 def gradient(model: nn.Module, losses: Iterable[Tensor]) -> Gradient:

@@ -323,18 +323,18 @@ def _row(file: File, number: int, line: str, cells: Sequence[str], table: _Table
 
 def write_table(entries: Iterable[Answered]) -> Iterator[str]:
     """Yield the rows with their labels, below the names of the new columns; without a text, empty cells."""
-    held, width = list[Entry](), 0  # How many columns are new is known at the first prediction.
+    buffered, width = list[Entry](), 0  # How many columns are new is known at the first prediction.
     for entry, prediction in entries:
         cells = answer_cells(prediction)
         if cells and not width:
             width = len(cells)
-            yield from (_with_cells(row, width) for row in held)
+            yield from (_with_cells(row, width) for row in buffered)
         if width:
             yield _with_cells(entry, width, cells)
         else:
-            held.append(entry)
+            buffered.append(entry)
     if not width:
-        yield from (_with_cells(row, 1) for row in held)
+        yield from (_with_cells(row, 1) for row in buffered)
 
 
 def _with_cells(entry: Entry, width: int, cells: Sequence[str] = ()) -> str:

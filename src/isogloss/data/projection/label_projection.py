@@ -123,18 +123,22 @@ def translate_examples(
     others = [example for example in originals if not isinstance(example, Question)]
     texts = [list(_PARTS[type(example)].texts(example)) for example in others]
     translated = iter(translate(text for parts in texts for text in parts))
-    made: dict[int, Example | None] = {id(example): located.examples.get(example.id) for example in questions}
+    by_original: dict[int, Example | None] = {
+        id(example): located.examples.get(example.id) for example in questions
+    }
     cuts, sentences = located.cuts, list[_Sentence]()
     for example, parts in zip(others, texts, strict=True):
         mine = [next(translated) for _ in parts]
         cuts += sum(text.cuts for text in mine)
-        rebuilt = made[id(example)] = _PARTS[type(example)].rebuild(example, mine)
+        rebuilt = by_original[id(example)] = _PARTS[type(example)].rebuild(example, mine)
         if isinstance(example, TaggedSentence | ParsedSentence):
             sentences.append(_Sentence(example, cast(TaggedSentence, rebuilt), parts[0], mine[0]))
-    made |= _with_words_labelled(sentences, chosen)
-    unlabelled = [sentence.original.id for sentence in sentences if made[id(sentence.original)] is None]
+    by_original |= _with_words_labelled(sentences, chosen)
+    unlabelled = [
+        sentence.original.id for sentence in sentences if by_original[id(sentence.original)] is None
+    ]
     lost = (*located.lost, *unlabelled)
-    results = [made[id(example)] for example in originals]
+    results = [by_original[id(example)] for example in originals]
     return TranslatedExamples([example for example in results if example is not None], lost, cuts)
 
 
@@ -201,9 +205,9 @@ def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> 
     """
     originals, copies = tee(examples)
     new = (text for _, texts in _with_new_texts(copies) for text in texts)
-    made, translated = iter(translate(new)), dict[str, Translated]()
+    translations, translated = iter(translate(new)), dict[str, Translated]()
     for example, texts in _with_new_texts(originals):
-        translated |= {text: next(made) for text in texts}
+        translated |= {text: next(translations) for text in texts}
         parts = _PARTS[type(example)]
         translated = {text: translated[text] for text in parts.texts(example)}
         mine = [translated[text] for text in parts.texts(example)]
