@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain, groupby, product
 
 from isogloss.core.errors import ConfigError, check_named, located
@@ -228,13 +227,8 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         check_patience(optimization, entry.method.name, reads)
         _check_peft(planning, cell, entry)
         aligned = _aligned(planning, cell, entry, added)
-    made = {(run.split, run.languages) for run in translated}
-    from_files = [pair for pair in splits if pair not in made]
-    fingerprint = partial(sources.fingerprint, cell.corpus, treebanks=cell.treebanks)
-    limits = {"train": cell.examples, "dev": cell.dev_examples}
-    with located("grid"):
-        sources.check_labelled(cell.corpus, from_files, entry.label)
-        files = [fingerprint(code, split, examples=limits[split]) for split, code in from_files]
+    translated_here = {(run.split, run.languages) for run in translated}
+    from_files = [pair for pair in splits if pair not in translated_here]
     return FineTune(
         encoder=cell.encoder,
         corpus=cell.corpus,
@@ -254,8 +248,22 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         examples=cell.examples,
         dev_examples=cell.dev_examples,
         seed=cell.seed,
-        data=combined_fingerprint(files),
+        data=_fingerprint(cell, entry, from_files, sources),
     )
+
+
+def _fingerprint(
+    cell: Cell, entry: MethodEntry, splits: Sequence[tuple[Split, str]], sources: Sources
+) -> str:
+    """Return the fingerprint of the files of splits and languages; DataError for one without labels."""
+    limits = {"train": cell.examples, "dev": cell.dev_examples}
+    with located("grid"):
+        sources.check_labelled(cell.corpus, splits, entry.label)
+        files = [
+            sources.fingerprint(cell.corpus, code, split, treebanks=cell.treebanks, examples=limits[split])
+            for split, code in splits
+        ]
+    return combined_fingerprint(files)
 
 
 def _translations(

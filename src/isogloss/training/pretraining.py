@@ -101,15 +101,7 @@ def begin(
     _check(setting, method)
     check_objective(method.name, setting.family, next_token=mask is not None)
     training = method.training
-    sampling = BatchSampling(
-        steps=training.steps,
-        batch_subwords=training.batch_subwords,
-        block=training.block,
-        temperature=training.temperature,
-        mixed=method.mixed,
-        translation=method.translation,
-        replay=setting.replay,
-    )
+    sampling = _sampling(setting, method)
     with main_process_first():
         tokenizer, streams, held_out = _read(setting, method)
     vocabulary = Vocabulary.of(tokenizer, mask=mask or "")
@@ -139,6 +131,20 @@ def begin(
         rows=rows,
         dropout=dropout,
         trained=_trained(model, setting),
+    )
+
+
+def _sampling(setting: TextSetting, method: Pretraining) -> BatchSampling:
+    """Return how batches of text are drawn."""
+    training = method.training
+    return BatchSampling(
+        steps=training.steps,
+        batch_subwords=training.batch_subwords,
+        block=training.block,
+        temperature=training.temperature,
+        mixed=method.mixed,
+        translation=method.translation,
+        replay=setting.replay,
     )
 
 
