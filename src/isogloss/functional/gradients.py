@@ -56,6 +56,8 @@ def gradient_conflict(
     >>> isogloss.gradient_conflict(model, {"en": english, "sw": swahili})    # doctest: +SKIP
     """
     require_encoder(model, "gradient_conflict")
+    if not batches:
+        raise ConfigError("gradient_conflict: no batches. Give those of one language or more, by its code.")
     for language, of_language in batches.items():
         if len(of_language) < MIN_BATCHES:
             raise ConfigError(

@@ -83,6 +83,8 @@ def compare(
 
 def _measures(predictions: Predictions, gold: Predictions | None, metric: str) -> ByMeasure:
     """Return what each example adds to each measure, the main one first."""
+    if not len(predictions):
+        raise DataError("compare: no predictions; expected one for each example, at least one.")
     if gold is None:
         values = [float(value) for value in predictions]
         return {metric or "mean": Contributions(values, [1.0] * len(values))}
