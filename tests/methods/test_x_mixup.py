@@ -264,6 +264,26 @@ def test_tagging_needs_a_teacher_of_the_same_labels(bert_folder, tmp_path):
 
 
 @pytest.mark.slow
+def test_projected_tags_are_learned_as_gold_without_a_teacher(train, monkeypatch):
+    """With the other parts off they are learned as a sure teacher's probabilities are."""
+    plain = {"schedule": False, "mse": 0.0, "ratio": 0.0}
+    reads = XMixup(labels="projected").reads(("en",), ("sw",))
+    assert not any(reads.needs_teacher(task) for task in TASKS.values())
+    projected = train(XMixup(labels="projected", **plain), "upos", name="projected")
+    tags = {example.id: example.tags for example in sentences("en-de")}
+
+    def sure(task, _teacher, examples, _optimization, *, language):
+        numbers = [torch.tensor([*map(task.labels.index, tags[example.id])]) for example in examples]
+        return [torch.nn.functional.one_hot(row, len(task.labels)).half() for row in numbers]
+
+    assert not equal(train(XMixup(**plain), "upos", name="taught"), projected)
+    monkeypatch.setattr("isogloss.training.pairs.pseudo_labels", sure)
+    certain = train(XMixup(**plain), "upos", name="sure")
+    for weight, other in zip(weights(certain).values(), weights(projected).values(), strict=True):
+        torch.testing.assert_close(weight, other, atol=2e-5, rtol=1e-4)
+
+
+@pytest.mark.slow
 def test_examples_without_a_translation_are_left_out_and_told_of(train):
     told = train(XMixup(), "qa").warnings[0]
     assert told.startswith("3 of 24 examples of en have no translation with the same label in en-de")

@@ -74,6 +74,7 @@ def test_each_direction_is_translated_once_for_all_methods_and_seeds(plan):
         ({"name": "translate-train"}, "links"),
         ({"name": "translate-train", "labels": "teacher"}, None),
         ({"name": "x-mixup"}, None),
+        ({"name": "x-mixup", "labels": "projected"}, "links"),
     ],
 )
 def test_tags_are_projected_for_a_method_that_trains_on_them(plan, method, tags):

@@ -20,7 +20,7 @@ from isogloss.tasks import Task
 from isogloss.tasks.task import CLASSES, LabelsAre
 from isogloss.training.fine_tuning import few_examples, fine_tune, plain_training
 from isogloss.training.gradient_conflict import WATCHES, Conflict
-from isogloss.training.pairs import without_translated_tags
+from isogloss.training.pairs import with_labels
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 
 
@@ -197,11 +197,8 @@ class TranslateTrain(Method):
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on all of them, one language a batch."""
         reads = self.reads(setting.source, setting.target)
-        if reads.needs_teacher(setting.task):
-            return fine_tune(
-                without_translated_tags(setting), reads, prepare=partial(plain_training, pseudo=True)
-            )
-        return fine_tune(setting, reads, conflict=self.conflict)
+        prepare = partial(plain_training, pseudo=reads.needs_teacher(setting.task))
+        return fine_tune(with_labels(setting, reads), reads, prepare=prepare, conflict=self.conflict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,7 +37,7 @@ from isogloss.tasks.batch import Batch
 from isogloss.tasks.task import LabelsAre, ScoredTask, Task
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.optimizer import set_rate_multiple
-from isogloss.training.pairs import paired_batches, without_translated_tags
+from isogloss.training.pairs import paired_batches, with_labels
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 from isogloss.training.sides import Sides, check_linked
 
@@ -97,6 +97,10 @@ class XMixup(Method):
     sampling: Sampling = "batch"
     """Whether a batch or each example draws its source: batch or example."""
 
+    labels: Literal["projected"] | None = None
+    """projected: in tagging the words of translations have the tags of the words that they are linked to;
+    when left out those that a source-only model predicts, as in the paper."""
+
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read source, translations and back-translations, and no target labels."""
         pairs = language_pairs(source, target)
@@ -104,7 +108,7 @@ class XMixup(Method):
         return Reads(
             train=(*source, *pairs, *back),
             dev=source,
-            teacher=("word",),
+            teacher=() if self.labels else ("word",),
             links=self.attends == "links",
             sides=2 if target else 1,
             mixes=True,
@@ -128,8 +132,7 @@ class XMixup(Method):
         if not setting.target:
             return fine_tune(setting, reads)
         self.check(setting.task, None)
-        inputs = without_translated_tags(setting) if reads.needs_teacher(setting.task) else setting
-        return fine_tune(inputs, reads, prepare=self._prepare)
+        return fine_tune(with_labels(setting, reads), reads, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, network: Model, tokenizer: Tokenizer, train: Examples) -> Training:
         kind = mixup_task(setting.task)
@@ -144,7 +147,7 @@ class XMixup(Method):
             tokenizer,
             train,
             takes_real=schedule.takes_real if self.schedule else None,
-            pseudo_labels=setting.task.labels_are == "word",
+            pseudo_labels=self.reads((), ()).needs_teacher(setting.task),
         )
         mixup = Mixup(
             layer=self._layer(kind, network.config),

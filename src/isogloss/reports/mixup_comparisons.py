@@ -58,7 +58,7 @@ FIXED: Mapping[str, object] = {
 
 SETTINGS: Mapping[str, object] = {
     **{"method.ratio": 0.5, "method.learned_ratio": True, "method.alpha": None, "method.decay": 0},
-    **{"method.mse": 1.0, "method.kl": 1.0, "method.schedule": True},
+    **{"method.mse": 1.0, "method.kl": 1.0, "method.schedule": True, "method.labels": None},
 }
 """The paper's settings of X-Mixup: of several, the nearest to these are judged."""
 
@@ -246,7 +246,7 @@ def _without(row: Mapping[object, object]) -> str:
 def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *same: str) -> pd.DataFrame:
     """Return the system of a method with equal ``same`` facts and the most similar optimization.
 
-    Of two that are as similar, the one whose labels of translations are a teacher's.
+    Of two that are as similar, the one whose labels of translations are a teacher's, as X-Mixup's are.
     """
     rows, facts = rows[(rows["method"] == method) & (rows["inputs"] == "")], full.iloc[0]
     distance = {

@@ -199,8 +199,9 @@ def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
     ):
         trained = [other for other in candidates if other["method"] == "translate-train"]
         references = [other for other in trained if _settings(other).get("translator") == by] or references
-        taught = [other for other in references if other.get("method.labels") == "teacher"]
-        references = (taught if system["method"] == "x-mixup" else []) or references
+        taught = system.get("method.labels") != "projected"
+        as_labelled = [other for other in references if (other.get("method.labels") == "teacher") == taught]
+        references = (as_labelled if system["method"] == "x-mixup" else []) or references
     return max(
         references,
         key=lambda other: (len(settings.items() & _settings(other).items()), key_of(other)),

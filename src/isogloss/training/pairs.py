@@ -2,7 +2,8 @@
 
 Tags belong to words, and a translation has other words: a model that was trained on the source alone, the
 teacher, labels the translations (X-Mixup, Section 4.2), and its probabilities are learned by cross entropy
-together with the source's gold tags. Tags of translations are not read.
+together with the source's gold tags. Or tags are projected along word links, which is what is read without a
+teacher (``with_labels``).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +29,7 @@ from isogloss.tasks.batch import EncodedRow, by_example
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
 from isogloss.training.precision import device
-from isogloss.training.setting import Setting
+from isogloss.training.setting import Reads, Setting
 from isogloss.training.sides import (
     RowPair,
     Sides,
@@ -188,6 +189,11 @@ def encode(
     text = language_of_text(language)  # A teacher with modules reads by those of the text's language.
     soft = pseudo_labels(setting.task, setting.teacher, examples, optimization, language=text)
     return [replace(row, soft=soft[row.example][list(row.words)]) for row in rows]
+
+
+def with_labels(setting: Setting, reads: Reads) -> Setting:
+    """Return a setting whose translations have the labels that are learned: none where a teacher's are."""
+    return without_translated_tags(setting) if reads.needs_teacher(setting.task) else setting
 
 
 def without_translated_tags(setting: Setting) -> Setting:
