@@ -29,7 +29,7 @@ from isogloss.training.fit import fit
 from isogloss.training.meta_learning import Validation, meta_batches
 from isogloss.training.meta_learning import Learning, MetaLearner
 from isogloss.core.run_parts import Updates
-from isogloss.training.text_batches import BatchSampling
+from isogloss.training.batching import BatchSampling
 from material import SHAPES
 from turns import in_turns, now, peak_above, resident
 

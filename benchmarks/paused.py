@@ -37,7 +37,7 @@ from isogloss.store.leases import LEASES
 from isogloss.store.remote import Remote
 from isogloss.store.store import PRECISION
 from isogloss.core.atomic_files import write_bytes
-from isogloss.store.addresses import store_at
+from isogloss.store import store_at
 from kills import RECIPE, STUCK, Found, look, records
 
 PLACES = ("model", "record.json", "made.json", "checksums.json", "checkpoint-*", "lease")

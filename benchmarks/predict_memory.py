@@ -19,7 +19,7 @@ from pathlib import Path
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
-from isogloss.using.model import Model
+from isogloss.using import Model
 from isogloss.using.provenance import Provenance
 
 PEAK = """

@@ -43,7 +43,7 @@ from isogloss.tasks.masked_lm import TextStream, write_stream
 from isogloss.training.fit import fit
 from isogloss.core.run_parts import Updates
 from isogloss.training.precision import PRECISIONS, matrix_speeds, resolved_precision
-from isogloss.training.text_batches import BatchSampling, TextBatches
+from isogloss.training.batching import BatchSampling, TextBatches
 from material import SHAPES, Material, make_material, matrix_parameters
 from turns import now
 

@@ -17,7 +17,7 @@ from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
 from isogloss.data.files import DiskFolder
 from isogloss.data.corpora.questions import MLQA
-from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.corpora.texts_and_trees import Ud
 
 
 def pairs_or_questions(found: Sequence[Example]) -> str:

@@ -35,7 +35,7 @@ from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link, symmetrized
 from isogloss.encoders import load_encoder_config
-from isogloss.metrics.translation import AlignmentScores, alignment_scores
+from isogloss.metrics.texts import AlignmentScores, alignment_scores
 
 SHIPPED = str(files("isogloss") / "shipped")
 COLUMNS = ("pair", "aligner", "precision", "recall", "F1", "AER", "seconds", "pairs a second")

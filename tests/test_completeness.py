@@ -19,14 +19,7 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.planning.translations import TrainTable, TranslateTable
-from isogloss.recipes.recipe import (
-    EncoderTable,
-    GridTable,
-    MeasureTable,
-    MethodTable,
-    PretrainTable,
-    Recipe,
-)
+from isogloss.recipes.recipe import EncoderTable, GridTable, MeasureTable, MethodTable, PretrainTable, Recipe
 from isogloss.recipes.recipe_text import PAPERS, packaged_recipes
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure

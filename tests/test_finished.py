@@ -11,7 +11,7 @@ import pytest
 from isogloss import api
 from isogloss.core.checksums import stamp
 from isogloss.core.identity import identity
-from isogloss.core.safe_text import plain
+from isogloss.core.untrusted import plain
 from isogloss.recipes.request import request_digest
 from isogloss.reports import write_report
 

@@ -23,7 +23,7 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
 from isogloss.recipes.request import request_digest
-from isogloss.store.addresses import local_folder, store_at
+from isogloss.store import local_folder, store_at
 from isogloss.store.store import Outcome
 from isogloss.study import Result, Study, read, report, report_alone, write_report_of
 

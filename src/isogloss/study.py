@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Record, read_record
-from isogloss.store.addresses import store_at
+from isogloss.store import store_at
 from isogloss.store.store import Outcome, Store
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import typer
 from isogloss.cli.app import app
 from isogloss.cli.display import emit, show_line
 from isogloss.cli.lists import LISTS
-from isogloss.core.interruption import interruption_requested
+from isogloss.core.processes import interruption_requested
 from tiny import TINY
 
 RECIPE = ("--out", "--data", "--scale", "--set")

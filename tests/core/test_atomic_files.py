@@ -9,8 +9,7 @@ import pytest
 
 from isogloss.core.atomic_files import atomic_file, atomic_folder
 from isogloss.core.errors import StorageError
-from isogloss.core.interruption import Interrupted, stopping_if_lost
-from isogloss.core.processes import host
+from isogloss.core.processes import Interrupted, host, stopping_if_lost
 
 
 def names(folder):

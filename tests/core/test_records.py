@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 from isogloss.core.atomic_files import sweep_folder, write_text
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import StorageError
-from isogloss.core.foreign_json import MAX_JSON_DEPTH
 from isogloss.core.identity import identity
-from isogloss.core.interruption import Interrupted, stopping_if_lost
-from isogloss.core.processes import host
+from isogloss.core.processes import Interrupted, host, stopping_if_lost
 from isogloss.core.records import MADE, RECORD, Made, Record, read_made, read_record, write_record
 from isogloss.core.rows import LARGEST_INTEGER
+from isogloss.core.untrusted import MAX_JSON_DEPTH
 
 TEXT = st.text(st.characters(codec="utf-8"))
 WHOLE_NUMBER = st.integers(-LARGEST_INTEGER, LARGEST_INTEGER)

@@ -7,7 +7,7 @@ import pytest
 
 from isogloss.core.errors import DataError, one_line
 from isogloss.core.records import Record, write_record
-from isogloss.core.safe_text import MASK, masked
+from isogloss.core.untrusted import MASK, masked
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
 from isogloss.data.corpora.questions import MLQA
-from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.fetching.downloading import RetryPolicy
 from isogloss.data.fetching.official_files import Release, chosen, existing, fetch, fetchable, releases
 from isogloss.data.files import DiskFolder

@@ -24,7 +24,7 @@ from isogloss.core.languages import NAMES
 from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import WHOLES, Bitext
 from isogloss.data.corpora.catalogue import CAD_NLI, WIKIANN
-from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import (
     ComparableText,

@@ -10,7 +10,7 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA, hub
 from isogloss.data.corpora.questions import MLQA
-from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub import HubDatasets, data_source, hub_splits

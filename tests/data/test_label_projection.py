@@ -28,7 +28,7 @@ from isogloss.data.projection.label_projection import (
     translate_examples,
     translate_inputs,
 )
-from isogloss.data.projection.spans import MARKS, by_links, by_text, marked, span_links, unmarked
+from isogloss.data.projection.words import MARKS, by_links, by_text, marked, span_links, unmarked
 
 GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "where": "wo", "there": "dort"}
 

@@ -16,17 +16,17 @@ from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import XNLI
 from isogloss.data.corpora.concatenated import concatenated
 from isogloss.data.corpora.questions import MLQA
-from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.corpus import every_split
 from isogloss.data.formats.conllu import read_conllu, text_comment, with_tree, write_conllu
 from isogloss.data.projection.parallel_examples import matched, mixed_pairs, mixed_questions
-from isogloss.data.projection.tokenization import detokenize, tokenize
+from isogloss.data.projection.words import detokenize, tokenize
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer
-from isogloss.metrics.attachment import universal
+from isogloss.metrics.labels import universal
 from isogloss.tasks import all_measures
+from isogloss.tasks.dependency_trees import is_tree
 from isogloss.tasks.parsing import PARSING
-from isogloss.tasks.spanning_tree import is_tree
 
 pytestmark = pytest.mark.data
 

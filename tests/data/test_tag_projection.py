@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.data.formats.conll import are_bio, entities
-from isogloss.data.projection.spans import projected_tags, word_links
+from isogloss.data.projection.words import projected_tags, word_links
 from isogloss.metrics.labels import spans
 
 BIO = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), max_size=12)

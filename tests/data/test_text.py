@@ -7,7 +7,7 @@ import pytest
 from isogloss.core.errors import DataError
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import MASAKHAPOS, UDPOS, WIKIANN
-from isogloss.data.corpora.text import Bible, RawText
+from isogloss.data.corpora.texts_and_trees import Bible, RawText
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import TaggedSentence
 from isogloss.data.files import DiskFolder

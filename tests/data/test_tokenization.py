@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.projection.tokenization import (
+from isogloss.data.projection.words import (
     detokenize,
     sentences_in,
     tokenize,

@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import identity
-from isogloss.data.corpora.treebanks import Ud, treebanks_there
+from isogloss.data.corpora.texts_and_trees import Ud, treebanks_there
 from isogloss.data.examples import ParsedSentence
 from says import says
 

@@ -13,7 +13,7 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.weights import MaskPerplexity
+from isogloss.core.rows.encoders import MaskPerplexity
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.language_gates import (
     LanguageGates,

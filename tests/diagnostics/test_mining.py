@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows.representations import Mining as Row
+from isogloss.core.rows.encoders import Mining as Row
 from isogloss.data.corpora.bitext import apart
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics import mining as module

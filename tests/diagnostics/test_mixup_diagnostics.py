@@ -16,7 +16,6 @@ from isogloss.diagnostics.mixup import MixupRatio, MixupSweep, grid_of, mean_sha
 from isogloss.diagnostics.weight_space import Interpolation, Plane, _mixing_so
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
-from isogloss.nn import mixup_ratio
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
 
@@ -79,7 +78,7 @@ def test_every_ratio_is_tried_in_every_layer_and_what_was_trained(trained, ratio
 def model_and_paired(request, bert_folder, tmp_path):
     """A model, and what pairs examples with English ones for it."""
     task, how = TASKS[request.param], setting(request.param, bert_folder, tmp_path).optimization
-    ratio = mixup_ratio.MixupRatio()
+    ratio = mixup.MixupRatio()
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)
@@ -142,7 +141,7 @@ def test_a_layer_that_is_not_there_is_refused_before_anything_is_scored(model_an
 
 
 def mixing_so(mixup, weight, bias, largest):
-    ratio = mixup_ratio.MixupRatio()
+    ratio = mixup.MixupRatio()
     with torch.no_grad():
         ratio.weight.fill_(weight)
         ratio.bias.fill_(bias)

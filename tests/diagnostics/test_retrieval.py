@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows.representations import Retrieval as Row
+from isogloss.core.rows.encoders import Retrieval as Row
 from isogloss.diagnostics import retrieval as module
 from isogloss.diagnostics.retrieval import Retrieval, mean_nearest, retrieval_accuracy
 from isogloss.diagnostics.setting import directions

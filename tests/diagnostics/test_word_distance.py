@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
-from isogloss.core.rows.representations import WordDistance as Row
+from isogloss.core.rows.encoders import WordDistance as Row
 from isogloss.data.examples import Translation
 from isogloss.diagnostics import word_distance as module
 from isogloss.diagnostics.word_distance import (

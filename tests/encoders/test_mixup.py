@@ -11,8 +11,15 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import family_of, offer_explicit_attention, save_model
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import KINDS, language_site
-from isogloss.encoders.mixup import Mixup, check_mixup, last_states, load_mixup, mixing, save_mixup
-from isogloss.nn.mixup_ratio import MixupRatio
+from isogloss.encoders.mixup import (
+    Mixup,
+    MixupRatio,
+    check_mixup,
+    last_states,
+    load_mixup,
+    mixing,
+    save_mixup,
+)
 
 FAMILIES = ("bert", "xlm-roberta", "distilbert")
 LENGTHS = ((5, 7), (6, 4), (3, 3))

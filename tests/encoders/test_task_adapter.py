@@ -9,8 +9,8 @@ from safetensors.torch import save_file
 from isogloss.core.errors import ConfigError
 from isogloss.encoders import family_of, load_tokenizer, save_model
 from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.added.adapters import TASK_FILE, add_task_adapter, task_adapter
 from isogloss.encoders.added.language_modules import KINDS, add_language, language_site
-from isogloss.encoders.added.task_adapter import TASK_FILE, add_task_adapter, task_adapter
 
 IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 12, 8, 5, 3]])
 

@@ -14,8 +14,7 @@ from isogloss.runs.align import LINKS
 from isogloss.runs.execute import make
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import EXAMPLES, Translate
-from isogloss.store.folder_store import FolderStore
-from isogloss.store.store import WORK
+from isogloss.store.store import WORK, FolderStore
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 

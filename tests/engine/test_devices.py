@@ -36,9 +36,8 @@ from isogloss.engine.engines import Execution
 from isogloss.engine.work import Work
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.run import RunContext, peak_memory
-from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASES, FolderBoard, Leases
-from isogloss.store.store import PRECISION
+from isogloss.store.store import PRECISION, FolderStore
 from isogloss.training.memory import Machine
 from tiny import tiny
 

@@ -14,18 +14,17 @@ import pytest
 
 from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.identity import identity
-from isogloss.core.interruption import stop_if_lost
+from isogloss.core.processes import stop_if_lost
 from isogloss.core.records import FAILED, RECORD
 from isogloss.data.sources import Sources
 from isogloss.engine import work
 from isogloss.runs.run import Run, RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store import leases
-from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASE_DURATION, LEASES, FolderBoard, Leases
 from isogloss.store.mirrored_store import MirroredStore
 from isogloss.store.remote import Remote
-from isogloss.store.store import WORK
+from isogloss.store.store import WORK, FolderStore
 from isogloss.translators.built_in import BuiltIn
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)

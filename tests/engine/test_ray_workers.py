@@ -10,7 +10,7 @@ import pytest
 
 import isogloss
 from isogloss.core.errors import ConfigError
-from isogloss.core.interruption import Interrupted, request_interruption
+from isogloss.core.processes import Interrupted, request_interruption
 from isogloss.store.leases import LEASES, leases_in
 from isogloss.store.store import WORK
 from killed import RECIPE, command, descendants, is_alive, left, made, records, wait_until

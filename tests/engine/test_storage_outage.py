@@ -15,9 +15,8 @@ from isogloss.engine import work as module
 from isogloss.engine.work import Work, wait_while_silent
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
-from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASES, FolderBoard, Leases
-from isogloss.store.store import WORK
+from isogloss.store.store import WORK, FolderStore
 from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
 

@@ -16,7 +16,7 @@ from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_w
 from isogloss.encoders.added.active_language import LanguageMaps, attach_language_maps
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.tasks.masked_lm import TextStream
-from isogloss.training.text_batches import BatchSampling, TextBatches, language_shares
+from isogloss.training.batching import BatchSampling, TextBatches, language_shares
 from made_up import TEXT
 from trained import equal, interrupted
 

@@ -12,7 +12,7 @@ from isogloss.data.examples import Translation
 from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_model
 from isogloss.methods import masked_language_modelling as module
 from isogloss.training import pretraining
-from isogloss.training.text_batches import TextBatches
+from isogloss.training.batching import TextBatches
 from trained import equal, interrupted, weights
 
 

@@ -16,10 +16,10 @@ from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.added.adapters import merge_adapters
 from isogloss.encoders.added.differences import encoder_weights
 from isogloss.encoders.added.language_modules import KINDS as KINDS_OF_MODULES
 from isogloss.encoders.added.language_modules import add_modules
-from isogloss.encoders.added.peft_adapters import merge_adapters
 from isogloss.encoders.families import FAMILIES, family_of
 from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole, unmerge
@@ -310,6 +310,6 @@ def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, st
 
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr("isogloss.encoders.added.peft_adapters.find_spec", lambda _: None)
+    monkeypatch.setattr("isogloss.encoders.added.adapters.find_spec", lambda _: None)
     with pytest.raises(ConfigError, match=r'peft lora: the package peft .*pip install "isogloss\[peft\]"'):
         LoRA().check(FAMILIES["bert"])

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.core.contributions import total
-from isogloss.metrics.attachment import Tree, attachment_contributions, content_contributions, universal
+from isogloss.core.rows.scores import total
+from isogloss.metrics.labels import Tree, attachment_contributions, content_contributions, universal
 
 TAGS = ("NOUN", "VERB", "PUNCT", "SYM")
 RELATIONS = ("nsubj", "nsubj:pass", "det", "punct", "aux", "nmod:poss", "nmod", "case", "root")

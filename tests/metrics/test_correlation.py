@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from each import each
-from isogloss.core.contributions import total
 from isogloss.core.errors import InputError
+from isogloss.core.rows.scores import total
 from isogloss.metrics.correlation import bootstrap_interval, correlation_contributions, ranks, spearman
 
 FEW = st.integers(0, 6)

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from each import each
-from isogloss.core.contributions import total
+from isogloss.core.rows.scores import total
 from isogloss.data import CORPORA
-from isogloss.metrics.question_answering import (
+from isogloss.metrics.texts import (
     GoldAnswers,
     answer_f1_contributions,
     exact_match_contributions,

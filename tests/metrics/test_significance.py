@@ -10,8 +10,8 @@ import scipy.stats
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from isogloss.core.contributions import Contributions, total
 from isogloss.core.errors import InputError
+from isogloss.core.rows.scores import Contributions, total
 from isogloss.metrics.significance import (
     MAX_ENUMERATED_SENTENCES,
     System,

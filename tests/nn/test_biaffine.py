@@ -3,8 +3,8 @@ import torch
 from torch import nn
 
 from each import each
-from isogloss.nn.biaffine import BiaffineParser, Perceptron
-from isogloss.nn.dropout import quick_dropout
+from isogloss.encoders.computation import quick_dropout
+from isogloss.tasks.dependency_trees import BiaffineParser, Perceptron
 
 DIM, RELATIONS = 6, 3
 

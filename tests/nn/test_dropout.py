@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from isogloss.nn.dropout import Dropout, drop, quick_dropout
+from isogloss.encoders.computation import Dropout, drop, quick_dropout
 
 
 @given(rate=st.floats(0.01, 0.99), size=st.integers(1, 60), seed=st.integers(0, 2**31))

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.nn.mixup_ratio import MixupRatio, attention_entropy, log_attention, two_way_entropy
+from isogloss.encoders.mixup import MixupRatio, attention_entropy, log_attention, two_way_entropy
 
 SHAPES = st.tuples(*[st.integers(1, high) for high in (3, 3, 6, 6)], st.integers(0, 2**31 - 1))
 

@@ -19,7 +19,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure, masked_lm_of, text_of
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import RunContext
-from isogloss.store.folder_store import FolderStore
+from isogloss.store.store import FolderStore
 from says import says
 from tiny import tiny
 

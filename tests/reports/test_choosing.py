@@ -11,7 +11,7 @@ import pytest
 from made_up_rows import facts, frame, model_of, shuffled
 
 from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
-from isogloss.metrics.attachment import Tree
+from isogloss.metrics.labels import Tree
 from isogloss.metrics.model_choice import rule
 from isogloss.reports.candidates import KINDS, RANDOM, RULE, SOURCE, all_candidates, shared_answers
 from isogloss.reports.choosing import (

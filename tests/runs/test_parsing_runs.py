@@ -10,7 +10,7 @@ from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.languages import LANGUAGES
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
-from isogloss.tasks.spanning_tree import is_tree
+from isogloss.tasks.dependency_trees import is_tree
 from tiny import of
 
 RECIPE = """

@@ -20,7 +20,7 @@ from isogloss.runs.execute import make
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import EXAMPLES, TrainTranslator, Translate
-from isogloss.store.folder_store import FolderStore
+from isogloss.store.store import FolderStore
 from isogloss.translators import setting as translating
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
@@ -231,7 +231,7 @@ def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, tra
 
 @pytest.mark.slow
 def test_bitext_is_scored_by_its_own_translations(context, trained):
-    from isogloss.metrics.translation import chrf
+    from isogloss.metrics.texts import chrf
 
     fields = {"corpus": "bitext", "split": "test", "examples": 12}
     learned = {"languages": "qab-qaa", "translator": Seq2Seq(), "model": TRANSLATOR}

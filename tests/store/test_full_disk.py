@@ -13,8 +13,8 @@ from isogloss.data.sources import Sources
 from isogloss.engine.work import Work
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
-from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import FolderBoard, Leases
+from isogloss.store.store import FolderStore
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny

@@ -17,7 +17,7 @@ import pytest
 
 import isogloss
 from isogloss.core.records import RECORD
-from isogloss.store.addresses import store_at
+from isogloss.store import store_at
 from isogloss.store.leases import LEASES
 from isogloss.store.remote import Remote
 from isogloss.store.store import PRECISION, WORK

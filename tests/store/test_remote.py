@@ -15,16 +15,15 @@ import isogloss
 from isogloss.core.checksums import Checksum
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.identity import content, identity
-from isogloss.core.interruption import Interrupted
+from isogloss.core.processes import Interrupted
 from isogloss.core.records import MADE, RECORD, Record
 from isogloss.runs.pretrained import Pretrained
+from isogloss.store import local_folder, local_model, store_at
 from isogloss.store import mirrored_store as module
-from isogloss.store.addresses import local_folder, local_model, store_at
-from isogloss.store.folder_store import FolderStore
 from isogloss.store.leases import LEASES, Lease, Leases
 from isogloss.store.mirrored_store import CHECKPOINTS, FILES, LINES, MirroredStore, RemoteBoard
 from isogloss.store.remote import Remote
-from isogloss.store.store import WORK, Store
+from isogloss.store.store import WORK, FolderStore, Store
 from tiny import PAIRS, tiny
 
 RUN = Pretrained(source="shipped", data="0")

@@ -10,9 +10,8 @@ from isogloss.core.identity import content, identity
 from isogloss.core.processes import host
 from isogloss.core.records import FAILED, Record
 from isogloss.runs.pretrained import Pretrained
-from isogloss.store.addresses import local_folder, store_at
-from isogloss.store.folder_store import FolderStore
-from isogloss.store.store import PRECISION
+from isogloss.store import local_folder, store_at
+from isogloss.store.store import PRECISION, FolderStore
 
 RUN = Pretrained(source="shipped", data="0")
 RECORD = Record(id=identity(RUN), kind=RUN.name, title="t", run=content(RUN), rows=[])

@@ -11,13 +11,13 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import File
 from isogloss.data.formats.conllu import read_conllu
+from isogloss.encoders.computation import quick_dropout
 from isogloss.encoders.saving import save_model
-from isogloss.metrics.attachment import Tree
-from isogloss.nn.dropout import quick_dropout
+from isogloss.metrics.labels import Tree
 from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
+from isogloss.tasks.dependency_trees import is_tree
 from isogloss.tasks.parsing import PARSING, Parsing
-from isogloss.tasks.spanning_tree import is_tree
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
 

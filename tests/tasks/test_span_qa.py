@@ -15,7 +15,7 @@ from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES
 from isogloss.encoders import load_tokenizer
-from isogloss.metrics.question_answering import normalized
+from isogloss.metrics.texts import normalized
 from isogloss.runs.pretrained import model_folder
 from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate

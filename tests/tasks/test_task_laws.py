@@ -12,11 +12,11 @@ from task_examples import SMALL_TASKS, choice, examples_of, pair, parsed, perfec
 
 import isogloss.encoders
 import isogloss.tasks
-from isogloss.core.contributions import Contributions, total
 from isogloss.core.errors import DataError
+from isogloss.core.rows.scores import Contributions, total
 from isogloss.data.examples import LabelledText
-from isogloss.metrics.attachment import Tree
-from isogloss.metrics.question_answering import GoldAnswers
+from isogloss.metrics.labels import Tree
+from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks import TASKS, all_measures
 from isogloss.tasks.batch import collate
 from isogloss.tasks.classification import TEXT

@@ -10,8 +10,7 @@ from toys import UPDATES, Drawn, loss, toy
 from each import each
 from isogloss.core.checksums import CHECKSUMS, Checksum, read_checksums
 from isogloss.core.errors import StorageError
-from isogloss.core.interruption import Interrupted, stopping_if_lost
-from isogloss.core.processes import host
+from isogloss.core.processes import Interrupted, host, stopping_if_lost
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.training.fit import Callbacks, fit
 from isogloss.training.optimizer import adamw

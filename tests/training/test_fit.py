@@ -10,7 +10,6 @@ from torch import nn
 from toys import UPDATES, Drawn, accuracy, loss, toy
 
 from each import each
-from isogloss.core import interruption
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, fit
@@ -377,16 +376,16 @@ def test_a_training_asked_to_leave_keeps_a_checkpoint_of_the_step_and_ends_as_if
     class Asking(Drawn):
         def __getitem__(self, step):
             if step == stop:
-                interruption.request_interruption()
+                processes.request_interruption()
             return super().__getitem__(step)
 
     whole, rows = train(tmp_path / "whole")
     for stop in (0, 4, 6, 10):
         model, folder = toy(), tmp_path / str(stop)
-        with interruption.interruptible(), pytest.raises(interruption.Interrupted):
+        with processes.interruptible(), pytest.raises(processes.Interrupted):
             fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=watched(model, folder, 3))
         assert [path.name for path in folder.iterdir()] == [f"checkpoint-{stop + 1:09d}"]
-        assert not interruption.interruption_requested()
+        assert not processes.interruption_requested()
         again, rows_again = train(folder)
         assert equal(again, whole)
         assert rows_again == rows
@@ -397,13 +396,13 @@ def test_a_training_asked_to_leave_while_it_is_scored_ends_that_first_and_keeps_
     callbacks = watched(model, tmp_path, 3)
 
     def evaluate(done):
-        interruption.request_interruption()
-        assert interruption.interruption_requested()
-        assert not interruption.should_stop()  # What tells of its progress would end it here.
+        processes.request_interruption()
+        assert processes.interruption_requested()
+        assert not processes.should_stop()  # What tells of its progress would end it here.
         return callbacks.evaluate(done)
 
     asking = replace(callbacks, evaluate=evaluate)
-    with interruption.interruptible(), pytest.raises(interruption.Interrupted):
+    with processes.interruptible(), pytest.raises(processes.Interrupted):
         fit(model, Drawn(), loss, updates=UPDATES, seed=5, callbacks=asking)
     assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000004"]
     again, rows_again = train(tmp_path)
@@ -416,11 +415,11 @@ def test_a_training_asked_to_leave_in_its_last_step_ends(tmp_path):
     class Asking(Drawn):
         def __getitem__(self, step):
             if step == len(self) - 1:
-                interruption.request_interruption()
+                processes.request_interruption()
             return super().__getitem__(step)
 
     model = toy()
-    with interruption.interruptible():
+    with processes.interruptible():
         rows = fit(model, Asking(), loss, updates=UPDATES, seed=5, callbacks=watched(model, tmp_path, 3))
     whole, rows = train(tmp_path / "whole")
     assert equal(model, whole)

@@ -10,9 +10,9 @@ from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
 from isogloss.encoders.gates import GateKinds, gate_groups, gated
 from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss, subwords_of
+from isogloss.training.batching import perplexity
 from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, at_target_sparsity, learn_gates
 from isogloss.training.gradient_conflict import masked_parts
-from isogloss.training.text_batches import perplexity
 from made_up import TEXT
 
 UNITS = GateKinds(attention="head", feed_forward="neuron")

@@ -8,8 +8,8 @@ import torch
 
 from isogloss.core.run_parts import Architecture, Updates
 from isogloss.encoders import FAMILIES, fastest_attention, set_dropout
+from isogloss.encoders.computation import quick_dropout
 from isogloss.encoders.initial import config_of
-from isogloss.nn.dropout import quick_dropout
 from isogloss.training.memory import (
     STATUS,
     Load,

@@ -10,8 +10,7 @@ from each import each
 from in_translation import READ, linked, sentences
 from isogloss.core.errors import DataError, ModelError
 from isogloss.encoders import load_model, load_tokenizer
-from isogloss.encoders.mixup import Mixup, mixing
-from isogloss.nn.mixup_ratio import MixupRatio
+from isogloss.encoders.mixup import Mixup, MixupRatio, mixing
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training.sides import RowPair, reversed_links, subword_links

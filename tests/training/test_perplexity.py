@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.tasks.masked_lm import Masking, TextStream, Vocabulary, write_stream
-from isogloss.training import text_batches as module
-from isogloss.training.text_batches import BatchSampling, held_out_batches, perplexity, perplexity_rows
+from isogloss.training.batching import BatchSampling, held_out_batches, perplexity, perplexity_rows
 from made_up import TEXT
 
 DRAWING = BatchSampling(steps=1, batch_subwords=64, block=16)

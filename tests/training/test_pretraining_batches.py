@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.tasks.masked_lm import Masking, TextStream, Vocabulary
-from isogloss.training.text_batches import BatchSampling, TextBatches
+from isogloss.training.batching import BatchSampling, TextBatches
 
 CODES = ("en", "de", "sw")
 VOCABULARY = Vocabulary(size=100, first=2, last=3, padding=0, mask=4, special=(0, 1, 2, 3, 4))

@@ -8,10 +8,9 @@ import pytest
 import torch
 
 from isogloss.encoders import load_tokenizer
-from isogloss.encoders.mixup import Mixup
-from isogloss.nn.mixup_ratio import MixupRatio
+from isogloss.encoders.mixup import Mixup, MixupRatio
 from isogloss.tasks import find_task
-from isogloss.using.model import Model
+from isogloss.using import Model
 from isogloss.using.provenance import Provenance
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 import torch
 
-from isogloss.core.contributions import total
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.rows.scores import total
 from isogloss.data.files import File
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer

@@ -12,9 +12,9 @@ from isogloss.core.run_parts import Modules
 from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.added.active_language import LanguageMaps
+from isogloss.encoders.added.adapters import add_task_adapter
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_modules import add_modules
-from isogloss.encoders.added.task_adapter import add_task_adapter
 from isogloss.nn.language_modules import LanguageMap
 from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export

@@ -12,9 +12,9 @@ from huggingface_hub import ModelCard, constants
 
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.processes import this_process
+from isogloss.using import load_model
 from isogloss.using.exporting import card, export
 from isogloss.using.front_matter import front_matter, licence_of, non_commercial
-from isogloss.using.model import load_model
 
 SCORES = tuple(
     {"corpus": corpus, "language": language, "split": "test", "metric": "accuracy", "score": score}

@@ -22,8 +22,8 @@ from isogloss.core.errors import (
     one_line,
     shortened,
 )
-from isogloss.core.interruption import Interrupted, request_interruption
-from isogloss.core.safe_text import masked, plain
+from isogloss.core.processes import Interrupted, request_interruption
+from isogloss.core.untrusted import masked, plain
 
 __all__ = ["main"]
 

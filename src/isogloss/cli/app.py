@@ -265,8 +265,8 @@ def show(
     """Show what a finished run was, what it needed and the rows it made."""
     from isogloss.cli.display import show_record
     from isogloss.core.records import read_record
-    from isogloss.store.addresses import local_folder
-    from isogloss.store.folder_store import FolderStore
+    from isogloss.store import local_folder
+    from isogloss.store.store import FolderStore
 
     with output.progress as display:
         store = FolderStore(local_folder(folder, display.on_progress))
@@ -291,7 +291,7 @@ def list_(
     """List what can be named in recipes and options, or the runs of a folder."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import LISTS, OF_A_FOLDER, list_runs
-    from isogloss.store.addresses import local_folder
+    from isogloss.store import local_folder
 
     check_named("list", "list", LISTS, what)
     if what not in OF_A_FOLDER and folder != QUICKSTART:

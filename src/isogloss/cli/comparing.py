@@ -17,7 +17,7 @@ from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, percent, test_set_name
 from isogloss.reports.verdicts import p_text
-from isogloss.store.addresses import local_folder
+from isogloss.store import local_folder
 
 Row = Mapping[str, Any]
 

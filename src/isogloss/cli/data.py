@@ -13,7 +13,7 @@ from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import languages_named
 from isogloss.core.progress import Progress
-from isogloss.core.safe_text import plain
+from isogloss.core.untrusted import plain
 from isogloss.data import CORPORA
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.fetching.official_files import Release, Result, chosen, existing, fetch

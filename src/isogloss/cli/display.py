@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.progress import Progress
 from isogloss.core.records import UNREAD, Record, or_none
-from isogloss.core.safe_text import plain
+from isogloss.core.untrusted import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars

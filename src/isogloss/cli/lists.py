@@ -149,7 +149,7 @@ def _papers(folder: Path) -> Listing:
         read_published,
         recipe_text,
     )
-    from isogloss.store.folder_store import check_there
+    from isogloss.store.store import check_there
 
     if folder != DEFAULT_FOLDER:
         check_there(folder)
@@ -183,7 +183,7 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
     """Return the scale of the last run of a recipe in a folder, its finished runs, and its verdicts."""
     from isogloss.core.records import RECORD
     from isogloss.reports import last_verdicts
-    from isogloss.store.folder_store import FolderStore
+    from isogloss.store.store import FolderStore
 
     plan = FolderStore(folder).plan()
     if not plan.runs:
@@ -197,7 +197,7 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
 def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
     """List the finished runs of a folder; the row of a damaged record has its error."""
     from isogloss.core.records import RECORD, read_record
-    from isogloss.store.folder_store import check_there
+    from isogloss.store.store import check_there
 
     check_there(folder)
     rows: list[Sequence[str]] = []

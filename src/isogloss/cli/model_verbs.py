@@ -61,7 +61,7 @@ def predict(
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
     """
     from isogloss.cli.using import TranslationOptions, print_predictions
-    from isogloss.store.addresses import local_model
+    from isogloss.store import local_model
     from isogloss.using.predicting import PredictOptions
 
     options = PredictOptions(
@@ -104,7 +104,7 @@ def evaluate(
     """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
     from isogloss.cli.using import print_scores, treebank_of
     from isogloss.recipes.descriptions import register_corpus
-    from isogloss.store.addresses import local_model
+    from isogloss.store import local_model
     from isogloss.using import EvaluateOptions
 
     options = EvaluateOptions(
@@ -133,7 +133,7 @@ def export_model(
 ) -> None:
     """Write a folder that transformers loads without isogloss, with a model card."""
     from isogloss.cli.using import export_to
-    from isogloss.store.addresses import local_model
+    from isogloss.store import local_model
 
     export_to(local_model(run), folder, onnx=onnx, force=force, quiet=quiet)
 
@@ -156,7 +156,7 @@ def push_model(
 ) -> None:
     """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
     from isogloss.cli.using import push_to
-    from isogloss.store.addresses import local_model
+    from isogloss.store import local_model
     from isogloss.using.pushing import PushOptions
 
     options = PushOptions(name=name, private=private, revision=revision, update=update)

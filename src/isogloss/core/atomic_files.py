@@ -17,8 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from isogloss.core.errors import StorageError
-from isogloss.core.interruption import stop_if_lost
-from isogloss.core.processes import has_ended, host, this_process
+from isogloss.core.processes import has_ended, host, stop_if_lost, this_process
 
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of the system that more disk space would solve."""

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
 
-from isogloss.core.safe_text import masked
+from isogloss.core.untrusted import masked
 
 MIN_NAME_SIMILARITY = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""

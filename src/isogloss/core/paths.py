@@ -5,7 +5,7 @@ import unicodedata
 from pathlib import Path
 
 from isogloss.core.errors import InputError, StorageError
-from isogloss.core.safe_text import plain
+from isogloss.core.untrusted import plain
 
 FORBIDDEN_CHARACTERS = frozenset('\\:<>"|?*')
 """Characters of no name: they part or begin paths on some system, or cannot stand in one."""

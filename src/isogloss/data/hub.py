@@ -19,7 +19,7 @@ from isogloss.core.errors import DataError, located, one_line
 from isogloss.core.languages import NAMES, language_name
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.questions import MLQA
-from isogloss.data.corpora.treebanks import DEFAULTS, Ud
+from isogloss.data.corpora.texts_and_trees import DEFAULTS, Ud
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example, ParsedSentence
 from isogloss.data.files import DiskFolder, File

@@ -16,10 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.atomic_files import write_bytes
-from isogloss.core.contributions import ByMeasure
 from isogloss.core.errors import StorageError
-from isogloss.core.foreign_json import parse_json
 from isogloss.core.records import Value
+from isogloss.core.rows.scores import ByMeasure
+from isogloss.core.untrusted import parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,12 +17,12 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated, concatenated
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus, register, shipped
 from isogloss.data.corpora.labelled import LabelledCorpus
-from isogloss.data.corpora.treebanks import BUILT_IN, Ud, treebanks_there
+from isogloss.data.corpora.texts_and_trees import BUILT_IN, Ud, treebanks_there
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example, limited
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
-from isogloss.data.projection.tokenization import word_breaking
+from isogloss.data.projection.words import word_breaking
 
 
 def source_of(language: str, data: Source | None) -> Source:

@@ -13,7 +13,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import DataError, located
-from isogloss.core.rows.representations import Anisotropy as AnisotropyRow
+from isogloss.core.rows.encoders import Anisotropy as AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.training.states import StateOptions, layers_once

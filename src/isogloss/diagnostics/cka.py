@@ -20,7 +20,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError, located
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.rows.representations import Cka as CkaRow
+from isogloss.core.rows.encoders import Cka as CkaRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import (
     PAIRS_PER_BLOCK,

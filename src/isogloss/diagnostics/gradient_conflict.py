@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.rows.weights import Conflict
+from isogloss.core.rows.encoders import Conflict
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders import family_of

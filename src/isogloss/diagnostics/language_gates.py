@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
-from isogloss.core.rows.weights import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
+from isogloss.core.rows.encoders import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole, with_fields
 from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
@@ -41,9 +41,9 @@ from isogloss.encoders.gates import (
 )
 from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, subwords_of
+from isogloss.training.batching import perplexity
 from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_gates
 from isogloss.training.gradient_conflict import masked_parts
-from isogloss.training.text_batches import perplexity
 
 MAX_HELD_OUT_SUBWORDS = 32768
 """Maximum subwords of a language that perplexity is computed on: some 5,000 predictions."""

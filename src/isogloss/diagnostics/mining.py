@@ -18,7 +18,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError, check_named
 from isogloss.core.progress import Progress
-from isogloss.core.rows.representations import Mining as MiningRow
+from isogloss.core.rows.encoders import Mining as MiningRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import DataError, located
-from isogloss.core.rows.representations import MapPoint
+from isogloss.core.rows.encoders import MapPoint
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, layer_numbers
 from isogloss.training.states import StateOptions

@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows.representations import Retrieval as RetrievalRow
+from isogloss.core.rows.encoders import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions, rows_of_pairs
 from isogloss.training.states import ParallelText, StateOptions

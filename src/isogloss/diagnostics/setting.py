@@ -11,10 +11,9 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from isogloss.core.contributions import ByMeasure
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
-from isogloss.core.rows.scores import Score
+from isogloss.core.rows.scores import ByMeasure, Score
 from isogloss.core.run_parts import Named
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Translation

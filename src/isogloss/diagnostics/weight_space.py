@@ -22,10 +22,9 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.progress import Progress
-from isogloss.core.rows.weights import Delta, PathPoint, PlanePoint
+from isogloss.core.rows.encoders import Delta, PathPoint, PlanePoint
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
-from isogloss.encoders.mixup import Mixup
-from isogloss.nn.mixup_ratio import MixupRatio
+from isogloss.encoders.mixup import Mixup, MixupRatio
 
 COARSE = tuple(step / 10 for step in range(-5, 16))
 """-0.5, -0.4 … 1.5 (Section 4)."""

@@ -22,8 +22,8 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError, ModelError, check_named, located
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.rows.representations import DistanceBin
-from isogloss.core.rows.representations import WordDistance as WordDistanceRow
+from isogloss.core.rows.encoders import DistanceBin
+from isogloss.core.rows.encoders import WordDistance as WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words

@@ -19,10 +19,9 @@ from isogloss.core.errors import ModelError
 from isogloss.core.identity import derive
 from isogloss.encoders import folders
 from isogloss.encoders.added.active_language import attach_language_maps, cast_outputs_back
+from isogloss.encoders.added.adapters import PREFIX, load_adapters, read_task_adapter
 from isogloss.encoders.added.added_weights import read_language_maps, read_language_modules, read_weights
 from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
-from isogloss.encoders.added.peft_adapters import PREFIX, load_adapters
-from isogloss.encoders.added.task_adapter import read_task_adapter
 from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.family import Config, Model, initial_spread
 from isogloss.encoders.folders import from_pretrained, load_encoder_config

@@ -25,9 +25,8 @@ import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
-from isogloss.core.interruption import interruptible
 from isogloss.core.languages import is_built_in
-from isogloss.core.processes import cores
+from isogloss.core.processes import cores, interruptible
 from isogloss.core.progress import OnProgress, Progress, no_progress, one_by_one
 from isogloss.core.run_parts import Updates
 from isogloss.data.sources import Sources

@@ -31,13 +31,13 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, IsoglossError, RunError
 from isogloss.core.identity import identity
-from isogloss.core.interruption import (
+from isogloss.core.processes import (
     Interrupted,
+    cores,
     interruptible,
     interruption_requested,
     request_interruption,
 )
-from isogloss.core.processes import cores
 from isogloss.core.progress import Progress, no_progress
 from isogloss.engine.devices import Room
 from isogloss.engine.work import Event, Report, Work, needs_within

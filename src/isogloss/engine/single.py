@@ -27,7 +27,7 @@ from isogloss.runs.measure import tasks_of
 from isogloss.runs.pretrained import Pretrained, model_folders, pretrained, translation_model
 from isogloss.runs.run import Run
 from isogloss.runs.translate import EXAMPLES, Translate, translator_label
-from isogloss.store.addresses import store_at
+from isogloss.store import store_at
 from isogloss.tasks import find_task
 from isogloss.tasks.tagging import Tagging
 from isogloss.translators import TranslateSetting

@@ -26,7 +26,7 @@ import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
 from isogloss.core.identity import identity
-from isogloss.core.interruption import (
+from isogloss.core.processes import (
     Interrupted,
     interruptible,
     interruption_requested,

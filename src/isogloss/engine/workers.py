@@ -23,7 +23,7 @@ from traceback import format_exc
 from typing import Any
 
 from isogloss.core.errors import ConfigError, IsoglossError, RunError
-from isogloss.core.interruption import (
+from isogloss.core.processes import (
     Interrupted,
     interruptible,
     interruption_requested,

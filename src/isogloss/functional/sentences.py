@@ -18,8 +18,7 @@ from isogloss.core.progress import OnProgress
 from isogloss.data.examples import Translation
 from isogloss.data.formats.conll import are_bio
 from isogloss.data.formats.word_links import Symmetrization, pair_words
-from isogloss.data.projection.spans import projected_tags
-from isogloss.data.projection.tokenization import tokenize
+from isogloss.data.projection.words import projected_tags, tokenize
 from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance

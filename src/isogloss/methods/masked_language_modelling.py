@@ -22,6 +22,7 @@ from isogloss.encoders.added.language_modules import SHARED_ADAPTER
 from isogloss.encoders.families import is_causal
 from isogloss.encoders.family import Tokenizer
 from isogloss.tasks.masked_lm import subwords_of
+from isogloss.training.batching import Parallel
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, precision_of
 from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
@@ -36,7 +37,6 @@ from isogloss.training.pretraining import (
     train_on_text,
 )
 from isogloss.training.setting import Pretraining, TextSetting, Trained
-from isogloss.training.text_batches import Parallel
 
 
 @dataclass(frozen=True, kw_only=True)

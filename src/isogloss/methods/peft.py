@@ -40,9 +40,24 @@ from torch import Tensor
 from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
-from isogloss.core.interruption import stop_if_lost
+from isogloss.core.processes import stop_if_lost
 from isogloss.core.run_parts import Count, Positive, Rate, Share
 from isogloss.encoders import family_of
+from isogloss.encoders.added.adapters import (
+    TASK_FILE,
+    WEIGHTS,
+    ModuleChoice,
+    adapted_parameters,
+    adapter_weights,
+    add_adapters,
+    add_task_adapter,
+    available_modules,
+    check_peft,
+    merge_adapters,
+    module_names,
+    write_adapters,
+    write_task_adapter,
+)
 from isogloss.encoders.added.differences import (
     add_masks,
     encoder_weights,
@@ -52,23 +67,6 @@ from isogloss.encoders.added.differences import (
     write_sparse,
 )
 from isogloss.encoders.added.language_modules import TREE
-from isogloss.encoders.added.peft_adapters import (
-    WEIGHTS,
-    ModuleChoice,
-    adapter_weights,
-    add_adapters,
-    available_modules,
-    check_peft,
-    merge_adapters,
-    module_names,
-    write_adapters,
-)
-from isogloss.encoders.added.task_adapter import (
-    TASK_FILE,
-    adapted_parameters,
-    add_task_adapter,
-    write_task_adapter,
-)
 from isogloss.encoders.family import EncoderFamily, Model
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.training.distributed import is_main_process, main_process_first

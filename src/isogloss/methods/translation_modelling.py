@@ -33,7 +33,7 @@ from isogloss.encoders.seq2seq import (
     train_translation_tokenizer,
 )
 from isogloss.encoders.subwords import pad_rows, padding_mask
-from isogloss.metrics.translation import chrf
+from isogloss.metrics.texts import chrf
 from isogloss.tasks.batch import row_ranges, to_device
 from isogloss.tasks.masked_lm import subwords_of
 from isogloss.training.batching import by_length

@@ -8,8 +8,8 @@ from itertools import permutations
 import numpy as np
 import numpy.typing as npt
 
-from isogloss.core.contributions import ByMeasure, Contributions
 from isogloss.core.errors import InputError
+from isogloss.core.rows.scores import ByMeasure, Contributions
 from isogloss.metrics.estimates import t_p_value
 
 MAX_ENUMERATED_PAIRS = 7

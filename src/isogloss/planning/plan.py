@@ -30,7 +30,7 @@ from isogloss.recipes.recipe_text import (
 from isogloss.recipes.request import request_digest
 from isogloss.runs.pretrained import model_folders, translation_model
 from isogloss.runs.run import Encoder, Run, in_order
-from isogloss.store.addresses import store_at
+from isogloss.store import store_at
 from isogloss.store.store import Store
 
 

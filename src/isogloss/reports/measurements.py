@@ -16,7 +16,6 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, unknown_name
-from isogloss.core.foreign_json import T, fitting, parse_json, read_regular
 from isogloss.core.identity import identity
 from isogloss.core.paths import is_there
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
@@ -35,7 +34,7 @@ from isogloss.core.records import (
     understanding,
 )
 from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
-from isogloss.core.safe_text import plain, without_folders
+from isogloss.core.untrusted import T, fitting, parse_json, plain, read_regular, without_folders
 from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 from isogloss.reports.run_facts import (
     FACTS,

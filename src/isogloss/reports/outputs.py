@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from sys import float_info
 from typing import Any, TypeGuard
 
-from isogloss.core.contributions import ByMeasure, Contributions
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.rows.scores import ByMeasure, Contributions
 from isogloss.data.files import File, byte_stream
 from isogloss.data.formats.conll import are_bio
 from isogloss.metrics.correlation import correlation_contributions
@@ -17,7 +17,7 @@ from isogloss.metrics.labels import (
     span_contributions,
     word_contributions,
 )
-from isogloss.metrics.question_answering import (
+from isogloss.metrics.texts import (
     GoldAnswers,
     answer_f1_contributions,
     exact_match_contributions,

@@ -14,7 +14,7 @@ from typing import get_args
 import pandas as pd
 
 from isogloss.core import VERSION
-from isogloss.core.safe_text import plain
+from isogloss.core.untrusted import plain
 from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, slug

@@ -20,10 +20,10 @@ from isogloss.core import plug_ins
 from isogloss.core.atomic_files import write_bytes, writing
 from isogloss.core.checksums import package_stamp, stamp
 from isogloss.core.errors import ConfigError, one_line
-from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD
+from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check

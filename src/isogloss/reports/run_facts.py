@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from isogloss.core.foreign_json import fitting
 from isogloss.core.identity import identity
 from isogloss.core.rows import wrong_value
-from isogloss.core.safe_text import plain
+from isogloss.core.untrusted import fitting, plain
 
 IGNORED = (
     *("seed", "data", "conflict", "checkpoint_every", "precision"),

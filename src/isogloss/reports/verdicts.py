@@ -19,8 +19,8 @@ import pandas as pd
 
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, one_line
-from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.languages import is_built_in
+from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.metrics.estimates import LEVEL
 from isogloss.metrics.significance import holm
 from isogloss.reports.checks import Check

@@ -19,7 +19,7 @@ from isogloss.data.formats.word_links import read_pharaoh, write_pharaoh
 from isogloss.data.projection.bitext_report import check_bitext
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import load_tokenizer
-from isogloss.metrics.translation import alignment_scores
+from isogloss.metrics.texts import alignment_scores
 from isogloss.recipes.checking import Kinds
 from isogloss.recipes.recipe import Table
 from isogloss.runs.estimates import Folders, scoring

@@ -20,7 +20,7 @@ from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, read_made
 from isogloss.core.run_parts import is_nested, parts_within
-from isogloss.core.safe_text import masked
+from isogloss.core.untrusted import masked
 from isogloss.data.built_in_languages import built_in_size
 from isogloss.data.corpus import is_translation
 from isogloss.data.result_files import PREDICTIONS, write_predictions

@@ -25,7 +25,7 @@ from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import save_model
 from isogloss.encoders.seq2seq import seq2seq_folder
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.metrics.translation import bleu, chrf, signature
+from isogloss.metrics.texts import bleu, chrf, signature
 from isogloss.runs.estimates import Folders, scoring, training_operations
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead

@@ -1,1 +1,54 @@
-"""Floor 6: where runs lie: records, leases, checkpoints, in a folder or mirrored from a bucket."""
+"""Floor 6: stores by their address: a folder, or a URL with a folder of copies in the user's cache."""
+
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+from isogloss.core.errors import StorageError
+from isogloss.core.identity import ID
+from isogloss.core.paths import user_cache
+from isogloss.core.progress import OnProgress, no_progress
+from isogloss.store.mirrored_store import MirroredStore
+from isogloss.store.remote import is_url, remote_at
+from isogloss.store.store import FolderStore, Store
+
+
+def store_at(address: str | Path) -> Store:
+    """Return the store in a folder or below a URL, whose copies are in the user's cache."""
+    protocol, _, rest = str(address).partition("://")
+    if not is_url(address) or protocol in ("file", "local"):
+        return FolderStore(_folder(rest or address))
+    url = str(address).rstrip("/")
+    name = f"{PurePosixPath(rest).name or 'store'}-{sha256(url.encode()).hexdigest()[:12]}"
+    root = user_cache() / "stores" / name
+    return MirroredStore(remote_at(url, root))
+
+
+def local_folder(address: str | Path, on_progress: OnProgress = no_progress) -> Path:
+    """Return the folder of a store or, by its URL, of one of its runs, with what reports are made from."""
+    if not is_url(address):
+        return _folder(address)
+    above, _, key = str(address).rstrip("/").rpartition("/")
+    store = store_at(above if ID.fullmatch(key) else address)
+    store.download_records(on_progress)
+    return store.root / key if ID.fullmatch(key) else store.root
+
+
+def _folder(address: str | Path) -> Path:
+    path = Path(address)
+    try:
+        path.exists()
+    except OSError as error:  # A name that is too long, a folder without permission.
+        raise StorageError(
+            f"{address!s:.200}: this folder cannot be looked at ({error.strerror}). Name another one."
+        ) from error
+    return path
+
+
+def local_model(address: str | Path) -> Path:
+    """Return the folder of a run, with its model."""
+    folder = local_folder(address)
+    return (
+        store_at(str(address).rstrip("/").rpartition("/")[0]).download_model(folder.name)
+        if is_url(address)
+        else folder
+    )

@@ -4,15 +4,34 @@ A ``FolderStore`` is a folder that all processes see; a ``MirroredStore`` lies i
 folder of each machine.
 """
 
+import json
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import Plan, Record
-from isogloss.store.leases import Lease, Leases
+from isogloss.core.atomic_files import (
+    guarded,
+    is_outage,
+    is_reachable,
+    make_folder,
+    reading,
+    sweep_folder,
+    write_text,
+    writing,
+)
+from isogloss.core.checksums import CHECKSUMS, checksums_of
+from isogloss.core.errors import StorageError
+from isogloss.core.identity import identity
+from isogloss.core.paths import within
+from isogloss.core.processes import stop_if_lost
+from isogloss.core.progress import OnProgress, no_progress, one_by_one
+from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Plan, Record, read_record, write_record
+from isogloss.core.untrusted import T, fitting, masked, parse_json, read_regular
+from isogloss.data.files import some
+from isogloss.store.leases import LEASES, Lease, Leases, leases_in
 
 PRECISION = "precision.json"
 WORK = "work"
@@ -147,3 +166,175 @@ class Store(Protocol):
     def upload_report(self, files: Iterable[Path]) -> None:
         """Share a report that was written in the folder."""
         ...
+
+
+NO_RESULTS = frozenset((RECORD, MADE, FAILED, CHECKSUMS, WORK))
+"""Files of a finished run without a checksum, or written together with the checksums."""
+
+
+@dataclass(frozen=True)
+class FolderStore:
+    """Runs under one folder."""
+
+    root: Path
+
+    @property
+    def url(self) -> str:  # noqa: D102
+        return ""
+
+    @property
+    def leases(self) -> Leases:  # noqa: D102
+        return leases_in(self.root)
+
+    def guarded(self) -> AbstractContextManager[None]:  # noqa: D102
+        return guarded(self.root, LEASES)
+
+    def is_reachable(self) -> bool:  # noqa: D102
+        return is_reachable(self.root, LEASES)
+
+    def is_outage(self, error: BaseException) -> bool:  # noqa: D102
+        return is_outage(error, self.root, LEASES)
+
+    def folder(self, run: Run) -> Path:  # noqa: D102
+        return self.root / identity(run)
+
+    def model(self, run: Run) -> Path:  # noqa: D102
+        return self.folder(run) / "model"
+
+    def refresh(self) -> None:
+        """Do nothing: the folder is looked up each time."""
+
+    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:  # noqa: ARG002, D102
+        return (self.folder(run) / RECORD).exists()
+
+    def finished_meanwhile(self, run: Run) -> bool:  # noqa: D102
+        return self.is_finished(run)
+
+    def record(self, run: Run) -> Record:  # noqa: D102
+        return read_record(self.folder(run))
+
+    def start(self, run: Run) -> Path:  # noqa: D102
+        folder = self.folder(run)
+        for part in (WORK, self.model(run).name):
+            within(self.root, f"{folder.name}/{part}")
+        with writing(folder):
+            make_folder(folder)
+            sweep_folder(folder)  # A process that was killed had no time to.
+        self.forget_failure(run)
+        return folder
+
+    def finish(self, record: Record, made: Mapping[str, object]) -> None:  # noqa: D102
+        folder = self.root / record.id
+        write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
+        with reading(folder):
+            quarantined = {path.name for path in folder.glob(f"{DAMAGED}*")}
+            files = checksums_of(folder, without=NO_RESULTS | quarantined)
+        write_record(folder, record, files)
+
+    def fail(self, run: Run, message: str, *, needs: str = "") -> None:  # noqa: D102
+        body = {"error": masked(message), **({"needs": needs} if needs else {})}
+        write_text(self.folder(run) / FAILED, json.dumps(body, ensure_ascii=False) + "\n")
+
+    def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: ARG002, D102
+        return failure_in(self.read(f"{identity(run)}/{FAILED}"))
+
+    def forget_failure(self, run: Run) -> None:  # noqa: D102
+        with writing(self.folder(run)):
+            (self.folder(run) / FAILED).unlink(missing_ok=True)
+
+    def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:  # noqa: D102
+        facts = {name: masked(value) if isinstance(value, str) else value for name, value in facts.items()}
+        body = {**facts, "runs": [identity(run) for run in runs]}
+        write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
+
+    def plan(self) -> Plan:  # noqa: D102
+        return json_or_empty(self.read(PLAN), Plan)
+
+    def precision(self, device: str, measure: Callable[[], str]) -> str:  # noqa: D102
+        return precision_measured_once(
+            device, measure, self.leases, lambda: self.read(PRECISION), self._write_precision
+        )
+
+    def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
+        """Find a run's folder by its id or the beginning of it."""
+        check_there(self.root)
+        paths = one_by_one(sorted(self.root.glob(f"[!.]*/{RECORD}")), "runs", on_progress)
+        finished = [path.parent for path in paths]
+        matching = [folder for folder in finished if prefix and folder.name.startswith(prefix)]
+        if len(matching) == 1:
+            return matching[0]
+        names = some(folder.name for folder in matching or finished)
+        what = f"{len(matching)} runs begin with" if matching else "no finished run"
+        raise StorageError(f"{self.root}: {what} {prefix!r}. Finished runs: {names}.")
+
+    def remove_leftovers(self, run: Run) -> None:  # noqa: D102
+        stop_if_lost()
+        sweep_folder(self.folder(run))
+        shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
+
+    def forget_leases(self, run: Run) -> None:  # noqa: D102
+        self.leases.forget(identity(run))
+
+    def download(self, runs: Iterable[Run]) -> None:
+        """Do nothing: all files are here. The same holds for what follows."""
+
+    def download_model(self, key: str) -> Path:  # noqa: D102
+        return self.root / key
+
+    def download_records(self, on_progress: OnProgress = no_progress) -> None: ...  # noqa: D102
+
+    def download_checkpoints(self, run: Run) -> str:  # noqa: ARG002, D102
+        return ""
+
+    def uploading_checkpoints(self, run: Run, lease: Lease) -> AbstractContextManager[None]:  # noqa: ARG002, D102
+        return nullcontext()
+
+    def upload_report(self, files: Iterable[Path]) -> None: ...  # noqa: D102
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a small file; None if it is missing, or cannot be read."""
+        try:
+            return read_regular(self.root / name)
+        except OSError:
+            return None
+
+    def _write_precision(self, text: str) -> None:
+        write_text(self.root / PRECISION, text)
+
+
+def check_there(folder: Path) -> None:
+    """Raise StorageError unless a folder of runs is there."""
+    if not folder.is_dir():
+        raise StorageError(f"{folder}: no such folder of runs. Name one with --in.")
+
+
+def json_or_empty(content: bytes | None, shape: type[T]) -> T:
+    """Parse a small file; an empty shape for none, or a damaged one."""
+    try:
+        return fitting(shape, parse_json(content or b"{}"))
+    except ValueError:
+        return shape()
+
+
+def failure_in(content: bytes | None) -> str:
+    """Return why a run failed by the note of it; empty for none, or for a run that could not begin."""
+    body = json_or_empty(content, dict[str, str])
+    return "" if body.get("needs") else body.get("error", "")
+
+
+def precision_measured_once(
+    device: str,
+    measure: Callable[[], str],
+    leases: Leases,
+    read: Callable[[], bytes | None],
+    write: Callable[[str], None],
+) -> str:
+    """Return the precision of a device from the file of precisions, measured and added if missing."""
+    with leases.alone(PRECISION):
+        precisions = json_or_empty(read(), dict[str, str])
+        if device not in precisions:
+            measured = {device: measure()}
+            # Another process may have measured another device meanwhile.
+            precisions = measured | json_or_empty(read(), dict[str, str])
+            write(json.dumps(precisions, indent=1) + "\n")
+    return precisions[device]

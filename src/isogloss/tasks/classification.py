@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
 
-from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
+from isogloss.core.rows.scores import ByMeasure, total
 from isogloss.data.examples import Label, LabelledText, SentencePair
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head

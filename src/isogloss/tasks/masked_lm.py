@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from isogloss.core.atomic_files import make_folder, sweep_folder, temporary_beside, writing
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
-from isogloss.core.interruption import stop_if_lost
+from isogloss.core.processes import stop_if_lost
 from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of

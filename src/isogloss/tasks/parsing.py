@@ -15,21 +15,20 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.rows.scores import ByMeasure, total
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_own_head
 from isogloss.encoders.subwords import SplitWords, scored_subwords, special_subwords, split_words
-from isogloss.metrics.attachment import (
+from isogloss.metrics.labels import (
     Tree,
     attachment_contributions,
     content_contributions,
     universal,
 )
-from isogloss.nn.biaffine import BiaffineParser
 from isogloss.tasks.batch import HEAD_OUTSIDE, Batch, EncodedRow, forward
-from isogloss.tasks.spanning_tree import best_tree, is_tree
+from isogloss.tasks.dependency_trees import BiaffineParser, best_tree, is_tree
 from isogloss.tasks.task import (
     ROW_LIMIT,
     ROW_OVERLAP,

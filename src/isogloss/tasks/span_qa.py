@@ -17,8 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
-from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
+from isogloss.core.rows.scores import ByMeasure, total
 from isogloss.data.examples import Question
 from isogloss.encoders import family_of
 from isogloss.encoders.family import Model, Tokenizer
@@ -32,7 +32,7 @@ from isogloss.encoders.subwords import (
     split_texts,
     windows,
 )
-from isogloss.metrics.question_answering import (
+from isogloss.metrics.texts import (
     GoldAnswers,
     answer_f1_contributions,
     exact_match_contributions,

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError
+from isogloss.core.rows.scores import ByMeasure, total
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.formats.conll import NO_TAG
 from isogloss.encoders import family_of

@@ -10,8 +10,8 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, logsigmoid
 
-from isogloss.core.contributions import ByMeasure, total
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.rows.scores import ByMeasure, total
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow
 

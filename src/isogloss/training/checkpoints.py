@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from isogloss.core.atomic_files import atomic_folder, storage_error, sweep_folder
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
-from isogloss.core.interruption import stop_if_lost
+from isogloss.core.processes import stop_if_lost
 from isogloss.nn.frozen import unfrozen
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 

@@ -16,12 +16,11 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import DivergedError
 from isogloss.core.identity import derive
-from isogloss.core.interruption import Interrupted, interruption_requested, uninterruptible
+from isogloss.core.processes import Interrupted, interruption_requested, uninterruptible
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
-from isogloss.encoders.computation import recomputed_layers
-from isogloss.nn.dropout import quick_dropout
+from isogloss.encoders.computation import quick_dropout, recomputed_layers
 from isogloss.nn.frozen import freeze, thaw, unfrozen
 from isogloss.training.batching import Batches, Movable, Whole, parts_of
 from isogloss.training.checkpoints import Checkpoints, Notes, State

@@ -29,7 +29,7 @@ from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.tasks.masked_lm import Masking, TextStream
-from isogloss.training.batching import Movable
+from isogloss.training.batching import BatchSampling, Movable, TextBatches
 from isogloss.training.hypergradient import (
     Hypergradient,
     Parameters,
@@ -42,7 +42,6 @@ from isogloss.training.hypergradient import (
     norm,
 )
 from isogloss.training.optimizer import EPSILON, adamw, rate_schedule
-from isogloss.training.text_batches import BatchSampling, TextBatches
 
 SECOND_ORDER: dict[str, SecondOrder] = {
     "finite-difference": finite_difference,

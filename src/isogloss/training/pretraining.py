@@ -44,18 +44,18 @@ from isogloss.tasks.masked_lm import (
     open_stream,
     write_stream,
 )
-from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.distributed import main_process_first
-from isogloss.training.fit import Callback, Callbacks, fit, training_only
-from isogloss.training.memory import Cost, Load
-from isogloss.training.setting import Pretraining, TextSetting, Trained
-from isogloss.training.text_batches import (
+from isogloss.training.batching import (
     BatchSampling,
     Parallel,
     TextBatches,
     held_out_batches,
     perplexity_rows,
 )
+from isogloss.training.checkpoints import Checkpoints
+from isogloss.training.distributed import main_process_first
+from isogloss.training.fit import Callback, Callbacks, fit, training_only
+from isogloss.training.memory import Cost, Load
+from isogloss.training.setting import Pretraining, TextSetting, Trained
 
 PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, checkpoint_every=500)
 """How weights of a new encoder are updated by all methods."""

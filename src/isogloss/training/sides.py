@@ -21,7 +21,7 @@ from torch import Tensor
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Example
 from isogloss.data.files import some
-from isogloss.data.projection.spans import WordLinks
+from isogloss.data.projection.words import WordLinks
 from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import LINKS_NEEDED, MAKE_LINKS, MixingTrace, Mixup, mixing
 from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate, row_ranges

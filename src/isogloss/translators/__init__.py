@@ -10,8 +10,7 @@ from typing import ClassVar, Protocol
 from isogloss.core.run_parts import Named
 from isogloss.data.projection.label_projection import Translated
 from isogloss.translators.built_in import BuiltIn
-from isogloss.translators.ctranslate2 import CTranslate2
-from isogloss.translators.seq2seq import Seq2Seq
+from isogloss.translators.seq2seq import CTranslate2, Seq2Seq
 from isogloss.translators.setting import TranslateSetting
 
 

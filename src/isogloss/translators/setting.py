@@ -20,7 +20,7 @@ from isogloss.core.identity import identity
 from isogloss.core.languages import language_name
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.data.projection.label_projection import Translated
-from isogloss.data.projection.tokenization import sentences_in
+from isogloss.data.projection.words import sentences_in
 from isogloss.encoders.seq2seq import TranslationSubwords
 from isogloss.training.batching import by_length
 

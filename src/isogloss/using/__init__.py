@@ -1,8 +1,165 @@
-"""Floor 10: using a model: predict, evaluate, export."""
+"""Floor 10: a fine-tuned model as Python uses it: predicting, evaluating, exporting, pushing, loading."""
 
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from os.path import realpath
+from pathlib import Path
+
+from isogloss.core.errors import DataError, check_named, located
+from isogloss.core.languages import canonical_language, check_language, languages_named
+from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.records import RECORD, Row
+from isogloss.data.examples import Example
+from isogloss.data.sources import Sources, Treebanks
+from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
+from isogloss.encoders.mixup import load_mixup
+from isogloss.tasks import find_task, task_names
+from isogloss.tasks.task import Answer
+from isogloss.training.precision import PRECISIONS, device
 from isogloss.using.exporting import export
-from isogloss.using.model import Model, load_model
-from isogloss.using.predicting import PredictOptions, predict_file
+from isogloss.using.fine_tuned import FineTuned
+from isogloss.using.formats import Entry
+from isogloss.using.predicting import PredictOptions, pair_in_order, predict_file, warn_of_unmixed
+from isogloss.using.provenance import (
+    CONFIG,
+    exported_entry,
+    folder_of,
+    provenance_elsewhere,
+    provenance_of,
+)
+from isogloss.using.pushing import PushOptions, push
 from isogloss.using.scoring import EvaluateOptions, evaluate
+
+
+@dataclass(frozen=True, repr=False)
+class Model(FineTuned):
+    """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it.
+
+    ``language`` is required if its encoder has modules for each language, or maps its states (procrustes,
+    centring). If it mixes (x-mixup), each input should have a translation into the source language.
+    """
+
+    def __repr__(self) -> str:
+        """Return title, task, class of the network and run in a line."""
+        title, run, network = self.provenance.title, self.provenance.run, type(self.network).__name__
+        return f"Model({title!r}, task={self.task.name!r}, network={network}, run={run!r})"
+
+    def predict(
+        self,
+        inputs: Iterable[object],
+        *,
+        language: str = "",
+        translations: Iterable[object] | None = None,
+        scores: bool = False,
+    ) -> list[Answer]:
+        """Predict a label for each word of sentences, one for each pair of texts, or an option of a choice.
+
+        A sentence is a list of words, or a text that is split at white space; a pair is two texts; a choice
+        is a mapping with context and options, its answer the index of one. Each may be an example of a
+        corpus, whose labels are ignored. ``translations`` are the inputs in the source language, in their
+        order and form, None for one without a translation; only for a model that mixes.
+        With ``scores``, answers are ``Prediction``s with probabilities. DataError, with the number of the
+        input, at anything else, and if inputs and translations differ in number; ConfigError for scores of a
+        task that has no probabilities.
+        """
+        return list(self.predict_stream(inputs, language=language, translations=translations, scores=scores))
+
+    def predict_stream(
+        self,
+        inputs: Iterable[object],
+        *,
+        language: str = "",
+        translations: Iterable[object] | None = None,
+        scores: bool = False,
+    ) -> Iterator[Answer]:
+        """Yield the answers while inputs are read, ``GROUP_SIZE`` at a time."""
+        language = canonical_language(language)
+        if language:
+            check_language(language, "language")
+        self.check_languages((language,))
+        examples = self._examples(inputs, "input", language)
+        entries: Iterable[Entry] = (Entry(lines=(), example=example, about={}) for example in examples)
+        translated = translations is not None
+        if translations is not None:
+            self.check_mixes("translations")
+            others = self._examples(translations, "translation", self.into)
+            entries = pair_in_order(entries, others, ("inputs", "translations"))
+        entries = warn_of_unmixed(self, entries, language, translated=translated)
+        for _, prediction in self.answered(entries, language=language, scores=scores):
+            yield prediction if scores or prediction is None else prediction.answer
+
+    def evaluate(  # noqa: PLR0913 (the options of the command line)
+        self,
+        corpus: str,
+        languages: str | Sequence[str],
+        *,
+        split: str = "test",
+        inputs: str = "",
+        data: str | Path | None = None,
+        treebanks: Treebanks = (),
+        on_progress: OnProgress = no_progress,
+    ) -> list[Row]:
+        """Score it on a split of a corpus: a row for each language, with the majority baseline.
+
+        ``corpus`` is a name, or the path of a TOML file that describes one; ``inputs`` are those of recipes:
+        "paired" for a model that mixes, "translated" for translate-test. ``data`` is the folder with the
+        corpora; the built-in languages need none.
+        """
+        from isogloss.recipes.descriptions import register_corpus
+
+        options = EvaluateOptions(
+            corpus=register_corpus(corpus, str(data or "")),
+            languages=languages_named((languages,) if isinstance(languages, str) else languages),
+            split=split,
+            treebanks=treebanks,
+            inputs=inputs,
+        )
+        return evaluate(self, options, Sources(str(data or "")), on_progress=on_progress)
+
+    def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
+        """Write a folder that transformers loads without isogloss, and return it; see docs/use.md."""
+        return export(self, Path(folder), onnx=onnx, force=force)
+
+    def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
+        """Upload the model to the Hugging Face hub and return the commit's address; see docs/use.md."""
+        return push(self, PushOptions(name=name, private=private, revision=revision, update=update))
+
+    def _examples(self, values: Iterable[object], what: str, language: str) -> Iterator[Example | None]:
+        """Yield the examples of values; only a translation may be None."""
+        if isinstance(values, str):
+            raise DataError(
+                f"{what}s: found one text, {values[:60]!r}; expected several. Put it in a list: [text]."
+            )
+        for number, value in enumerate(values):
+            is_none = value is None and what == "translation"
+            with located(name := f"{what} {number}"):
+                example = None if is_none else self.kind.example(value, name, language)
+            yield example
+
+
+def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
+    """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
+
+    Models of other programs need a token, sequence, multiple-choice or question-answering head.
+    """
+    check_named("load_model", "precision", PRECISIONS, precision)
+    name, folder = str(folder), folder_of(folder)
+    of_run = any((path / RECORD).exists() for path in (folder, folder.parent))
+    made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
+    elsewhere = None if made_here else provenance_elsewhere(folder, name)
+    provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
+    check_named(str(folder), "task", task_names(), provenance.task)
+    task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
+    network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
+    tokenizer, mixup = load_tokenizer(str(weights)), load_mixup(weights)
+    return Model(network, tokenizer, task, provenance, precision, mixup, _links(Path(realpath(weights))))
+
+
+def _links(folder: Path) -> tuple[str, ...]:
+    """List the links in a folder, but for those by which the cache of the hub's client is made."""
+    blobs = folder.parent.parent / "blobs"
+    links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
+    return tuple(str(path) for path in links if Path(realpath(path)).parent != blobs)
+
 
 __all__ = ["EvaluateOptions", "Model", "PredictOptions", "evaluate", "export", "load_model", "predict_file"]

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
 from isogloss.core.run_parts import Count, Positive
+from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.data.files import some
 from isogloss.data.formats.conll import are_bio
 from isogloss.data.sources import Sources

@@ -15,7 +15,7 @@ from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.data.languages import LANGUAGES, Language, card, examples
 from isogloss.data.languages import concepts as c
-from isogloss.data.languages.draws import Draws, Weighted, zipf
+from isogloss.data.languages.concepts import Draws, Weighted, zipf
 from isogloss.data.languages.family import CODAS, CONSONANTS, VOWELS, spell, syllables
 from isogloss.data.languages.lexicon import CONTENT, HOMONYMS, all_forms, lexicon
 from says import says

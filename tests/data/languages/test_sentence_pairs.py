@@ -8,7 +8,7 @@ import pytest
 from each import each
 from isogloss.data.languages import LANGUAGES, examples
 from isogloss.data.languages import concepts as c
-from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.meaning import Sampler, Sentence
 from isogloss.data.languages.parsing import parse, sentences_in

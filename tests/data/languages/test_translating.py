@@ -9,15 +9,8 @@ from trees import is_tree
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.languages import (
-    LANGUAGES,
-    Language,
-    Translator,
-    examples,
-    translated,
-    translations,
-)
-from isogloss.data.languages.draws import Draws
+from isogloss.data.languages import LANGUAGES, Language, Translator, examples, translated, translations
+from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.meaning import Rates, Sampler
 from isogloss.data.languages.parsing import parse, sentences_in

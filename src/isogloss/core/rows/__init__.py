@@ -13,7 +13,7 @@ from itertools import groupby
 from types import NoneType
 from typing import Any, ClassVar, Protocol, get_args
 
-from isogloss.core.rows import mixing, representations, scores, training, weights
+from isogloss.core.rows import encoders, scores, training
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -33,25 +33,25 @@ class RowClass(Protocol):
 
 ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
     "scores": (scores.Score,),
-    "interpolation": (weights.PathPoint,),
-    "plane": (weights.PlanePoint,),
-    "deltas": (weights.Delta,),
+    "interpolation": (encoders.PathPoint,),
+    "plane": (encoders.PlanePoint,),
+    "deltas": (encoders.Delta,),
     "run-variance": (scores.SeedSpread,),
     "transfer-gap": (scores.Gap,),
     "label-free": (scores.LabelFree,),
-    "retrieval": (representations.Retrieval,),
-    "mining": (representations.Mining,),
-    "anisotropy": (representations.Anisotropy,),
-    "word-distance": (representations.WordDistance, representations.DistanceBin),
-    "cka": (representations.Cka,),
-    "representation-map": (representations.MapPoint,),
-    "mixup-ratio": (mixing.MixupRatio,),
-    "mixup-sweep": (mixing.SweepPoint,),
-    "link-attention": (mixing.LinkAttention,),
-    "gradient-conflict": (weights.Conflict,),
-    "task-gradient-conflict": (weights.Conflict,),
+    "retrieval": (encoders.Retrieval,),
+    "mining": (encoders.Mining,),
+    "anisotropy": (encoders.Anisotropy,),
+    "word-distance": (encoders.WordDistance, encoders.DistanceBin),
+    "cka": (encoders.Cka,),
+    "representation-map": (encoders.MapPoint,),
+    "mixup-ratio": (scores.MixupRatio,),
+    "mixup-sweep": (scores.SweepPoint,),
+    "link-attention": (scores.LinkAttention,),
+    "gradient-conflict": (encoders.Conflict,),
+    "task-gradient-conflict": (encoders.Conflict,),
     "language-gates": (
-        *(weights.MaskSimilarity, weights.MaskPerplexity, weights.MaskKept, weights.SpecificGates),
+        *(encoders.MaskSimilarity, encoders.MaskPerplexity, encoders.MaskKept, encoders.SpecificGates),
     ),
     "pretrain": (
         *(training.TrainingStep, training.Perplexity, training.SubwordsAdded, training.Parameters),

@@ -1,7 +1,14 @@
-"""The rows of scores, of what stands for scores without labels, and of their spread and gap."""
+"""The rows of scores, of what stands for scores without labels, of their spread and gap, and of mixing.
 
+Every measure of a task is a sum of parts over a sum of wholes: the contributions of its examples. Accuracy
+has parts of 0 or 1 and wholes of 1, and the part of a question is its F1. F1 over spans has twice the number
+of right spans as part, and that of gold and predicted spans as whole. So a measure of any selection of
+examples, or of two systems' predictions mixed, follows from these numbers alone.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +68,86 @@ class Gap:
     source_score: float
     target_mean: float
     gap: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixupRatio:
+    """How much of the source a model mixes into one language's examples, over examples."""
+
+    frame: ClassVar[str] = "mixup-ratio"
+    model: str
+    language: str
+    split: str
+    examples: int
+    mean: float
+    std: float | None
+    lowest: float
+    q05: float
+    q25: float
+    median: float
+    q75: float
+    q95: float
+    highest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepPoint:
+    """One model that mixes, with another largest ratio or in another layer, on one language."""
+
+    frame: ClassVar[str] = "mixup-sweep"
+    model: str
+    language: str
+    split: str
+    layer: int
+    ratio: float
+    trained: bool
+    mean: float | None
+    metric: str
+    score: float
+    baseline: float | None
+    examples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkAttention:
+    """What of a layer's attention of X-Mixup lies on the words that words translate, over subwords."""
+
+    frame: ClassVar[str] = "link-attention"
+    model: str
+    first: str
+    """The language that is attended to."""
+    second: str
+    layer: int
+    look: str
+    """attention or cosine."""
+    subwords: int
+    """Of the second language, with a link."""
+    mass: float
+    """Mean weight on the linked word."""
+    hits: float
+    """How often the largest weight lies there."""
+    chance: float
+    """The weight there if all subwords of a sentence had the same."""
+
+
+class Contributions(NamedTuple):
+    """Two numbers for each example."""
+
+    part: Sequence[float]
+    whole: Sequence[float]
+
+
+ByMeasure = Mapping[str, Contributions]
+"""The contributions to each measure, by its name."""
+
+
+def total(contributions: Contributions) -> float:
+    """Return the measure: the sum of parts over the sum of wholes, 0 where that is 0.
+
+    Numbers are added from first to last, so that equal examples give equal bits.
+    """
+    numerator = denominator = 0.0
+    for example_part, example_whole in zip(*contributions, strict=True):
+        numerator += example_part
+        denominator += example_whole
+    return numerator / denominator if denominator else 0.0

@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from isogloss.data.corpora.bitext import Bitext, Bucc
 from isogloss.data.corpora.labelled import PAIRS, LabelledCorpus
 from isogloss.data.corpora.questions import MLQA, SQUAD, TYDIQA
-from isogloss.data.corpora.text import Bible, RawText
-from isogloss.data.corpora.treebanks import Ud
+from isogloss.data.corpora.texts_and_trees import Bible, RawText, Ud
 from isogloss.data.corpus import About, Corpus, Split, every_split, in_places, joined, of_english
 from isogloss.data.formats.conllu import UPOS
 from isogloss.data.formats.tables import AnyOf

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from isogloss.core import VERSION
 from isogloss.core.errors import DataError, StorageError
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.safe_text import masked
+from isogloss.core.untrusted import masked
 
 if TYPE_CHECKING:
     import httpx2

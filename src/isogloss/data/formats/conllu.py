@@ -1,4 +1,4 @@
-"""The format CoNLL-U.
+"""The format CoNLL-U, and the paths of the treebanks of Universal Dependencies.
 
 https://universaldependencies.org/format.html: ten columns a word, an empty line after each sentence. What is
 not read (lemmas, features, multi-word ranges, empty nodes, enhanced graphs, comments) stays in a sentence's
@@ -13,7 +13,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpus import cannot_write, cell, unique_id
+from isogloss.core.languages import spellings
+from isogloss.data.corpus import TREEBANKS, Split, cannot_write, cell, unique_id
 from isogloss.data.examples import ParsedSentence
 from isogloss.data.files import File, is_unicode
 
@@ -254,3 +255,11 @@ def _not_its_lines(sentence: ParsedSentence, corpus: str) -> DataError:
         f"{corpus}: cannot write example {sentence.id}: its lines do not have its {len(sentence.words)} "
         f"words; expected a line of ten columns a word. Leave lines empty to have them made anew."
     )
+
+
+def ud_paths(treebank: str, language: str, split: Split) -> list[str]:
+    """Return the path patterns of a treebank, by name or folder: ``UD_*/sme_giella-ud-test.conllu``."""
+    codes = [code for code in spellings(language) if code == language or code.isalpha()]  # without scripts
+    by_name = [f"{parent}UD_*" for parent in TREEBANKS], f"_{treebank.lower()}"
+    folders, name = ([treebank], "*") if "/" in treebank else by_name
+    return [f"{folder}/{code}{name}-ud-{split}.conllu" for folder in folders for code in codes]

@@ -27,14 +27,13 @@ from zlib import crc32
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import spellings
-from isogloss.data.corpora.treebanks import ud_paths
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import File, Folder, short
-from isogloss.data.formats.conllu import read_conllu, text_comment
+from isogloss.data.formats.conllu import read_conllu, text_comment, ud_paths
 from isogloss.data.formats.word_links import NO_LINKS, flipped, linked
 from isogloss.data.projection.parallel_examples import matched
-from isogloss.data.projection.tokenization import detokenize
+from isogloss.data.projection.words import detokenize
 
 LINKS = "links"
 

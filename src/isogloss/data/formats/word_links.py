@@ -20,7 +20,7 @@ from isogloss.core.errors import DataError
 from isogloss.data.corpus import cannot_write
 from isogloss.data.examples import Translation
 from isogloss.data.files import File
-from isogloss.data.projection.tokenization import tokenize
+from isogloss.data.projection.words import tokenize
 
 NO_LINKS = "-"
 """The cell of a pair without links in a table of gold alignments; an empty cell has no gold alignment."""

@@ -15,7 +15,7 @@ from isogloss.core.errors import check_named
 from isogloss.core.identity import derive
 from isogloss.data.examples import Example, ParsedSentence, Question, TaggedSentence, TextLine, Translation
 from isogloss.data.languages import concepts as c
-from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.family import Language, find_language
 from isogloss.data.languages.lexicon import Lexicon, lexicon
 from isogloss.data.languages.meaning import Attached, Cast, Event, Phrase, Rates, Sampler, Sentence

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 from isogloss.data.languages import concepts as c
-from isogloss.data.languages.draws import Draws, Weighted
+from isogloss.data.languages.concepts import Draws, Weighted
 from isogloss.data.languages.family import CODAS, CONSONANTS, LANGUAGES, SOURCE, VOWELS, Language, spell
 
 CONTENT = (*c.NOUNS, *c.VERBS, *c.ADJECTIVES, *c.ADVERBS)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from isogloss.data.languages import concepts as c
-from isogloss.data.languages.draws import Draws, Weighted
+from isogloss.data.languages.concepts import Draws, Weighted
 
 MAX_SENTENCE_WORDS = 25
 """No sentence is longer in any language, all markers written as particles."""

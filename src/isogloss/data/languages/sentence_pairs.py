@@ -6,7 +6,7 @@ from itertools import count
 
 from isogloss.data.examples import SentencePair
 from isogloss.data.languages import concepts as c
-from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.lexicon import Lexicon
 from isogloss.data.languages.meaning import Attached, Event, Phrase, Rates, Sampler, Sentence
 from isogloss.data.languages.rendering import say

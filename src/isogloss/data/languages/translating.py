@@ -16,7 +16,7 @@ from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.identity import derive
 from isogloss.data.examples import Example, ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.languages import concepts as c
-from isogloss.data.languages.draws import Draws
+from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.family import Language, find_language, spell
 from isogloss.data.languages.generating import examples, links_between, parsed, tagged
 from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Reading, all_forms, lexicon, marking
@@ -31,8 +31,7 @@ from isogloss.data.languages.rendering import (
     rooted,
     text_of,
 )
-from isogloss.data.projection.spans import SpanLink, by_links
-from isogloss.data.projection.tokenization import word_offsets
+from isogloss.data.projection.words import SpanLink, by_links, word_offsets
 
 Links = tuple[tuple[int, int], ...]
 

@@ -23,20 +23,21 @@ from isogloss.data.examples import (
 )
 from isogloss.data.formats.conll import are_bio
 from isogloss.data.formats.conllu import text_comment
-from isogloss.data.projection.spans import (
+from isogloss.data.projection.words import (
     MARKS,
     Answer,
     SpanLink,
     WordLinks,
     by_links,
     by_text,
+    detokenize,
     marked,
     projected_tags,
     span_links,
+    tokenize,
     unmarked,
     word_links,
 )
-from isogloss.data.projection.tokenization import detokenize, tokenize
 
 
 class Translated(NamedTuple):

@@ -4,7 +4,7 @@ For languages: ``language_modules`` builds modules for each language, ``active_l
 that is read, and has X-MOD's adapters and the maps of a language's states; ``added_weights`` reads, writes
 and counts.
 
-For a task: ``task_adapter`` (MAD-X) and ``peft_adapters`` (the library peft).
+For a task: ``adapters`` (MAD-X, and those of the library peft).
 
 As a difference from another model: ``differences`` loads any folder with a part of the weights alone, and
 has sparse deltas.

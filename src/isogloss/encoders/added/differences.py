@@ -22,12 +22,11 @@ from torch.nn.utils import parametrize
 
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ModelError, one_line
-from isogloss.core.foreign_json import fitting, parse_json, read_regular
 from isogloss.core.paths import from_home
+from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.encoders import folders
-from isogloss.encoders.added import peft_adapters
+from isogloss.encoders.added.adapters import apply_adapters, read_task_adapter
 from isogloss.encoders.added.added_weights import read_weights, write_weights
-from isogloss.encoders.added.task_adapter import read_task_adapter
 from isogloss.encoders.family import encoder_prefix, head_parameters
 from isogloss.encoders.folders import DIFFERENCE
 from isogloss.encoders.hub import is_hub_name
@@ -214,7 +213,7 @@ def _deltas(stored: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]
 
 
 FORMATS: Mapping[str, Callable[[nn.Module, Path], set[str]]] = {
-    "peft": peft_adapters.apply_adapters,
+    "peft": apply_adapters,
     "task-adapter": read_task_adapter,
     "sparse": apply_deltas,
 }

@@ -41,7 +41,7 @@ TREE = "language_modules"
 """Name of the added modules in the encoder."""
 
 TASK = "task_adapter"
-"""Name of the adapters of a task in the encoder, one for each layer (``task_adapter.add_task_adapter``)."""
+"""Name of the adapters of a task in the encoder, one for each layer (``adapters.add_task_adapter``)."""
 
 FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER = "feed-forward", "attention", "adapter", "shared-adapter"
 EMBEDDING = "embedding"
