@@ -25,13 +25,13 @@ from isogloss.encoders.added.added_weights import (
     shared_parameters,
 )
 from isogloss.encoders.added.language_modules import (
-    KINDS,
     add_language,
     add_modules,
     fall_back,
     language_site,
     modules_of,
 )
+from isogloss.encoders.added.module_settings import KINDS
 from isogloss.encoders.new_subwords import add_embeddings
 
 OWN = ("feed-forward", "attention", "adapter", "embedding")

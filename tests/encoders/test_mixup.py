@@ -10,7 +10,8 @@ from torch import nn
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders import family_of, offer_explicit_attention, save_model
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.added.language_modules import KINDS, language_site
+from isogloss.encoders.added.language_modules import language_site
+from isogloss.encoders.added.module_settings import KINDS
 from isogloss.encoders.mixup import (
     Mixup,
     MixupRatio,

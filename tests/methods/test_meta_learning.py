@@ -15,7 +15,7 @@ from isogloss.methods import meta_learning as module
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
-from isogloss.training.meta_learning import MetaBatches, Validation, meta_batches
+from isogloss.training.meta_learning import MetaBatches, MetaLearner, Validation, meta_batches
 from isogloss.training.pretraining import begin
 from trained import equal, interrupted, weights
 
@@ -81,6 +81,23 @@ def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path)
     )
     assert any(not torch.equal(a, b) for a, b in zip(one, other, strict=True))
     assert all(one.requires_grad for one in trained.model.parameters())
+
+
+@pytest.mark.slow
+def test_vectors_at_the_embeddings_move_by_the_training_loss_with_what_is_shared(setting, monkeypatch):
+    """They are in theta: φ has the adapters alone, and with φ still they move all the same."""
+    learners = []
+    monkeypatch.setattr(
+        module, "MetaLearner", lambda *args, **kw: learners.append(args) or MetaLearner(*args, **kw)
+    )
+    method = with_fields(METHOD, own_learning_rate=0.0)
+    trained = method.train(replace(setting, modules=Modules(kind="adapter", embedding=True)))
+    ((_, own, _),) = learners
+    for language in LANGUAGES:
+        names = language_parameters(trained.model, language).keys() - own[language].keys()
+        (vector,) = (language_parameters(trained.model, language)[name] for name in names)
+        assert own[language].keys() == language_parameters(trained.model, language, embedding=False).keys()
+        assert vector.abs().min() > 0
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ from isogloss.diagnostics.weight_space import Interpolation
 from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.added.adapters import merge_adapters
 from isogloss.encoders.added.differences import encoder_weights
-from isogloss.encoders.added.language_modules import KINDS as KINDS_OF_MODULES
 from isogloss.encoders.added.language_modules import add_modules
+from isogloss.encoders.added.module_settings import KINDS as KINDS_OF_MODULES
 from isogloss.encoders.families import FAMILIES, family_of
 from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole, unmerge

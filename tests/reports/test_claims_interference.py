@@ -27,6 +27,7 @@ from made_up_studies import (
 )
 
 from each import each
+from isogloss.reports.claims_interference import compare_modules
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.report import CLAIMS as ALL
 from isogloss.reports.similarity import noise_corrected
@@ -228,6 +229,15 @@ def test_an_encoder_of_another_budget_changes_nothing_within_a_language(stranger
     before, after = (Judged(CLAIMS, measured(scores=mono(UP) + more))["4a"] for more in ([], stranger))
     assert after.verdict == before.verdict == "supported"
     assert [one.about for one in after.checks] == [one.about for one in before.checks]
+
+
+def test_modules_are_compared_with_encoders_that_know_the_language_as_they_do() -> None:
+    """A joint encoder with language embeddings is one, and stands against modules with them alone."""
+    modules = halves(pretrained("adapter", modules__embedding=True), MORE, MORE)
+    for start, compared in ((pretrained(), False), (pretrained("embedding"), True)):
+        rows = measured(scores=[*halves(start, UP, UP), *modules])
+        checks = compare_modules(rows, ["adapter"], ["joint"])
+        assert [bool(check.values) for check in checks] == [compared, compared]
 
 
 def test_perplexities_are_compared_at_steps_that_both_encoders_have() -> None:

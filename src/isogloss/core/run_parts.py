@@ -159,6 +159,9 @@ class Modules:
     invertible: bool | None = None
     """Whether there are adapters at the embeddings too, undone before the masked-LM scores (MAD-X); none when
     left out."""
+    embedding: bool | None = None
+    """Whether a vector for each language is added to the embeddings of its subwords as well, as in XLM, with
+    modules of any other kind; no when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

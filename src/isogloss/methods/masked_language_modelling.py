@@ -18,7 +18,7 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import NESTED, Modules, Share, TextTraining, Updates, nested_fields
 from isogloss.encoders import FAMILIES, fastest_attention, load_encoder_config, require
-from isogloss.encoders.added.language_modules import SHARED_ADAPTER
+from isogloss.encoders.added.module_settings import are_shared
 from isogloss.encoders.families import is_causal
 from isogloss.encoders.family import Tokenizer
 from isogloss.tasks.masked_lm import subwords_of
@@ -86,7 +86,7 @@ class MaskedLanguageModelling(Pretraining):
         if family:
             what = "translation LM counts positions anew in the second text"
             require(FAMILIES[family], "new-positions", what=what)
-        if modules is not None and modules.kind != SHARED_ADAPTER:
+        if modules is not None and not are_shared(modules):
             raise ConfigError(
                 f"{self.name}: translation LM joins two languages in one row, which then is in the modules "
                 f"({modules.kind}) of neither. Leave translation and bitext out, or the modules."

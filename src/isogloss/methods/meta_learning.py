@@ -19,7 +19,7 @@ from isogloss.core.run_parts import (
     nested_fields,
 )
 from isogloss.encoders.added.added_weights import language_parameters
-from isogloss.encoders.added.language_modules import SHARED_ADAPTER
+from isogloss.encoders.added.module_settings import SHARED_ADAPTER
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import refuse_sharding
@@ -171,5 +171,7 @@ class MetaLearning(Pretraining):
             moves_shared=start.trained is None,
             own_on_train=bool(self.own_on_train),
         )
-        parameters = {language: language_parameters(start.model, language) for language in languages}
+        parameters = {
+            language: language_parameters(start.model, language, embedding=False) for language in languages
+        }
         return MetaLearner(start.model, parameters, masked_lm_loss, learning=learning, updates=self.updates)

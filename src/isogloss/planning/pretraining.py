@@ -8,7 +8,7 @@ from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.run_parts import Architecture, Replay
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES
-from isogloss.encoders.added.language_modules import SHARED_ADAPTER, check_modules, check_same_modules
+from isogloss.encoders.added.module_settings import are_shared, check_modules, check_same_modules
 from isogloss.encoders.families import check_new
 from isogloss.methods import PRETRAINING, Pretraining
 from isogloss.methods.masked_language_modelling import MaskedNextToken
@@ -127,7 +127,7 @@ def _replay(table: PretrainTable, method: Pretraining) -> Replay | None:
         )
     if not method.replays:
         raise ConfigError(f"{method.name} replays no text. Leave it out.")
-    if table.modules and table.modules.kind != SHARED_ADAPTER and not table.modules.fallback:
+    if table.modules and not are_shared(table.modules) and not table.modules.fallback:
         raise ConfigError(
             f"each language's text is read by modules of its own, and {replay.languages[0]} gets "
             "none. Name it in languages, or a fallback in modules."

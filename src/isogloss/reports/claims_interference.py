@@ -89,7 +89,7 @@ def compare_modules(
     rows: pd.DataFrame | None = None,
 ) -> list[Check]:
     """Compare encoders with some modules with others of the same languages and steps (4d, 4e, 4g, 4h, 4j)."""
-    rows, matched = paper_scores(m) if rows is None else rows, ("languages", "lines", "steps")
+    rows, matched = paper_scores(m) if rows is None else rows, ("languages", "lines", "steps", "embedded")
     if not all(rows["role"].isin(roles).any() for roles in (ours, theirs)):
         return []
     checks = []

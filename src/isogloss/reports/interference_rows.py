@@ -19,6 +19,7 @@ OWN = ("feed-forward", "attention", "adapter")
 ROLES = {
     **{(MASKED, True, modules): modules for modules in (*OWN, "shared-adapter")},
     **{(MASKED, True, ""): "joint", (MASKED, False, ""): "mono", (META, True, "adapter"): "meta-adapter"},
+    (MASKED, True, "embedding"): "joint",
 }
 """The paper's roles of encoders, by method, whether there are several languages, and modules."""
 
@@ -57,6 +58,7 @@ SETTINGS: Mapping[str, object] = {
     f"{METHOD}validation_subwords": None,
     f"{MODULES}reduction": 4,
     **dict.fromkeys((f"{MODULES}after", f"{MODULES}invertible", f"{MODULES}fallback"), None),
+    "embedded": None,
 }
 """What no other encoder of a comparison has; of several encoders of a role, those nearest to these count."""
 
@@ -72,9 +74,11 @@ def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
             rows = filter_rows(rows, partial(_lacks, is_ours), column)
     languages = ["+".join(sorted(codes.split("+"))) for codes in rows["encoder.languages"]]
     several = ["+" in codes for codes in languages]
+    vectors = rows.reindex(columns=[f"{MODULES}embedding"])[f"{MODULES}embedding"].eq(True)
     systems = zip(rows["encoder.method"], several, rows["encoder.modules"], strict=True)
     rows = rows.assign(
         role=[ROLES.get(system, "") for system in systems],
+        embedded=(vectors | (rows["encoder.modules"] == "embedding")).where(lambda has: has, ""),
         languages=languages,
         lines=rows.reindex(columns=["encoder.lines"])["encoder.lines"].fillna("").astype(object),
         shape=row_keys(rows, _shape_columns(rows)),

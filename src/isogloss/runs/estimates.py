@@ -17,7 +17,7 @@ from isogloss.core.run_parts import Architecture, Modules
 from isogloss.encoders import FAMILIES, has_masked_lm_head, has_text_head, load_encoder_config
 from isogloss.encoders.added.added_weights import read_language_maps, read_module_info
 from isogloss.encoders.added.differences import whole_folder
-from isogloss.encoders.added.language_modules import (
+from isogloss.encoders.added.module_settings import (
     ATTENTION,
     EMBEDDING,
     FEED_FORWARD,
@@ -116,8 +116,9 @@ def with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape
         ATTENTION: (4 * dim**2, languages - 1),
         SHARED_ADAPTER: (adapters, 1),
     }.get(modules.kind, (adapters, languages))
-    added = dim * languages if modules.kind == EMBEDDING else shape.layers * size * count
-    return replace(shape, parameters=shape.parameters + added)
+    embeddings = dim * languages if modules.embedding or modules.kind == EMBEDDING else 0
+    added = 0 if modules.kind == EMBEDDING else shape.layers * size * count
+    return replace(shape, parameters=shape.parameters + added + embeddings)
 
 
 def scoring(shape: Shape, machine: Machine, *, models: int = 1) -> int:

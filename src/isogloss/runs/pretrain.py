@@ -22,7 +22,7 @@ from isogloss.data.examples import TextLine, Translation, subsample
 from isogloss.data.sources import Sources
 from isogloss.encoders import save_model
 from isogloss.encoders.added.added_weights import parameter_counts
-from isogloss.encoders.added.language_modules import LanguageModules
+from isogloss.encoders.added.module_settings import LanguageModules
 from isogloss.methods import Pretraining
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import (

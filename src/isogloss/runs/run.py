@@ -22,7 +22,7 @@ from isogloss.core.run_parts import Named, precision_of, values_of, with_fields
 from isogloss.data.corpus import Split
 from isogloss.data.result_files import Predictions
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.encoders.added.language_modules import SHARED_ADAPTER, LanguageModules
+from isogloss.encoders.added.module_settings import LanguageModules, are_shared
 from isogloss.runs.estimates import Facts, Folders
 from isogloss.store.store import WORK, Store
 from isogloss.training.memory import Machine, Shape
@@ -264,7 +264,7 @@ class Encoder(Run):
         if facts and facts.adapters:
             return frozenset(facts.adapters)
         modules = self.language_modules(folders)
-        if modules is None or modules.modules.kind == SHARED_ADAPTER or modules.modules.fallback:
+        if modules is None or are_shared(modules.modules) or modules.modules.fallback:
             return None
         return frozenset(modules.languages)
 

@@ -28,7 +28,8 @@ from isogloss.encoders import family_of, save_model
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
-from isogloss.encoders.added.language_modules import COPIES, modules_of
+from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.added.module_settings import COPIES
 from isogloss.encoders.family import Model as Network
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import language_of_text
-from isogloss.encoders.added.language_modules import ModuleTree, encoder_of, language_error, module_tree
+from isogloss.encoders.added.language_modules import ModuleTree, encoder_of, module_tree
+from isogloss.encoders.added.module_settings import language_error
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Output
 from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed

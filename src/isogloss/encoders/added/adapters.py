@@ -25,7 +25,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.identity import derive
 from isogloss.encoders.added.added_weights import copy_weights, read_metadata, read_weights, write_weights
-from isogloss.encoders.added.language_modules import TASK, adapter, check_reduction, connect, encoder_of
+from isogloss.encoders.added.language_modules import TASK, adapter, connect, encoder_of
+from isogloss.encoders.added.module_settings import check_reduction
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import EncoderFamily, Model, encoder_prefix, head_parameters
 from isogloss.nn.frozen import freeze, thaw

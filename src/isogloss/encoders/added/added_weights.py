@@ -17,21 +17,20 @@ from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.language_modules import (
-    SHARED_ADAPTER,
     TASK,
     TREE,
-    LanguageModules,
     ModuleTree,
     branch_of,
+    branches,
     build_modules,
     changed_modules,
-    check_modules,
     encoder_of,
     module_of,
     module_tree,
     modules_of,
     owners,
 )
+from isogloss.encoders.added.module_settings import EMBEDDING, SHARED_ADAPTER, LanguageModules, check_modules
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.folders import differing_shapes
@@ -43,24 +42,27 @@ MODULES_FILE = "language_modules.safetensors"
 MAPS_FILE = "language_maps.safetensors"
 
 
-def language_parameters(model: nn.Module, language: str) -> dict[str, nn.Parameter]:
+def language_parameters(
+    model: nn.Module, language: str, *, embedding: bool = True
+) -> dict[str, nn.Parameter]:
     """Return the parameters of a language's modules by name; ConfigError for languages without modules.
 
-    Empty if all parameters are shared, as with one adapter for all.
+    Empty if all parameters are shared, as with one adapter for all. Without ``embedding``, a vector that was
+    added at the embeddings as well as modules of another kind is left out.
     """
     tree = module_tree(model)
     if tree is None:
         return {}
-    owner, encoder, prefix = tree.info.of(language), encoder_of(model), encoder_prefix(model)
-    if owner == SHARED_ADAPTER:
-        return {}
-    if owner in owners(tree.info):
-        prefix += f"{TREE}.{branch_of(owner)}."
-    return {
-        f"{prefix}{module}.{name}": weight
-        for module in changed_modules(encoder, tree.info.modules)
-        for name, weight in module_of(encoder, tree, owner, module).named_parameters()
-    }
+    owner, encoder, inside = tree.info.of(language), encoder_of(model), encoder_prefix(model)
+    parameters = dict[str, nn.Parameter]()
+    for module, kind in changed_modules(encoder, tree.info.modules).items():
+        is_extra = kind == EMBEDDING != tree.info.modules.kind
+        if SHARED_ADAPTER in owners(tree.info, kind) or (is_extra and not embedding):
+            continue
+        prefix = f"{inside}{TREE}.{branch_of(owner)}." if owner in owners(tree.info, kind) else inside
+        weights = module_of(encoder, tree, owner, module, kind).named_parameters()
+        parameters |= {f"{prefix}{module}.{name}": weight for name, weight in weights}
+    return parameters
 
 
 def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -115,7 +117,7 @@ def write_language_modules(model: nn.Module, folder: Path) -> None:
         return
     modules = tree.info.modules
     metadata = {"kind": modules.kind, "reduction": str(modules.reduction), "fallback": modules.fallback}
-    optional = {"after": modules.after, "invertible": modules.invertible}
+    optional = {name: getattr(modules, name) for name in ("after", "invertible", "embedding")}
     metadata |= {name: str(value) for name, value in optional.items() if value}
     metadata["languages"] = ",".join(tree.info.languages)
     write_weights(folder / MODULES_FILE, _weights(tree), metadata)
@@ -134,6 +136,7 @@ def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
             fallback=metadata["fallback"],
             after=metadata.get("after"),
             invertible="invertible" in metadata or None,
+            embedding="embedding" in metadata or None,
         )
         languages = tuple(metadata["languages"].split(","))
         check_modules(modules, languages, dim=dim)
@@ -159,7 +162,7 @@ def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
     """Return all weights by their names in the file: the language, then the name in the encoder."""
     return {
         f"{owner}/{name}": weight
-        for owner in owners(tree.info)
+        for owner in branches(tree.info)
         for name, weight in tree.get_submodule(branch_of(owner)).named_parameters()
     }
 

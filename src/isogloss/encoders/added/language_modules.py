@@ -12,15 +12,27 @@ names of the modules that they replace or follow. No module of the encoder is re
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import nn
 
-from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean, unknown_name
+from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import derive
-from isogloss.core.languages import BOTH, check_language, language_of_text
+from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Modules
+from isogloss.encoders.added.module_settings import (
+    COPIES,
+    EMBEDDING,
+    FEED_FORWARD,
+    SHARED_ADAPTER,
+    WHERE,
+    LanguageModules,
+    are_shared,
+    check_fallback,
+    check_modules,
+    check_same_modules,
+)
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Site, encoder_prefix, initial_spread
 from isogloss.nn.language_modules import (
@@ -36,57 +48,14 @@ from isogloss.nn.language_modules import (
     run_instead,
 )
 
-WHERE = "modules"
 TREE = "language_modules"
 """Name of the added modules in the encoder."""
 
 TASK = "task_adapter"
 """Name of the adapters of a task in the encoder, one for each layer (``adapters.add_task_adapter``)."""
 
-FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER = "feed-forward", "attention", "adapter", "shared-adapter"
-EMBEDDING = "embedding"
-KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER, EMBEDDING)
-
-COPIES = (FEED_FORWARD, ATTENTION)
-"""The kinds that are copies of the encoder's modules; the first language uses the encoder's own."""
-
-
-@dataclass(frozen=True)
-class LanguageModules:
-    """The settings and the languages of a model's language modules."""
-
-    modules: Modules
-    languages: tuple[str, ...]
-    """The languages with modules; of copies, the first uses the encoder's own layers."""
-
-    def of(self, language: str) -> str:
-        """Return the language whose modules a language, or text such as en-sw, uses; ConfigError if none."""
-        code = language_of_text(language)
-        if self.modules.kind == SHARED_ADAPTER:
-            return SHARED_ADAPTER
-        if code in self.languages:
-            return code
-        if code and BOTH not in code and self.modules.fallback:
-            return self.modules.fallback
-        raise language_error(
-            code,
-            self.languages,
-            has=f"this encoder has {self.modules.kind} modules for each language",
-            lacks="and none for",
-            then=f"Pretrain it with {code} too, or choose whose modules read what has none (fallback).",
-        )
-
-
-def language_error(code: str, codes: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
-    """Return the error for a language without modules or map."""
-    if not code:
-        what, then = "but the language it reads is unspecified.", "Name it (--language, or language=)."
-    elif BOTH in code:
-        what = f"and {code} is two languages in one input."
-        then = "Take an encoder without modules or maps for languages."
-    else:
-        what = f"{lacks} {code!r}.{did_you_mean(code, codes)}"
-    return ConfigError(f"{has}, {what} Known: {', '.join(codes)}. {then}")
+INVERTIBLE = "invertible"
+"""What is added at the embeddings, undone before the masked-LM scores."""
 
 
 class ModuleTree(nn.Module):
@@ -127,45 +96,6 @@ def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], 
     build_modules(model, LanguageModules(modules, languages), seed=seed)
 
 
-def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> None:
-    """Raise ConfigError for modules that are invalid for these languages and hidden size ``dim``."""
-    check_named(WHERE, "kind of module", KINDS, modules.kind)
-    if modules.after not in (None, FEED_FORWARD):
-        raise unknown_name(f"{WHERE}: after", "place of adapters", str(modules.after), [FEED_FORWARD])
-    for code in languages:
-        check_language(code, WHERE)
-    if not languages or len(set(languages)) < len(languages):
-        names = ", ".join(languages) or "(none)"
-        raise ConfigError(f"{WHERE}: each language has modules once; found {names}. Name each once.")
-    check_reduction(modules.reduction, dim, WHERE)
-    if modules.kind not in (ADAPTER, SHARED_ADAPTER) and (modules.after or modules.invertible):
-        raise ConfigError(
-            f"{WHERE}: after and invertible say where adapters are, and {modules.kind} modules are none. "
-            f"Leave them out, or choose the kind {ADAPTER} or {SHARED_ADAPTER}."
-        )
-    if modules.invertible and dim % 4:
-        raise ConfigError(
-            f"{WHERE}: invertible: these adapters are a quarter as wide as the states, and {dim} has none. "
-            f"Leave invertible out."
-        )
-    check_fallback(modules.fallback, languages)
-
-
-def check_reduction(reduction: int, dim: int, where: str) -> None:
-    """Raise ConfigError for a bottleneck without width in states ``dim`` wide."""
-    if not 1 <= reduction <= dim:
-        raise ConfigError(
-            f"{where}: a bottleneck of {dim} / {reduction} (reduction): nothing goes through. Choose a "
-            f"reduction from 1 to {dim}; 4 is usual."
-        )
-
-
-def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
-    """Raise ConfigError for a fallback language without modules."""
-    if fallback:
-        check_named(f"{WHERE}: fallback", "language with modules", languages, fallback)
-
-
 def modules_of(model: nn.Module) -> LanguageModules | None:
     """Return the kind and languages of a model's language modules, or None."""
     tree = module_tree(model)
@@ -180,13 +110,15 @@ def add_language(model: nn.Module, language: str) -> None:
     tree = _tree(model)
     info = tree.info
     check_language(language, WHERE)
-    if info.modules.kind == SHARED_ADAPTER or language in info.languages:
+    if are_shared(info.modules) or language in info.languages:
         what = "shares its adapter with all languages" if language not in info.languages else "has modules"
         raise ConfigError(f"{WHERE}: {language} {what} already. Name a language that has none.")
     encoder = encoder_of(model)
     disconnect(model)
-    for name in changed_modules(encoder, info.modules):
-        tree.put(language, name, _mean([module_of(encoder, tree, code, name) for code in info.languages]))
+    for name, kind in changed_modules(encoder, info.modules).items():
+        if kind != SHARED_ADAPTER:
+            modules = [module_of(encoder, tree, code, name, kind) for code in info.languages]
+            tree.put(language, name, _mean(modules))
     tree.info = replace(info, languages=(*info.languages, language))
     connect(model)
 
@@ -204,22 +136,9 @@ def ensure_modules(model: nn.Module, modules: Modules | None, languages: Iterabl
         return
     check_same_modules(info, modules)
     for language in languages:
-        if language not in info.languages and info.modules.kind != SHARED_ADAPTER:
+        if language not in info.languages and not are_shared(info.modules):
             add_language(model, language)
     fall_back(model, modules.fallback)
-
-
-def check_same_modules(info: LanguageModules, modules: Modules) -> None:
-    """Raise ConfigError for modules of another kind, or shape, than an encoder has already."""
-    if replace(modules, fallback=info.modules.fallback) != info.modules:
-        existing, requested = (
-            ", ".join(f"{name} = {value}" for name, value in asdict(settings).items() if value)
-            for settings in (info.modules, modules)
-        )
-        raise ConfigError(
-            f"{WHERE}: this encoder has others already ({existing}), and {requested} are asked for. Ask for "
-            f"those, or start from an encoder without."
-        )
 
 
 def fall_back(model: nn.Module, language: str) -> None:
@@ -256,9 +175,9 @@ def _tree(model: nn.Module) -> ModuleTree:
     return tree
 
 
-def module_of(encoder: Model, tree: ModuleTree, owner: str, name: str) -> nn.Module:
+def module_of(encoder: Model, tree: ModuleTree, owner: str, name: str, kind: str) -> nn.Module:
     """Return an owner's module for a module of the encoder; the encoder's own where copies have none."""
-    added = owner in owners(tree.info)
+    added = owner in owners(tree.info, kind)
     module: nn.Module = tree.get(owner, name) if added else encoder.get_submodule(name)
     return module
 
@@ -289,18 +208,20 @@ def module_tree(model: nn.Module) -> ModuleTree | None:
     return tree
 
 
-def changed_modules(encoder: Model, modules: Modules) -> list[str]:
-    """Return the names of an encoder's modules that are copied, or followed by what is added."""
+def changed_modules(encoder: Model, modules: Modules) -> dict[str, str]:
+    """Return the encoder's modules that are copied, or followed, each with the kind of what is added."""
+    at_embeddings = EMBEDDING if modules.embedding else INVERTIBLE if modules.invertible else ""
+    names = {_embeddings(encoder): at_embeddings} if at_embeddings else {}
     if modules.kind == EMBEDDING:
-        return [_embeddings(encoder)]
+        return {_embeddings(encoder): EMBEDDING}
 
     def of(site: Site) -> tuple[str, ...]:
         if modules.kind in COPIES:
             return site.feed_forward if modules.kind == FEED_FORWARD else site.attention
         return (site.feed_forward_out,) if modules.after else (site.attention_output, site.feed_forward_out)
 
-    names = [name for site in family_of(encoder).sites(encoder) for name in of(site)]
-    return [_embeddings(encoder), *names] if modules.invertible else names
+    sites = family_of(encoder).sites(encoder)
+    return names | {name: modules.kind for site in sites for name in of(site)}
 
 
 def _embeddings(encoder: Model) -> str:
@@ -313,28 +234,34 @@ def build_modules(model: nn.Module, info: LanguageModules, *, seed: int) -> None
     """Add the modules of all languages to an encoder; all are equal and change no output."""
     encoder, tree = encoder_of(model), ModuleTree(info)
     disconnect(model)
-    for name in changed_modules(encoder, info.modules):
+    for name, kind in changed_modules(encoder, info.modules).items():
         module = encoder.get_submodule(name)
-        for language in owners(info):
-            if info.modules.kind in COPIES:
+        for language in owners(info, kind):
+            if kind in COPIES:
                 tree.put(language, name, deepcopy(module))
             else:
-                tree.put(language, name, _added(encoder, name, info.modules, derive(seed, name)))
+                tree.put(language, name, _added(encoder, kind, info.modules, derive(seed, name)))
     encoder.add_module(TREE, tree.train(encoder.training))
     connect(model)
 
 
-def owners(info: LanguageModules) -> tuple[str, ...]:
-    """Return the languages with modules in the tree: with copies, all but the first."""
-    if info.modules.kind == SHARED_ADAPTER:
+def owners(info: LanguageModules, kind: str) -> tuple[str, ...]:
+    """Return the languages with modules of a kind in the tree: with copies, all but the first."""
+    if kind != EMBEDDING and info.modules.kind == SHARED_ADAPTER:
         return (SHARED_ADAPTER,)
-    return info.languages[1:] if info.modules.kind in COPIES else info.languages
+    return info.languages[1:] if kind in COPIES else info.languages
 
 
-def _added(encoder: Model, after: str, modules: Modules, seed: int) -> nn.Module:
-    if modules.kind == EMBEDDING:
+def branches(info: LanguageModules) -> tuple[str, ...]:
+    """Return all languages with a branch in the tree."""
+    kinds = (info.modules.kind, *((EMBEDDING,) if info.modules.embedding else ()))
+    return tuple(dict.fromkeys(owner for kind in kinds for owner in owners(info, kind)))
+
+
+def _added(encoder: Model, kind: str, modules: Modules, seed: int) -> nn.Module:
+    if kind == EMBEDDING:
         module: nn.Module = LanguageEmbedding(encoder.get_input_embeddings().weight.shape[1])
-    elif modules.invertible and after == _embeddings(encoder):
+    elif kind == INVERTIBLE:
         spread = initial_spread(encoder.config)
         module = InvertibleAdapter(encoder.config.hidden_size, spread=spread, seed=seed)
     else:
@@ -356,8 +283,8 @@ def connect(model: nn.Module) -> None:
     disconnect(model)
     encoder, tree = encoder_of(model), module_tree(model)
     if tree is not None:
-        for name in changed_modules(encoder, tree.info.modules):
-            _connect_languages(encoder.get_submodule(name), tree, name)
+        for name, kind in changed_modules(encoder, tree.info.modules).items():
+            _connect_languages(encoder.get_submodule(name), tree, name, kind)
         if tree.info.modules.invertible:
             _connect_inverse(model, tree, _embeddings(encoder))
     task: Sequence[nn.Module] = getattr(encoder, TASK, ())
@@ -369,9 +296,9 @@ def connect(model: nn.Module) -> None:
             run_after(encoder.get_submodule(name), added)
 
 
-def _connect_languages(module: nn.Module, tree: ModuleTree, name: str) -> None:
-    modules: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.info)}
-    if tree.info.modules.kind in COPIES:
+def _connect_languages(module: nn.Module, tree: ModuleTree, name: str, kind: str) -> None:
+    modules: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.info, kind)}
+    if kind in COPIES:
         run_instead(module, LanguageSwitch({tree.info.languages[0]: module.forward, **modules}, tree.active))
     else:
         run_after(module, _active(modules, tree))
@@ -390,11 +317,10 @@ def _connect_inverse(model: nn.Module, tree: ModuleTree, name: str) -> None:
             f"{WHERE}: invertible: the masked-LM head of {type(model).__name__} has no module that compares "
             f"states with embeddings, before which they could be undone. Leave invertible out."
         )
-    adapters = {language: tree.get(language, name) for language in owners(tree.info)}
+    adapters = {language: tree.get(language, name) for language in owners(tree.info, INVERTIBLE)}
     undo: dict[str, Run] = {language: getattr(module, "inverse") for language, module in adapters.items()}  # noqa: B009
     run_before(output, _active(undo, tree))
 
 
 def _active(modules: dict[str, Run], tree: ModuleTree) -> Run:
-    shared = tree.info.modules.kind == SHARED_ADAPTER
-    return modules[SHARED_ADAPTER] if shared else LanguageSwitch(modules, tree.active)
+    return modules[SHARED_ADAPTER] if SHARED_ADAPTER in modules else LanguageSwitch(modules, tree.active)
