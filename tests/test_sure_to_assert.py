@@ -31,19 +31,20 @@ PASSING_ON = {
 
 
 def test_every_test_is_sure_to_assert():
-    files = {path: ast.parse(path.read_text(encoding="utf-8")) for path in TESTS.rglob("*.py")}
+    files = {path: functions(ast.parse(path.read_text(encoding="utf-8"))) for path in TESTS.rglob("*.py")}
     shared = {
         name: function
-        for path, tree in files.items()
+        for path, defined in files.items()
         if not path.name.startswith("test_")
-        for name, function in functions(tree).items()
+        for name, function in defined.items()
     }
     unsure = [
         f"{path.relative_to(TESTS)}:{test.lineno} {name}"
-        for path, tree in files.items()
-        for name, test in functions(tree).items()
+        for path, defined in files.items()
+        for readable in [shared | defined]
+        for name, test in defined.items()
         if name.startswith("test_") and not is_drawn(test)
-        if not Asserting(shared | functions(tree)).block(test.body)
+        if not Asserting(readable).block(test.body)
     ]
     assert not unsure, "tests that may assert nothing; let loops go through `each`:\n" + "\n".join(unsure)
 
@@ -67,6 +68,8 @@ class Asserting:
     """Whether statements are sure to assert, by the functions they may call."""
 
     functions: Mapping[str, ast.FunctionDef]
+    entered: frozenset[str] = frozenset()
+    """Names of the functions that are being read."""
     full: set[str] = field(default_factory=set)
     """Names of variables that are sure to have elements."""
 
@@ -97,13 +100,10 @@ class Asserting:
 
     def call(self, name: str) -> bool:
         """Return whether a function is sure to assert; one that calls itself is read once."""
-        others = {other: function for other, function in self.functions.items() if other != name}
-        function = self.functions.get(name)
-        return (
-            name.startswith("assert")
-            or name in EXPECTING
-            or bool(function and Asserting(others).block(function.body))
-        )
+        if name.startswith("assert") or name in EXPECTING:
+            return True
+        function = None if name in self.entered else self.functions.get(name)
+        return bool(function and Asserting(self.functions, self.entered | {name}).block(function.body))
 
     def condition(self, condition: ast.expr) -> bool:
         """Return whether a condition is about anything; ``all`` and ``not any`` may be about nothing."""
