@@ -1,4 +1,4 @@
-# make quickstart | test | check | bench | docs: each installs what it needs first, into .venv.
+# make quickstart | test | check | bench | docs | release: each installs what it needs first, into .venv.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ OUT := runs/quickstart
 N := 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart install test check lint fast fuzz bench docs clean
+.PHONY: help quickstart install test check lint fast fuzz bench docs site release clean
 
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -42,8 +42,24 @@ fuzz: $(VENV)/.installed-dev ## Mutate files for every reader (N=1000000 of them
 bench: $(VENV)/.installed-dev ## Compare speed with Hugging Face's Trainer (about six minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
 
-docs: $(VENV)/.installed ## Write the pages that are made from the code again
+docs: $(VENV)/.installed ## Write the pages that are made from the code again, and build the site
 	@$(BIN)/python docs/generate.py
+	@$(MAKE) --no-print-directory site
+
+site: $(VENV)/.installed-dev ## Build the documentation site (build/site); a warning is an error
+	@$(KEEP) $(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	@echo "The site is in build/site/index.html"
+
+release: $(VENV)/.installed-dev ## Build and check what is released: wheel, source distribution, checksums
+	@version=$$($(BIN)/python -c "import isogloss; print(isogloss.__version__)"); \
+	grep -q "^## \[$$version\] - 20" CHANGELOG.md || { echo "CHANGELOG.md gives $$version no date: ## [$$version] - YYYY-MM-DD" >&2; exit 1; }; \
+	tag=$$(git describe --exact-match --tags 2>/dev/null || true); \
+	[ "$$tag" = "v$$version" ] || { echo "Found tag '$$tag'; expected v$$version: git tag v$$version" >&2; exit 1; }
+	@rm -rf build/dist
+	@$(PIP) -c constraints.txt build twine
+	@$(BIN)/python -m build --outdir build/dist
+	@$(BIN)/python -m twine check --strict build/dist/*
+	@cd build/dist && sha256sum *.whl *.tar.gz > SHA256SUMS && cat SHA256SUMS
 
 clean: ## Remove .venv and caches; runs are kept
 	rm -rf $(VENV) build .mypy_cache .ruff_cache .pytest_cache .hypothesis src/*.egg-info

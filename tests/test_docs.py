@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import isogloss
 from each import each
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.checking import checked
@@ -38,7 +39,8 @@ def test_every_made_part_is_on_a_page(generate):
 
 
 def test_every_field_of_a_recipe_is_explained(generate):
-    text = (DOCS / "recipe.md").read_text(encoding="utf-8")
+    pages = [DOCS / "recipe.md", *sorted((DOCS / "reference").glob("*.md"))]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
     for line in each(line for line in text.splitlines() if line.startswith("| `")):
         assert line.rsplit("|", 2)[1].strip(), line
 
@@ -80,3 +82,15 @@ def test_every_line_of_what_is_trusted_names_a_test_that_there_is():
     checked_lines = page.partition("## What is checked")[2].partition("## ")[0].splitlines()
     rows = [line for line in checked_lines if line.startswith("| ")][1:]
     assert all("`test_" in line.rpartition(" | ")[2] for line in rows)
+
+
+def test_the_site_documents_every_public_name():
+    page = (DOCS / "api.rst").read_text(encoding="utf-8")
+    documented = re.findall(r"^\.\. auto(?:function|class|exception):: (\w+)$", page, re.M)
+    assert sorted(documented) == sorted(set(isogloss.__all__) - {"__version__"})
+
+
+def test_every_page_is_in_the_contents_of_the_site():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    pages = {page.relative_to(DOCS).as_posix() for page in [*DOCS.glob("*.md"), *DOCS.glob("reference/*.md")]}
+    assert pages - {"index.md"} <= set(re.findall(r"\]\(([\w/]+\.md)", index))

@@ -58,7 +58,7 @@ class Model(FineTuned):
         is a mapping with context and options, its answer the index of one. Each may be an example of a
         corpus, whose labels are ignored. ``translations`` are the inputs in the source language, in their
         order and form, None for one without a translation; only for a model that mixes.
-        With ``scores``, answers are ``Prediction``s with probabilities. DataError, with the number of the
+        With ``scores``, each answer is a ``Prediction`` with probabilities. DataError, with the number of the
         input, at anything else, and if inputs and translations differ in number; ConfigError for scores of a
         task that has no probabilities.
         """

@@ -1,0 +1,72 @@
+"""The documentation site: the pages of this folder and the public docstrings, by Sphinx (decision 0055).
+
+make docs builds it into build/site, and fails on a warning.
+"""
+
+import re
+from pathlib import Path
+
+from isogloss.core import VERSION
+
+HERE = Path(__file__).parent
+REPOSITORY = "https://github.com/isogloss/isogloss"
+
+project = "isogloss"
+author = "The isogloss authors"
+release = VERSION
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+exclude_patterns = ["**/__pycache__"]
+html_theme = "furo"
+html_title = "isogloss"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_theme_options = {"source_repository": REPOSITORY, "source_branch": "main", "source_directory": "docs/"}
+html_copy_source = False
+myst_enable_extensions = ["dollarmath", "attrs_inline"]
+myst_heading_anchors = 4
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+nitpicky = False
+suppress_warnings = ["myst.header", "misc.highlighting_failure"]
+
+LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)]*)?\)")
+
+
+def prepare(_: object, page: str, source: list[str]) -> None:
+    """Add the contents to the first page; let links to what is no page of the site lead to the repository."""
+    if not (HERE / f"{page}.md").exists():
+        return
+    if page == "index":
+        source[0] += contents(source[0])
+    folder = (HERE / page).parent
+
+    def target(link: re.Match[str]) -> str:
+        path = (folder / link[2]).resolve()
+        inside = path.is_relative_to(HERE) and path.is_file()
+        if inside and path.suffix in {".md", ".rst", ".svg", ".png"}:
+            return link[0]
+        kind = "tree" if path.is_dir() else "blob"
+        return f"]({REPOSITORY}/{kind}/main/{path.relative_to(HERE.parent).as_posix()}{link[3] or ''})"
+
+    source[0] = LINK.sub(target, source[0])
+
+
+def contents(index: str) -> str:
+    """Return the table of contents: the pages that each section of the index links."""
+    trees = []
+    for section in index.split("\n## ")[1:]:
+        title, _, body = section.partition("\n")
+        pages = [name for name in re.findall(r"\]\(([\w/]+)\.(?:md|rst)\)", body) if name != "index"]
+        pages += ["results/**/README"] if "results/README" in pages else []
+        pages += ["decisions/*"] if "](decisions)" in body else []
+        if pages:
+            lines = "\n".join(pages)
+            trees.append(
+                f"\n\n```{{toctree}}\n:hidden:\n:glob:\n:maxdepth: 1\n:caption: {title}\n\n{lines}\n```\n"
+            )
+    return "".join(trees)
+
+
+def setup(app: object) -> None:
+    app.connect("source-read", prepare)  # type: ignore[attr-defined]

@@ -1,0 +1,190 @@
+"""Draw the animation of the README from a finished quickstart: the path, its scores, and tags that turn right.
+
+    isogloss quickstart --out runs/quickstart
+    python docs/images/animate.py runs/quickstart docs/images/path.svg
+
+Seed 0 moves from source-only (α = 0) to bilingual (α = 1) and stays there for a while; the other seeds are thin lines.
+"""
+
+import sys
+from collections.abc import Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+import isogloss
+
+SOURCE, TARGET = ("qaa", "Ansa"), ("qad", "Dunar")
+BLUE, ORANGE, GREEN, RED, GREY = "#0b6cb3", "#cf5a00", "#1c7a45", "#b3261e", "#6b6b6b"
+ALPHAS = [round(0.05 * step, 2) for step in range(21)]
+PAUSE = 9  # further frames at the end
+SECONDS = 8
+LEFT, TOP, WIDTH, HEIGHT = 48, 78, 300, 190
+LOWEST = 60
+
+
+def main(folder: str, file: str) -> None:
+    study = isogloss.read(folder)
+    titles = {record.title: study.out / record.id for record in study.records}
+    start = titles["source-only: ud upos qaa, seed 0"]
+    end = titles["bilingual: ud upos qaa+qad, seed 0"]
+    sentences = [e for e in isogloss.load_corpus("ud", TARGET[0], "dev") if 5 <= len(e.words) <= 6][:40]
+    tags = tags_along(start, end, [list(sentence.words) for sentence in sentences])
+    picked = most_mended(sentences, tags)
+    drawing = "".join([frame(), curves(study.frame("interpolation")), words(sentences, tags, picked)])
+    Path(file).write_text(drawing + "</svg>\n", encoding="utf-8")
+
+
+def tags_along(start: Path, end: Path, sentences: list[list[str]]) -> list[list[list[str]]]:
+    """Return the tags of each sentence's words at each α."""
+    first, second = isogloss.load_model(start), isogloss.load_model(end)
+    ends = [dict(model.network.state_dict()) for model in (first, second)]
+    origin = {name: weight.clone() for name, weight in ends[0].items()}
+    steps = []
+    for alpha in ALPHAS:
+        mixed = {
+            name: weight.lerp(ends[1][name], alpha) if weight.is_floating_point() else weight
+            for name, weight in origin.items()
+        }
+        first.network.load_state_dict(mixed)
+        steps.append([list(tags) for tags in first.predict(sentences)])
+    return steps
+
+
+def most_mended(sentences: Sequence, tags: list) -> list[int]:
+    """Return four sentences that are wrong in a word or more at the start and right at the end."""
+    wrong = {
+        number: sum(tag != gold for tag, gold in zip(tags[0][number], sentence.tags, strict=True))
+        for number, sentence in enumerate(sentences)
+        if list(tags[-1][number]) == list(sentence.tags)
+        and sum(
+            width_of(word, [step[number][place] for step in tags])
+            for place, word in enumerate(sentence.words)
+        )
+        < 375
+    }
+    return sorted(wrong, key=lambda number: -wrong[number])[:4]
+
+
+def width_of(word: str, tags: Sequence[str]) -> float:
+    return max(8.0 * len(word), max(7.4 * len(tag) for tag in tags) + 12) + 6
+
+
+def across(alpha: float) -> float:
+    return LEFT + WIDTH * alpha
+
+
+def up(score: float) -> float:
+    return TOP + HEIGHT * (100 - 100 * score) / (100 - LOWEST)
+
+
+def frame() -> str:
+    lines = "".join(
+        f'<line x1="{LEFT}" x2="{LEFT + WIDTH}" y1="{up(y / 100):.1f}" y2="{up(y / 100):.1f}" stroke="#ddd"/>'
+        f'<text x="{LEFT - 8}" y="{up(y / 100) + 4:.1f}" text-anchor="end" fill="{GREY}" font-size="11">{y}</text>'
+        for y in (60, 70, 80, 90, 100)
+    )
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 760 330" role="img" '
+        'font-family="system-ui, sans-serif" font-size="13"><title>A path between two taggers</title>'
+        '<rect width="760" height="330" rx="8" fill="#fff"/>'
+        '<text x="20" y="32" font-size="17" font-weight="600" fill="#222">Equal on the source, far apart on the '
+        'target</text><text x="20" y="53" fill="#444">A tagger moves from the weights that saw '
+        f"{SOURCE[1]} alone to those that saw {SOURCE[1]} and {TARGET[1]}.</text>{lines}"
+        f'<text x="{LEFT}" y="{TOP + HEIGHT + 20}" fill="{GREY}" font-size="11">α = 0, {SOURCE[1]} alone</text>'
+        f'<text x="{LEFT + WIDTH}" y="{TOP + HEIGHT + 20}" text-anchor="end" fill="{GREY}" font-size="11">'
+        f"α = 1, {SOURCE[1]} + {TARGET[1]}</text>"
+        f'<text x="{LEFT}" y="{TOP + HEIGHT + 40}" fill="{GREY}" font-size="11">accuracy in %, three seeds</text>'
+    )
+
+
+def curves(rows) -> str:
+    """Return the lines of both languages, and the points and numbers that move along those of seed 0."""
+    rows = rows[
+        (rows["start.method"] == "source-only") & (rows["target"] == TARGET[0]) & (rows.metric == "accuracy")
+    ]
+    rows = rows[rows.alpha.between(0, 1)].sort_values("alpha")
+    parts = []
+    for (code, name), color, label in ((SOURCE, BLUE, 430), (TARGET, ORANGE, 560)):
+        for seed, curve in rows[rows.language == code].groupby("seed"):
+            points = " ".join(
+                f"{across(x):.1f},{up(y):.1f}" for x, y in zip(curve.alpha, curve.score, strict=True)
+            )
+            width, opacity = (2.5, 1) if seed == 0 else (1, 0.45)
+            parts.append(
+                f'<polyline points="{points}" fill="none" stroke="{color}" stroke-width="{width}" opacity="{opacity}"/>'
+            )
+        zero = rows[(rows.language == code) & (rows.seed == 0)].set_index("alpha").score
+        zero = zero.reindex(sorted({*zero.index, *ALPHAS})).interpolate("index").loc[ALPHAS]
+        frames = [*zip(ALPHAS, zero, strict=True), *[(1.0, zero.iloc[-1])] * PAUSE]
+        moves = [("cx", [across(x) for x, _ in frames]), ("cy", [up(y) for _, y in frames])]
+        animations = "".join(
+            animate(name, ";".join(f"{value:.1f}" for value in values)) for name, values in moves
+        )
+        parts.append(
+            f'<circle r="5" cx="{across(0):.1f}" cy="{up(zero.iloc[0]):.1f}" fill="{color}">{animations}</circle>'
+        )
+        parts.append(f'<text x="{label + 60}" y="98" fill="{color}">{name}</text>')
+        shown = [f"{100 * score:.1f}" for _, score in frames]
+        parts.append(
+            switched(
+                shown,
+                lambda text, x=label, c=color: (
+                    f'<text x="{x}" y="98" font-size="22" font-weight="600" fill="{c}">{text}</text>'
+                ),
+            )
+        )
+    return "".join(parts)
+
+
+def words(sentences: Sequence, tags: list, picked: list[int]) -> str:
+    """Return the sentences with the tags under their words, which change along the path."""
+    parts = []
+    for line, number in enumerate(picked):
+        x, y = 380.0, 130 + 46 * line
+        for place, (word, gold) in enumerate(
+            zip(sentences[number].words, sentences[number].tags, strict=True)
+        ):
+            width = width_of(word, [step[number][place] for step in tags])
+            parts.append(
+                f'<text x="{x + width / 2:.1f}" y="{y}" text-anchor="middle" fill="#222">{escape(word)}</text>'
+            )
+            steps = [step[number][place] for step in tags]
+            parts.append(
+                switched(
+                    [*steps, *[steps[-1]] * PAUSE],
+                    lambda tag, at=x + width / 2, y=y, gold=gold: (
+                        f'<text x="{at:.1f}" y="{y + 16}" text-anchor="middle" font-size="10" font-weight="600" '
+                        f'fill="{GREEN if tag == gold else RED}">{tag}{"" if tag == gold else "✗"}</text>'
+                    ),
+                )
+            )
+            x += width
+    return "".join(parts)
+
+
+def switched(texts: list[str], draw) -> str:
+    """Return a drawing for each text, shown in the frames that have it; the first one without animation too."""
+    parts = []
+    for text in dict.fromkeys(texts):
+        if set(texts) == {text}:
+            return draw(text)
+        runs = [(shown, len(list(group))) for shown, group in groupby(texts, key=text.__eq__)]
+        starts = [
+            max(sum(length for _, length in runs[:number]) - 0.5, 0) / (len(texts) - 1)
+            for number in range(len(runs))
+        ]
+        values = ";".join("visible" if shown else "hidden" for shown, _ in runs)
+        times = ";".join(f"{start:.4g}" for start in starts)
+        first = "visible" if text == texts[0] else "hidden"
+        movement = animate("visibility", values, f' calcMode="discrete" keyTimes="{times}"')
+        parts.append(f'<g visibility="{first}">{draw(text)}{movement}</g>')
+    return "".join(parts)
+
+
+def animate(attribute: str, values: str, more: str = "") -> str:
+    return f'<animate attributeName="{attribute}" values="{values}" dur="{SECONDS}s" repeatCount="indefinite"{more}/>'
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
