@@ -21,7 +21,7 @@ from isogloss.translators import TRANSLATORS
 ROOT = Path(isogloss.__file__).parent
 FLOORS = (
     {"core"},
-    {"metrics", "nn", "data"},
+    {"metrics", "data"},
     {"encoders"},
     {"tasks"},
     {"training"},

@@ -259,7 +259,7 @@ def test_doctor_says_what_is_here(command, tmp_path):
 
 
 def test_languages_are_exported_where_asked(command, tmp_path, monkeypatch):
-    from isogloss.data.built_in_languages import BuiltInLanguages
+    from isogloss.data.languages import BuiltInLanguages
 
     monkeypatch.setattr(
         BuiltInLanguages,

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.corpora.bitext import Bucc, apart
 from isogloss.data.examples import ComparableText, Translation
+from isogloss.data.languages import BuiltInLanguages
 
 PLACE = "bucc2018/de-en/de-en.sample"
 OFFICIAL = {

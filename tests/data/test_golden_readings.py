@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.corpora.described import shipped
 from isogloss.data.corpus import Corpus, Source
 from isogloss.data.examples import example_line
 from isogloss.data.files import DiskFolder
+from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.sources import Sources
 from isogloss.recipes.descriptions import described
 

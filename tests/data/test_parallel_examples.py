@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
-from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Choice, Question, SentencePair
+from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.projection.parallel_examples import check_parallel, matched, mixed_pairs, mixed_questions
 from isogloss.data.sources import Sources
 from says import says

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as arrays
 from pyarrow import parquet
 
 from isogloss.core.errors import StorageError
-from isogloss.core.rows.scores import Contributions
+from isogloss.core.rows.models import Contributions
 from isogloss.data.result_files import (
     PREDICTIONS,
     Predictions,

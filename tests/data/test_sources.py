@@ -7,7 +7,6 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA, languages
-from isogloss.data.built_in_languages import GENERATED_AS, BuiltInLanguages, built_in_size
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import (
@@ -20,6 +19,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.word_links import flipped
+from isogloss.data.languages import GENERATED_AS, BuiltInLanguages, built_in_size
 from isogloss.data.sources import RecentExamples, Sources, source_of
 from says import says
 

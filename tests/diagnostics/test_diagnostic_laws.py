@@ -8,7 +8,7 @@ from measuring import WORDS, equal, load, measure_setting, subject, translations
 
 from in_translation import sentences
 from isogloss.core.rows import ROWS, as_row
-from isogloss.core.rows.scores import Score
+from isogloss.core.rows.models import Score
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.mixup import Mixup

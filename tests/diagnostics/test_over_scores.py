@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from measuring import measure_setting, subject
 
 from isogloss.core.rows import as_row
-from isogloss.core.rows.scores import Score
+from isogloss.core.rows.models import Score
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.diagnostics.scores import RunVariance, Scores, TransferGap, run_variance
 from isogloss.encoders import load_tokenizer

@@ -22,7 +22,7 @@ from isogloss.diagnostics.word_distance import (
     drawn_unrelated,
     l2,
 )
-from isogloss.metrics.separation import FineCounts
+from isogloss.metrics.ranks import FineCounts
 from isogloss.training.states import word_states
 
 SEEDS = st.integers(0, 10_000)

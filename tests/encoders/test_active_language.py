@@ -33,9 +33,9 @@ from isogloss.encoders.added.added_weights import (
     without_added_modules,
     write_language_maps,
 )
+from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.added.module_settings import COPIES, KINDS
-from isogloss.nn.language_modules import LanguageMap
 
 FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")
 

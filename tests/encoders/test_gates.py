@@ -13,12 +13,13 @@ from isogloss.data.result_files import write_tensors
 from isogloss.encoders import family_of, load_whole
 from isogloss.encoders.added.active_language import LanguageMaps, language_maps_of
 from isogloss.encoders.added.added_weights import write_language_maps
+from isogloss.encoders.added.language_layers import LanguageMap
+from isogloss.encoders.family import without_gradients
 from isogloss.encoders.gates import (
     OF_ATTENTION,
     OF_FEED_FORWARD,
     GateKinds,
     Mask,
-    frozen,
     gate_groups,
     gated,
     mask_tensors,
@@ -28,7 +29,6 @@ from isogloss.encoders.gates import (
     read_masks,
 )
 from isogloss.methods.plain import SourceOnly
-from isogloss.nn.language_modules import LanguageMap
 from isogloss.training.precision import scoring
 
 KINDS = [
@@ -114,7 +114,7 @@ def test_gradients_reach_every_group_and_no_parameter(encoder_folder, batch, kin
     model = filled(encoder_folder)
     groups = gate_groups(model, kinds)
     gates = {group.name: torch.full(group.shape, 0.7, requires_grad=True) for group in groups}
-    with frozen(model), gated(model, groups, gates):
+    with without_gradients(model), gated(model, groups, gates):
         model(**batch).last_hidden_state.square().sum().backward()
     assert all(float(gate.grad.abs().sum()) > 0 for gate in each(gates.values()))
     assert all(weight.grad is None for weight in model.parameters())
@@ -235,7 +235,7 @@ def test_a_frozen_model_is_given_back_as_it_was(bert_folder):
     model = fresh(bert_folder).train()
     model.base_model.embeddings.requires_grad_(False)
     asked = {name: weight.requires_grad for name, weight in model.named_parameters()}
-    with frozen(model):
+    with without_gradients(model):
         assert not model.training
         assert not any(weight.requires_grad for weight in model.parameters())
     assert model.training

@@ -14,7 +14,7 @@ from isogloss.core.run_parts import NewSubwords, Replay, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.added.active_language import LanguageMaps, attach_language_maps
-from isogloss.nn.language_modules import LanguageMap
+from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.batching import BatchSampling, TextBatches, language_shares
 from made_up import TEXT

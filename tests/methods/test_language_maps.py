@@ -8,8 +8,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.added.active_language import mapped
+from isogloss.encoders.added.language_layers import Moments, language_map
 from isogloss.methods.adjustments import language_maps
-from isogloss.nn.language_modules import Moments, language_map
 from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.states import sentence_states
 

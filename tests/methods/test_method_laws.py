@@ -14,6 +14,7 @@ from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders import load_tokenizer, load_whole, save_model, set_dropout
 from isogloss.encoders.added.active_language import LanguageMaps, language_maps_of
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
+from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import add_modules, modules_of
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
@@ -31,7 +32,6 @@ from isogloss.methods.plain import (
     TranslateTrain,
 )
 from isogloss.methods.x_mixup import XMixup
-from isogloss.nn.language_modules import LanguageMap
 from isogloss.recipes.request import parse_change
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.core.rows.scores import total
+from isogloss.core.rows.models import total
 from isogloss.metrics.labels import Tree, attachment_contributions, content_contributions, universal
 
 TAGS = ("NOUN", "VERB", "PUNCT", "SYM")

@@ -11,8 +11,8 @@ from scipy import stats
 
 from each import each
 from isogloss.core.errors import InputError
-from isogloss.core.rows.scores import total
-from isogloss.metrics.correlation import bootstrap_interval, correlation_contributions, ranks, spearman
+from isogloss.core.rows.models import total
+from isogloss.metrics.ranks import bootstrap_interval, correlation_contributions, ranks, spearman
 
 FEW = st.integers(0, 6)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
-from isogloss.core.rows.scores import total
+from isogloss.core.rows.models import total
 from isogloss.metrics.labels import label_set_contributions
 
 LABELS = ("anger", "joy", "fear")

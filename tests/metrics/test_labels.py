@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
 from sklearn.metrics import accuracy_score, f1_score
 
-from isogloss.core.rows.scores import total
+from isogloss.core.rows.models import total
 from isogloss.metrics.labels import (
     Span,
     chunk_contributions,

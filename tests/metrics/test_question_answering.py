@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from each import each
-from isogloss.core.rows.scores import total
+from isogloss.core.rows.models import total
 from isogloss.data import CORPORA
 from isogloss.metrics.texts import (
     GoldAnswers,

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from isogloss.core.errors import InputError
-from isogloss.core.rows.scores import Contributions, total
+from isogloss.core.rows.models import Contributions, total
 from isogloss.metrics.significance import (
     MAX_ENUMERATED_SENTENCES,
     System,

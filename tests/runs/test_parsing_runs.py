@@ -6,8 +6,7 @@ import torch
 import isogloss
 from each import each
 from isogloss.data import CORPORA
-from isogloss.data.built_in_languages import BuiltInLanguages
-from isogloss.data.languages import LANGUAGES
+from isogloss.data.languages import LANGUAGES, BuiltInLanguages
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS
 from isogloss.tasks.dependency_trees import is_tree

@@ -10,7 +10,7 @@ import isogloss
 from isogloss.core.errors import ModelError
 from isogloss.core.identity import identity
 from isogloss.data import CORPORA
-from isogloss.data.built_in_languages import BuiltInLanguages
+from isogloss.data.languages import BuiltInLanguages
 from isogloss.encoders import load_model
 from isogloss.encoders.folders import shipped_folder
 from isogloss.methods.peft import LoRA, LotteryTicket

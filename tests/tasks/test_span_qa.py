@@ -11,9 +11,8 @@ from task_examples import PASSAGE, examples_of, question, span_scores
 from each import each
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.examples import Question
-from isogloss.data.languages import LANGUAGES
+from isogloss.data.languages import LANGUAGES, BuiltInLanguages
 from isogloss.encoders import load_tokenizer
 from isogloss.metrics.texts import normalized
 from isogloss.runs.pretrained import model_folder

@@ -13,7 +13,7 @@ from task_examples import SMALL_TASKS, choice, examples_of, pair, parsed, perfec
 import isogloss.encoders
 import isogloss.tasks
 from isogloss.core.errors import DataError
-from isogloss.core.rows.scores import Contributions, total
+from isogloss.core.rows.models import Contributions, total
 from isogloss.data.examples import LabelledText
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.texts import GoldAnswers

@@ -15,7 +15,7 @@ from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.language_modules import ensure_modules
-from isogloss.nn.frozen import freeze
+from isogloss.encoders.family import freeze
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
 from isogloss.training.batching import parts_of
 from isogloss.training.checkpoints import Checkpoints

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.core.rows.scores import total
+from isogloss.core.rows.models import total
 from isogloss.data.files import File
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_tokenizer

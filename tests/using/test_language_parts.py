@@ -14,8 +14,8 @@ from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.adapters import add_task_adapter
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
+from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import add_modules
-from isogloss.nn.language_modules import LanguageMap
 from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
 

@@ -8,9 +8,9 @@ import torch
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import read_record
 from isogloss.data import CORPORA
-from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.formats.conllu import read_conllu
+from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.sources import Sources
 from isogloss.tasks import find_task
 from isogloss.training.evaluation import examples_of

@@ -165,7 +165,7 @@ def languages(context: typer.Context, as_json: Json = False) -> None:
 @with_groups
 def export(folder: Annotated[Path, typer.Argument(help="Where the files go.")], quiet: Quiet = False) -> None:
     """Write the built-in languages as files, each corpus in its native format."""
-    from isogloss.data.built_in_languages import BuiltInLanguages
+    from isogloss.data.languages import BuiltInLanguages
 
     with Display(quiet=quiet) as display:
         BuiltInLanguages().export(folder, display.on_progress)

@@ -350,8 +350,8 @@ def _show_search(result: "Search", display: Display) -> None:
 
 def _usual_answers(task: str) -> "Answers":
     """Return the default answers, about a built-in corpus with labels for the task."""
-    from isogloss.data.built_in_languages import GENERATED_AS
     from isogloss.data.corpora.catalogue import CORPORA
+    from isogloss.data.languages import GENERATED_AS
     from isogloss.recipes.starting import Answers
 
     corpora = [name for name in GENERATED_AS if task in CORPORA[name].tasks]

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import StorageError
 from isogloss.core.records import Value
-from isogloss.core.rows.scores import ByMeasure
+from isogloss.core.rows.models import ByMeasure
 from isogloss.core.untrusted import parse_json
 
 if TYPE_CHECKING:

@@ -11,7 +11,6 @@ from typing import Any
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
-from isogloss.data.built_in_languages import BuiltInLanguages
 from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated, concatenated
@@ -22,6 +21,7 @@ from isogloss.data.corpus import SPLITS, Corpus, Source, Split
 from isogloss.data.examples import Example, limited
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.hub import data_source
+from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.projection.words import word_breaking
 
 

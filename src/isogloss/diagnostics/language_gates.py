@@ -37,9 +37,10 @@ from isogloss.encoders.gates import (
     Mask,
     gate_groups,
     gated,
+    kept_share,
     mask_tensors,
+    open_probability,
 )
-from isogloss.nn.hard_concrete import kept_share, open_probability
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, subwords_of
 from isogloss.training.batching import perplexity
 from isogloss.training.gate_training import GATE_UPDATES, GateTraining, learn_gates

@@ -26,9 +26,9 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
-from isogloss.core.rows.scores import LinkAttention as LinkAttentionRow
-from isogloss.core.rows.scores import MixupRatio as MixupRatioRow
-from isogloss.core.rows.scores import SweepPoint
+from isogloss.core.rows.models import LinkAttention as LinkAttentionRow
+from isogloss.core.rows.models import MixupRatio as MixupRatioRow
+from isogloss.core.rows.models import SweepPoint
 from isogloss.core.run_parts import Positive, Share
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, role_of
 from isogloss.encoders.mixup import Mixup, check_mixup, mixing

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from isogloss.core.rows.scores import Gap, Score, SeedSpread
+from isogloss.core.rows.models import Gap, Score, SeedSpread
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, main_scores, role_of
 from isogloss.metrics.estimates import mean_std
 from isogloss.tasks import all_measures

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
-from isogloss.core.rows.scores import ByMeasure, Score
+from isogloss.core.rows.models import ByMeasure, Score
 from isogloss.core.run_parts import Named
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Translation

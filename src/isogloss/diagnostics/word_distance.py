@@ -29,7 +29,7 @@ from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
 from isogloss.encoders.added.active_language import active_language
-from isogloss.metrics.separation import FineCounts, histogram, separation
+from isogloss.metrics.ranks import FineCounts, histogram, separation
 from isogloss.training.states import WORDS, layers_once, word_states
 
 TRANSLATIONS_PER_BLOCK = 256

@@ -4,7 +4,8 @@ The question "where is the feed-forward of layer i?" is answered here once, for 
 modules, freezing, pruning and similarity. The families themselves are values (``families``).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     Tokenizer: TypeAlias = PreTrainedTokenizerFast
 else:  # transformers is slow to import.
     Config = Model = Output = Tokenizer = Any
+
 
 ModuleName = Literal[
     "block", "query", "key", "value", "attention_output", "attention_norm", "feed_forward_in",
@@ -249,3 +251,42 @@ def initial_spread(config: Config) -> float:
     """Return the standard deviation that new weights of an encoder are drawn with."""
     fields_of_config = (getattr(config, name, None) for name in ("initializer_range", "init_std"))
     return float(next(filter(None, fields_of_config), BERTS_SPREAD))
+
+
+_MARK = "isogloss_frozen"
+"""An attribute, as other parameters without gradients are the state of a training (``meta_learning``)."""
+
+
+def freeze(parameters: Iterable[nn.Parameter]) -> None:
+    """Freeze parameters: no training changes them until they are thawed."""
+    for parameter in parameters:
+        parameter.requires_grad_(False)
+        setattr(parameter, _MARK, True)
+
+
+def thaw(model: nn.Module) -> None:
+    """Let training change all parameters of a model."""
+    for parameter in model.parameters():
+        parameter.requires_grad_(True)
+        vars(parameter).pop(_MARK, None)
+
+
+def unfrozen(model: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters that are not frozen, by name."""
+    return {name: parameter for name, parameter in model.named_parameters() if not hasattr(parameter, _MARK)}
+
+
+@contextmanager
+def without_gradients(model: nn.Module) -> Iterator[None]:
+    """Disable gradients of all parameters, and dropout, in this context."""
+    training = model.training
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    try:
+        model.eval()
+        for parameter in trainable:
+            parameter.requires_grad_(False)
+        yield
+    finally:
+        for parameter in trainable:
+            parameter.requires_grad_(True)
+        model.train(training)

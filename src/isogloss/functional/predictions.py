@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.core.errors import ConfigError, DataError, check_named
-from isogloss.core.rows.scores import ByMeasure, Contributions, total
+from isogloss.core.rows.models import ByMeasure, Contributions, total
 from isogloss.metrics.significance import System, SystemPair, error_over_languages, per_example
 from isogloss.reports.comparison import compare_means, over_examples
 from isogloss.reports.outputs import contributions_of

@@ -24,7 +24,7 @@ from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.models import evaluating, require_encoder, showing_progress
-from isogloss.metrics.separation import separation
+from isogloss.metrics.ranks import separation
 from isogloss.training.states import BitextSentences
 
 Sentence = str | Sequence[str]

@@ -44,8 +44,8 @@ from isogloss.encoders.added.active_language import (
     check_languages,
     refuse_mapped,
 )
+from isogloss.encoders.added.language_layers import Kind, LanguageMap, Moments, language_map
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.nn.language_modules import Kind, LanguageMap, Moments, language_map
 from isogloss.training.aligned_batches import (
     AlignedBatch,
     Form,

@@ -35,7 +35,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
 from isogloss.core.rows import as_row
-from isogloss.core.rows.training import AveragedModel
+from isogloss.core.rows.models import AveragedModel
 from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.family import Model, Tokenizer, encoder_prefix
 from isogloss.training.evaluation import evaluation

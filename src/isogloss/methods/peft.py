@@ -67,8 +67,7 @@ from isogloss.encoders.added.differences import (
     write_sparse,
 )
 from isogloss.encoders.added.language_modules import TREE
-from isogloss.encoders.family import EncoderFamily, Model
-from isogloss.nn.frozen import freeze, thaw, unfrozen
+from isogloss.encoders.family import EncoderFamily, Model, freeze, thaw, unfrozen
 from isogloss.training.distributed import is_main_process, main_process_first
 from isogloss.training.memory import AddedCost, Shape
 from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared

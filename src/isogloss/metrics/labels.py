@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from isogloss.core.rows.scores import ByMeasure, Contributions
+from isogloss.core.rows.models import ByMeasure, Contributions
 
 OUTSIDE_TAG = "O"
 

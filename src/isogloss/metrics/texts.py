@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isogloss.core.rows.scores import Contributions
+from isogloss.core.rows.models import Contributions
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU, CHRF

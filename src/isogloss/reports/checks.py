@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.metrics.correlation import bootstrap_interval, spearman
 from isogloss.metrics.estimates import (
     LEVEL,
     POWER,
@@ -17,6 +16,7 @@ from isogloss.metrics.estimates import (
     t_p_value,
     t_quantile,
 )
+from isogloss.metrics.ranks import bootstrap_interval, spearman
 from isogloss.reports.comparison import Comparison
 
 FEWEST_SEEDS = 3

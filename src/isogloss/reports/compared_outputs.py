@@ -15,7 +15,7 @@ import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
 from isogloss.core.languages import canonical_language
-from isogloss.core.rows.scores import Contributions, total
+from isogloss.core.rows.models import Contributions, total
 from isogloss.data.files import File, numbered_objects, short
 from isogloss.metrics.significance import System, SystemPair
 from isogloss.reports.comparison import Compared, Comparison, compare_means, holm_corrected, over_examples

@@ -16,8 +16,8 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from isogloss.metrics.correlation import spearman
 from isogloss.metrics.estimates import LEVEL, Estimate, crossed_estimate, independent_estimate
+from isogloss.metrics.ranks import spearman
 from isogloss.metrics.significance import (
     System,
     SystemPair,

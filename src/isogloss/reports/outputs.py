@@ -6,10 +6,9 @@ from sys import float_info
 from typing import Any, TypeGuard
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows.scores import ByMeasure, Contributions
+from isogloss.core.rows.models import ByMeasure, Contributions
 from isogloss.data.files import File, byte_stream
 from isogloss.data.formats.conll import are_bio
-from isogloss.metrics.correlation import correlation_contributions
 from isogloss.metrics.labels import (
     chunk_contributions,
     label_contributions,
@@ -17,6 +16,7 @@ from isogloss.metrics.labels import (
     span_contributions,
     word_contributions,
 )
+from isogloss.metrics.ranks import correlation_contributions
 from isogloss.metrics.texts import (
     GoldAnswers,
     answer_f1_contributions,

@@ -14,7 +14,7 @@ import pandas as pd
 
 from isogloss.core.errors import StorageError
 from isogloss.data.result_files import ENDING, LOG_ALPHA, MASKS, read_tensors
-from isogloss.metrics.correlation import bootstrap_interval, spearman
+from isogloss.metrics.ranks import bootstrap_interval, spearman
 from isogloss.reports.comparison import (
     FEWEST,
     SYSTEM,

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from isogloss.metrics.correlation import spearman
+from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots
 from isogloss.reports.measurements import Measurements, cached

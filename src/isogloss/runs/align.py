@@ -9,7 +9,7 @@ from isogloss.aligners.given import Given, Unlinked
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.rows import as_row
-from isogloss.core.rows.training import Alignment
+from isogloss.core.rows.models import Alignment
 from isogloss.core.run_parts import Count, Named, Whole, values_of
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Translation

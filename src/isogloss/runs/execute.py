@@ -21,8 +21,8 @@ from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, read_made
 from isogloss.core.run_parts import is_nested, parts_within
 from isogloss.core.untrusted import masked
-from isogloss.data.built_in_languages import built_in_size
 from isogloss.data.corpus import is_translation
+from isogloss.data.languages import built_in_size
 from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in

@@ -8,12 +8,12 @@ from typing import ClassVar
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.run_parts import Count, Optimization, Whole, precision_of
-from isogloss.data.built_in_languages import built_in_size
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import cells_of
+from isogloss.data.languages import built_in_size
 from isogloss.data.sources import Treebanks
 from isogloss.encoders import save_model
 from isogloss.methods import AuxiliaryLoss, Method, Peft

@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive, identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.training import Parameters
+from isogloss.core.rows.models import Parameters
 from isogloss.core.run_parts import (
     Architecture,
     Modules,

@@ -9,7 +9,7 @@ from isogloss.aligners import Aligner, AlignSetting
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.training import TranslatedSplit
+from isogloss.core.rows.models import TranslatedSplit
 from isogloss.core.run_parts import Count, Named, Whole, precision_of, values_of
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example, TaggedSentence, Translation, read_examples, write_examples

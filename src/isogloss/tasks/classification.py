@@ -18,13 +18,13 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
 
 from isogloss.core.errors import DataError
-from isogloss.core.rows.scores import ByMeasure, total
+from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import Label, LabelledText, SentencePair
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
-from isogloss.metrics.correlation import correlation_contributions
 from isogloss.metrics.labels import label_contributions, label_set_contributions
+from isogloss.metrics.ranks import correlation_contributions
 from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
 from isogloss.tasks.task import (
     CLASSES,

@@ -1,9 +1,9 @@
 """Dependency parsing: a head and a relation for each word, predicted from states of first subwords.
 
-Of a causal encoder, from those of last subwords. Deep biaffine attention (Dozat & Manning 2017,
-``nn.biaffine``) scores arcs and relations; the best single-root tree is decoded (``tasks.spanning_tree``). As
-in under-specified optimization (Appendix A), the first 128 words of a sentence are parsed and scored, PUNCT
-and SYM are not scored, and relations have no subtypes.
+Of a causal encoder, from those of last subwords. Deep biaffine attention (Dozat & Manning 2017) scores arcs
+and relations, and the best single-root tree is decoded (``dependency_trees``). As in under-specified
+optimization (Appendix A), the first 128 words of a sentence are parsed and scored, PUNCT and SYM are not
+scored, and relations have no subtypes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.core.rows.scores import ByMeasure, total
+from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_own_head

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy, pad
 
 from isogloss.core.errors import DataError
-from isogloss.core.rows.scores import ByMeasure, total
+from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import Question
 from isogloss.encoders import family_of
 from isogloss.encoders.family import Model, Tokenizer

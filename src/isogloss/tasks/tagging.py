@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from isogloss.core.errors import DataError
-from isogloss.core.rows.scores import ByMeasure, total
+from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.formats.conll import NO_TAG
 from isogloss.encoders import family_of

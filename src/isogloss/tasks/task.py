@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import kl_div, log_softmax, logsigmoid
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.core.rows.scores import ByMeasure, total
+from isogloss.core.rows.models import ByMeasure, total
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow
 

@@ -21,7 +21,7 @@ from isogloss.core.atomic_files import atomic_folder, storage_error, sweep_folde
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import stop_if_lost
-from isogloss.nn.frozen import unfrozen
+from isogloss.encoders.family import unfrozen
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 
 _MODEL, _OPTIMIZER, _BEST, _STATE = (

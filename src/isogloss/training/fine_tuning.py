@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
-from isogloss.core.rows.training import TrainedParameters
+from isogloss.core.rows.models import TrainedParameters
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer

@@ -21,7 +21,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.computation import quick_dropout, recomputed_layers
-from isogloss.nn.frozen import freeze, thaw, unfrozen
+from isogloss.encoders.family import freeze, thaw, unfrozen
 from isogloss.training.batching import Batches, Movable, Whole, parts_of
 from isogloss.training.checkpoints import Checkpoints, Notes, State
 from isogloss.training.distributed import (

@@ -20,9 +20,17 @@ from torch import Tensor, nn
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Updates
-from isogloss.encoders.family import Model
-from isogloss.encoders.gates import GateGroup, frozen, gated
-from isogloss.nn.hard_concrete import CLOSED_BELOW, kept_share, largest_kept, log_alpha_for, sample, shifted
+from isogloss.encoders.family import Model, without_gradients
+from isogloss.encoders.gates import (
+    CLOSED_BELOW,
+    GateGroup,
+    gated,
+    kept_share,
+    largest_kept,
+    log_alpha_for,
+    sample,
+    shifted,
+)
 from isogloss.tasks.masked_lm import Masking, masked_lm_loss
 from isogloss.training.batching import BatchesByStep, Movable
 from isogloss.training.fit import Callbacks, fit
@@ -144,7 +152,7 @@ def learn_gates_on(
         with gated(model, groups, gates.by_group(sample(log_alpha, generator))):
             return batch_loss(model, drawn.batch) + penalty
 
-    with frozen(model):
+    with without_gradients(model):
         batches = BatchesByStep(training.steps, draw)
         fit(gates, batches, loss, updates=training.updates, seed=seed, callbacks=callbacks)
     log_alpha = at_target_sparsity(gates, training, 1.0).detach()

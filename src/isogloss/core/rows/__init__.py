@@ -13,7 +13,7 @@ from itertools import groupby
 from types import NoneType
 from typing import Any, ClassVar, Protocol, get_args
 
-from isogloss.core.rows import encoders, scores, training
+from isogloss.core.rows import encoders, models
 
 Value = str | int | float | bool | None
 Row = Mapping[str, Value]
@@ -32,39 +32,39 @@ class RowClass(Protocol):
 
 
 ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
-    "scores": (scores.Score,),
+    "scores": (models.Score,),
     "interpolation": (encoders.PathPoint,),
     "plane": (encoders.PlanePoint,),
     "deltas": (encoders.Delta,),
-    "run-variance": (scores.SeedSpread,),
-    "transfer-gap": (scores.Gap,),
-    "label-free": (scores.LabelFree,),
+    "run-variance": (models.SeedSpread,),
+    "transfer-gap": (models.Gap,),
+    "label-free": (models.LabelFree,),
     "retrieval": (encoders.Retrieval,),
     "mining": (encoders.Mining,),
     "anisotropy": (encoders.Anisotropy,),
     "word-distance": (encoders.WordDistance, encoders.DistanceBin),
     "cka": (encoders.Cka,),
     "representation-map": (encoders.MapPoint,),
-    "mixup-ratio": (scores.MixupRatio,),
-    "mixup-sweep": (scores.SweepPoint,),
-    "link-attention": (scores.LinkAttention,),
+    "mixup-ratio": (models.MixupRatio,),
+    "mixup-sweep": (models.SweepPoint,),
+    "link-attention": (models.LinkAttention,),
     "gradient-conflict": (encoders.Conflict,),
     "task-gradient-conflict": (encoders.Conflict,),
     "language-gates": (
         *(encoders.MaskSimilarity, encoders.MaskPerplexity, encoders.MaskKept, encoders.SpecificGates),
     ),
     "pretrain": (
-        *(training.TrainingStep, training.Perplexity, training.SubwordsAdded, training.Parameters),
-        training.ConflictStep,
+        *(models.TrainingStep, models.Perplexity, models.SubwordsAdded, models.Parameters),
+        models.ConflictStep,
     ),
-    "adjust": (training.TrainingStep, training.BitextRead),
+    "adjust": (models.TrainingStep, models.BitextRead),
     "fine-tune": (
-        *(training.TrainingStep, training.Epoch, training.Stopping, training.BitextRead),
-        *(training.ConflictStep, training.TrainedParameters, training.AveragedModel),
+        *(models.TrainingStep, models.Epoch, models.Stopping, models.BitextRead),
+        *(models.ConflictStep, models.TrainedParameters, models.AveragedModel),
     ),
-    "align": (training.Alignment,),
-    "translate": (training.TranslatedSplit,),
-    "train-translator": (training.TrainingStep,),
+    "align": (models.Alignment,),
+    "translate": (models.TranslatedSplit,),
+    "train-translator": (models.TrainingStep,),
 }
 """The classes of rows, by the diagnostic of a measurement or else by the kind of run."""
 

@@ -20,11 +20,11 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import language_of_text
+from isogloss.encoders.added.language_layers import ActiveLanguage, LanguageMap, routed
 from isogloss.encoders.added.language_modules import ModuleTree, encoder_of, module_tree
 from isogloss.encoders.added.module_settings import language_error
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Output
-from isogloss.nn.language_modules import ActiveLanguage, LanguageMap, routed
 
 _MAPS = "language_maps"
 """Attribute of an encoder with maps."""

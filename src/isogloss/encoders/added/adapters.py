@@ -28,8 +28,7 @@ from isogloss.encoders.added.added_weights import copy_weights, read_metadata, r
 from isogloss.encoders.added.language_modules import TASK, adapter, connect, encoder_of
 from isogloss.encoders.added.module_settings import check_reduction
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import EncoderFamily, Model, encoder_prefix, head_parameters
-from isogloss.nn.frozen import freeze, thaw
+from isogloss.encoders.family import EncoderFamily, Model, encoder_prefix, freeze, head_parameters, thaw
 
 if TYPE_CHECKING:
     from peft import PeftConfig

@@ -16,6 +16,7 @@ from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import LanguageMaps
+from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import (
     TASK,
     TREE,
@@ -34,7 +35,6 @@ from isogloss.encoders.added.module_settings import EMBEDDING, SHARED_ADAPTER, L
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import encoder_prefix
 from isogloss.encoders.folders import differing_shapes
-from isogloss.nn.language_modules import LanguageMap
 
 Read = TypeVar("Read")
 

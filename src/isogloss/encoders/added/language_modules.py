@@ -21,6 +21,18 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import derive
 from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Modules
+from isogloss.encoders.added.language_layers import (
+    ActiveLanguage,
+    Adapter,
+    InvertibleAdapter,
+    LanguageEmbedding,
+    LanguageSwitch,
+    Run,
+    disconnect,
+    run_after,
+    run_before,
+    run_instead,
+)
 from isogloss.encoders.added.module_settings import (
     COPIES,
     EMBEDDING,
@@ -35,18 +47,6 @@ from isogloss.encoders.added.module_settings import (
 )
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Site, encoder_prefix, initial_spread
-from isogloss.nn.language_modules import (
-    ActiveLanguage,
-    Adapter,
-    InvertibleAdapter,
-    LanguageEmbedding,
-    LanguageSwitch,
-    Run,
-    disconnect,
-    run_after,
-    run_before,
-    run_instead,
-)
 
 TREE = "language_modules"
 """Name of the added modules in the encoder."""

@@ -8,7 +8,7 @@ from scipy.linalg import orthogonal_procrustes
 from torch import nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.nn.language_modules import (
+from isogloss.encoders.added.language_layers import (
     ActiveLanguage,
     Adapter,
     InvertibleAdapter,

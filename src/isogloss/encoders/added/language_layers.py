@@ -1,4 +1,4 @@
-"""Modules of single languages: adapters, a switch over copies of a module, and closed-form maps of states.
+"""Layers of single languages: adapters, a switch over copies of a module, and closed-form maps of states.
 
 Adapters: Houlsby et al. (2019), "Parameter-Efficient Transfer Learning for NLP", Section 2.1; as in "On
 Negative Interference in Multilingual Models", Appendix A, Eqs 6 and 7: o = W_h·g(W_z·z) + z. Invertible ones:

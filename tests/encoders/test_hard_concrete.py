@@ -7,7 +7,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.nn.hard_concrete import (
+from isogloss.encoders.gates import (
     CLOSED_BELOW,
     STRETCH,
     TEMPERATURE,

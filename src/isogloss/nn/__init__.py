@@ -1,1 +1,0 @@
-"""Floor 1: network parts."""
