@@ -15,6 +15,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.diagnostics.mixup import MixupRatio, MixupSweep, grid_of, mean_share, mixing_at, ratio_summary
 from isogloss.diagnostics.weight_space import Interpolation, Plane, _mixing_so
 from isogloss.encoders import load_tokenizer
+from isogloss.encoders import mixup as mixing
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
@@ -78,7 +79,7 @@ def test_every_ratio_is_tried_in_every_layer_and_what_was_trained(trained, ratio
 def model_and_paired(request, bert_folder, tmp_path):
     """A model, and what pairs examples with English ones for it."""
     task, how = TASKS[request.param], setting(request.param, bert_folder, tmp_path).optimization
-    ratio = mixup.MixupRatio()
+    ratio = mixing.MixupRatio()
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)
@@ -141,7 +142,7 @@ def test_a_layer_that_is_not_there_is_refused_before_anything_is_scored(model_an
 
 
 def mixing_so(mixup, weight, bias, largest):
-    ratio = mixup.MixupRatio()
+    ratio = mixing.MixupRatio()
     with torch.no_grad():
         ratio.weight.fill_(weight)
         ratio.bias.fill_(bias)

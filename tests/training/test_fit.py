@@ -10,6 +10,7 @@ from torch import nn
 from toys import UPDATES, Drawn, accuracy, loss, toy
 
 from each import each
+from isogloss.core import processes
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, Callbacks, fit

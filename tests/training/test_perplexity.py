@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from isogloss.encoders import load_masked_lm, load_tokenizer
 from isogloss.tasks.masked_lm import Masking, TextStream, Vocabulary, write_stream
+from isogloss.training import batching as module
 from isogloss.training.batching import BatchSampling, held_out_batches, perplexity, perplexity_rows
 from made_up import TEXT
 
