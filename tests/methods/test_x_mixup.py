@@ -337,6 +337,30 @@ def test_families_that_cannot_mix_are_refused_before_training(request, tmp_path,
         XMixup().train(setting("nli", start, tmp_path))
 
 
+@pytest.mark.parametrize("task", ["nli", "upos"])
+@pytest.mark.parametrize("family", ["deberta_v2", "modernbert", "gemma3_text", "llama"])
+def test_by_states_every_family_is_trained_and_what_is_saved_mixes_again(
+    request, tmp_path, train, family, task
+):
+    method = XMixup(mixed="states", ratio_rate=30.0)
+    trained = train(method, task, start=request.getfixturevalue(f"{family}_folder"))
+    mixup, own = saved(trained, tmp_path / "saved"), setting(task, "", tmp_path)
+    assert mixup.mixed == "states" and mixup.ratio_module.weight.item() != 0
+    alone = evaluation(own.task, own.dev("de"), trained.tokenizer, own.optimization)
+    paired = pair_with_translations(alone, own.dev("en"), trained.tokenizer, own.optimization, mixup=mixup)
+    unmixed, mixed = (scorer.scores(trained.model) for scorer in (alone, paired))
+    assert len(unmixed) == len(mixed) and not any(map(torch.equal, unmixed, mixed))
+
+
+def test_without_a_ratio_mixing_states_trains_as_attention_does_to_the_bit(train):
+    assert equal(train(XMixup(ratio=0.0, mixed="states")), train(XMixup(ratio=0.0)))
+
+
+def test_states_have_no_residual_of_their_own():
+    with pytest.raises(ConfigError, match='residual = "summed" is of mixed attention'):
+        XMixup(residual="summed", mixed="states")
+
+
 def test_tasks_and_layers_it_cannot_do_are_refused(bert_folder):
     config = load_encoder_config(bert_folder)
     with pytest.raises(

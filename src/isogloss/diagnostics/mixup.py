@@ -104,7 +104,7 @@ class MixupSweep(Diagnostic):
         trained = scorer.mixup.layer, scorer.mixup.ratio
         points = grid_of(trained, self.ratios, self.layers)
         for layer, _ in points:
-            check_mixup(model.config, layer)
+            check_mixup(model.config, layer, scorer.mixup.mixed)
         score = cache(lambda layer, ratio: mixing_at(scorer, layer, ratio).score(model))
         share = cache(lambda layer: mean_share(scorer, model, layer))
         for done, (layer, ratio) in enumerate(points):

@@ -13,6 +13,9 @@ links are an upper bound.
 The ratio λ follows from the entropy of attention (Eq. 5 and the line after it). A is the attention of Eq. 3,
 head by head. For H(A) its raw weights are normalised over the source's subwords, for H(Aᵀ) the same raw
 weights over the target's: only a distribution has an entropy. Padding is neither attended to nor counted.
+
+Mixing states requires no such sub-layer, so that encoders with norms first and decoders mix too: the states
+that the layer returns become h̃_T = (1-λ)h_T + λ·A·h_S, with the same A and λ.
 """
 
 import json
@@ -20,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jaxtyping import Bool, Float
@@ -30,7 +33,7 @@ from torch.nn.functional import normalize
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.untrusted import parse_json, read_regular
-from isogloss.encoders.added.active_language import active_language, active_languages, active_rows
+from isogloss.encoders.added.active_language import active_language, active_rows, languages_of_halves
 from isogloss.encoders.added.added_weights import write_weights
 from isogloss.encoders.added.language_modules import encoder_of, language_site
 from isogloss.encoders.families import family_named, family_of, require
@@ -39,7 +42,10 @@ from isogloss.encoders.family import Config, Model, Output, Site
 SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"
 """Files in the folder of an ordinary model."""
 
-NEEDS = "X-Mixup attends to another text with a post-norm layer's own query, key and value matrices"
+NEEDS = (
+    "X-Mixup attends to another text with a post-norm layer's own query, key and value matrices, unless "
+    'mixed = "states"'
+)
 
 LINKS_NEEDED = 'attends = "links" mixes words with those that they are linked to'
 MAKE_LINKS = (
@@ -51,6 +57,9 @@ Residual = Literal["normed", "summed"]
 
 Attends = Literal["cosine", "links"]
 """What the weights of Eq. 3 are made of instead of queries and keys."""
+
+Mixed = Literal["states"]
+"""What is mixed instead of the outputs of self-attention."""
 
 SHARPNESS = 20.0
 """Weights by cosine are a softmax of so many times the cosine."""
@@ -105,6 +114,11 @@ class Mixup:
     the whole text, so a pair with few links counts as uncertain.
     """
 
+    mixed: Mixed | None = None
+    """states: those that the layer returns, in any family, by cosine unless by links; ``residual`` is unused.
+    The outputs of self-attention (the paper) when left out.
+    """
+
     ratio_module: MixupRatio = field(default_factory=MixupRatio, compare=False)
     """W and b of Eq. 5; unused if the ratio is not learned."""
 
@@ -122,9 +136,11 @@ class MixingTrace:
     those of a subword that has none are there too, and unused."""
 
 
-def check_mixup(config: Config, layer: int) -> None:
+def check_mixup(config: Config, layer: int, mixed: Mixed | None = None) -> None:
     """Raise ModelError for a family that cannot mix, ConfigError for a layer that does not exist."""
-    require(family_named(config.model_type, "X-Mixup"), "post-norm", "projections", what=NEEDS)
+    family = family_named(config.model_type, "X-Mixup")
+    if mixed is None:
+        require(family, "post-norm", "projections", what=NEEDS)
     last = config.num_hidden_layers
     if not 1 <= layer <= last:
         raise ConfigError(f"X-Mixup: no layer {layer} to mix in: this encoder has the layers 1 to {last}.")
@@ -136,25 +152,32 @@ def mixing(
     mixup: Mixup,
     mask: Tensor | None,
     languages: tuple[str, ...] = (),
-    links: Bool[Tensor, "pair target source"] | None = None,
+    links: Tensor | None = None,
 ) -> Iterator[MixingTrace]:
     """Let one layer mix while a model runs on [source rows; target rows], equally many of each.
 
     Row i of one half is the translation of row i of the other. ``mask`` [row subword] is 1 at real subwords,
-    None without padding. ``languages`` are those of the rows, by default the active ones. ``links`` are true
-    between subwords of linked words; ConfigError where the mixup attends to these and there are none. With
-    ``ratio`` 0 the model is unchanged.
+    None without padding. ``languages`` are those of the rows, by default the active ones. ``links`` [pair
+    target source] are true between subwords of linked words, or weights such as those of a translator's
+    cross-attention; ConfigError where the mixup attends to these and there are none. With ``ratio`` 0 the
+    model is unchanged.
     """
-    check_mixup(model.config, mixup.layer)
+    check_mixup(model.config, mixup.layer, mixup.mixed)
     trace = MixingTrace()
     if mixup.ratio == 0:
         yield trace
         return
-    site = family_of(model).sites(model)[mixup.layer - 1]
+    site, read = family_of(model).sites(model)[mixup.layer - 1], _links_read(mixup, links)
+    if mixup.mixed == "states":
+        layer = _MixingLayer(model, site, mixup, mask, trace, read)
+        with ExitStack() as hooks:
+            _hook(hooks, site.module(model, "block"), layer.after_block)
+            yield trace
+        return
     with active_language(model, languages) if languages else nullcontext():
-        source, target = _sides(model)
+        source, target = languages_of_halves(model)
     first, second = (language_site(model, site, language) for language in (source, target))
-    layer = _MixingLayer(model, second, mixup, mask, trace, _links_read(mixup, links))
+    layer = _MixingLayer(model, second, mixup, mask, trace, read)
     separate = first.attention_norm != second.attention_norm
     with ExitStack() as hooks:
         if separate and site.attention_norm not in site.attention:
@@ -175,25 +198,8 @@ def _links_read(mixup: Mixup, links: Tensor | None) -> Tensor | None:
     return links
 
 
-def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Tensor | None]) -> None:
+def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Any]) -> None:
     hooks.callback(module.register_forward_hook(hook).remove)
-
-
-def _sides(model: Model) -> tuple[str, str]:
-    """Return the language of each half of the batch; ConfigError if a half has several."""
-    languages = active_languages(model)
-    middle = len(languages) // 2
-    halves = (
-        [set(half) for half in (languages[:middle], languages[middle:])] if middle else [{*languages}] * 2
-    )
-    if any(len(half) > 1 for half in halves):
-        sides = " and ".join("+".join(sorted(half)) for half in halves)
-        raise ConfigError(
-            f"X-Mixup: each side of a batch is in one language; found {sides}. Give batches of one pair of "
-            f"languages."
-        )
-    source, target = ("".join(half) for half in halves)
-    return source, target
 
 
 @contextmanager
@@ -236,49 +242,63 @@ class _MixingLayer:
         """Mix the target rows with h_S."""
         return self._mixed(norm, inputs[0], normed, self.source.pop())
 
+    def after_block(self, _: nn.Module, __: tuple[Tensor, ...], output: Any) -> Any:
+        """Mix the target rows of the states that the layer returns, alone or as the first of a tuple."""
+        states, *rest = output if isinstance(output, tuple) else (output,)
+        source, target = states.chunk(2)
+        weights, ratio = self._weights(target, source, source.dtype)
+        mixed = (ratio * torch.matmul(weights[:, 0], source) + (1 - ratio) * target).to(states.dtype)
+        joined = torch.cat((source, self._where_linked(mixed, target)))
+        return (joined, *rest) if isinstance(output, tuple) else joined
+
     def _mixed(self, norm: nn.Module, summed: Tensor, target: Tensor, source: Tensor) -> Tensor:
         """Return Eq. 4; ``summed`` are the target rows before their norm."""
         with active_rows(self.model, slice(len(target), None)):
             crossed, ratio = self._attend(target, source)
             residual = target if self.mixup.residual == "normed" else summed
-            ratio = ratio.to(target.dtype)[:, None, None]
             # A call of the module would run this hook again.
             mixed: Tensor = norm.forward(ratio * crossed + (1 - ratio) * residual)
-        if self.links is not None:  # A ratio of 0 would still have normed the others twice.
-            mixed = torch.where(self.links.any(dim=2, keepdim=True), mixed, target)
-        return mixed.to(target.dtype)
+        return self._where_linked(mixed, target).to(target.dtype)
+
+    def _where_linked(self, mixed: Tensor, target: Tensor) -> Tensor:
+        """Return mixed states; by links those of subwords without any as they were, which no ratio leaves."""
+        return mixed if self.links is None else torch.where(self.links.any(2, keepdim=True), mixed, target)
 
     def _attend(self, target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
-        """Return h_T|S = MultiHead(h_T, h_S, h_S) (Eq. 3) and λ of each pair."""
+        """Return h_T|S = MultiHead(h_T, h_S, h_S) (Eq. 3) and λ [pair 1 1]."""
         module, model = self.site.module, self.model
         value = self._heads(module(model, "value")(source))
+        weights, ratio = self._weights(target, source, value.dtype)
+        weights = self._dropout(self.site.attention_dropout)(weights)
+        states = torch.matmul(weights, value).transpose(1, 2).flatten(2)
+        return self._dropout(self.site.output_dropout)(module(model, "attention_output")(states)), ratio
+
+    def _weights(self, target: Tensor, source: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """Return the weights of Eq. 3 [pair head target source], in a precision, and λ [pair 1 1]."""
         raw = self._raw(target, source)
         real_source, real_target = self._real(raw)
         log_weights = log_attention(raw, real_source)
-        weights = log_weights.exp().to(value.dtype)
-        self.trace.weights = weights.detach()
-        weights = self._dropout(self.site.attention_dropout)(weights)
-        states = torch.matmul(weights, value).transpose(1, 2).flatten(2)
-        crossed = self._dropout(self.site.output_dropout)(module(model, "attention_output")(states))
+        weights = log_weights.exp().to(dtype)
         if self.mixup.learned:
             entropy = two_way_entropy(raw, target=real_target, source=real_source, log_weights=log_weights)
             ratio = self.mixup.ratio_module(entropy, self.mixup.ratio)
         else:
-            ratio = crossed.new_full((len(raw),), self.mixup.ratio, dtype=torch.float32)
+            ratio = raw.new_full((len(raw),), self.mixup.ratio, dtype=torch.float32)
         if self.links is not None:
             ratio = ratio * self.links.flatten(1).any(dim=1)
-        self.trace.ratios = ratio.detach()
-        return crossed, ratio
+        self.trace.weights, self.trace.ratios = weights.detach(), ratio.detach()
+        return weights, ratio.to(target.dtype)[:, None, None]
 
     def _raw(self, target: Tensor, source: Tensor) -> Float[Tensor, "pair head target source"]:
-        """Return the logits of Eq. 3's weights: for one head by cosine, else for all.
+        """Return the logits of Eq. 3's weights: for one head by cosine and of states, else for all.
 
         With links they are equal in all heads, but attention dropout is not.
         """
         if self.links is not None:
-            raw_links = torch.where(self.links, 0.0, UNLINKED)[:, None]
-            return raw_links.expand(-1, self.model.config.num_attention_heads, -1, -1)
-        if self.mixup.attends == "cosine":
+            raw_links = torch.where(self.links > 0, self.links.float().log(), UNLINKED)[:, None]
+            heads = 1 if self.mixup.mixed else self.model.config.num_attention_heads
+            return raw_links.expand(-1, heads, -1, -1)
+        if self.mixup.attends == "cosine" or self.mixup.mixed:
             target, source = (normalize(side, dim=-1) for side in (target, source))
             return SHARPNESS * torch.matmul(target, source.transpose(1, 2))[:, None]
         module, model = self.site.module, self.model
@@ -308,7 +328,7 @@ class _MixingLayer:
 def save_mixup(mixup: Mixup, folder: Path) -> None:
     """Write mixup settings and weights into a model's folder."""
     settings = {"layer": mixup.layer, "largest": mixup.ratio}
-    settings |= {name: getattr(mixup, name) for name in ("learned", "residual", "attends")}
+    settings |= {name: getattr(mixup, name) for name in ("learned", "residual", "attends", "mixed")}
     write_weights(folder / WEIGHTS, mixup.ratio_module.state_dict())
     write_text(folder / SETTINGS, json.dumps(settings, indent=1) + "\n")
 
@@ -331,6 +351,7 @@ def load_mixup(folder: str | Path) -> Mixup | None:
             learned=bool(settings["learned"]),
             residual=settings["residual"],
             attends=settings.get("attends"),
+            mixed=settings.get("mixed"),
             ratio_module=ratio,
         )
     except (OSError, SafetensorError, ValueError, LookupError, TypeError, RuntimeError) as error:

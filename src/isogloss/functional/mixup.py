@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders import mixup as encoder_mixup
 from isogloss.encoders.family import Model
-from isogloss.encoders.mixup import Attends, MixingTrace, Mixup, Residual
+from isogloss.encoders.mixup import Attends, Mixed, MixingTrace, Mixup, Residual
 from isogloss.functional.models import require_encoder
-from isogloss.methods.x_mixup import MixedModel, XMixup, mixup_task
+from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.tagging import Tagging
@@ -44,6 +44,7 @@ def mixing(
     mask: Tensor | None = None,
     attends: Attends | None = None,
     residual: Residual = "normed",
+    mixed: Mixed | None = None,
     languages: tuple[str, ...] = (),
     links: Tensor | None = None,
 ) -> AbstractContextManager[MixingTrace]:
@@ -51,8 +52,10 @@ def mixing(
 
     Row i of the second half is the translation of row i of the first. ``layer`` counts from 1, ``ratio`` is
     λ, the weight of the source; ``mask`` [row subword] is 1 at real subwords, None without padding.
-    ``attends`` and ``residual`` are those of the method ``x-mixup``. The trace has the ``weights`` of Eq. 3
-    of the last pass.
+    ``attends``, ``residual`` and ``mixed`` are those of the method ``x-mixup``: encoders with norms first and
+    decoders mix with mixed = "states". ``links`` [pair target source], for attends = "links", are true at
+    linked subwords, or weights such as a translator's cross-attention. The trace has the ``weights`` of Eq. 3
+    and the ``ratios`` of the last pass.
 
     ModelError for a family that cannot mix, ConfigError for a layer that does not exist.
 
@@ -65,7 +68,7 @@ def mixing(
     [0.5]
     """
     require_encoder(model, "mixing")
-    mixup = Mixup(layer=layer, ratio=ratio, learned=False, attends=attends, residual=residual)
+    mixup = Mixup(layer=layer, ratio=ratio, learned=False, attends=attends, residual=residual, mixed=mixed)
     return encoder_mixup.mixing(model, mixup, mask, languages, links)
 
 
@@ -95,6 +98,7 @@ class MixupLoss(nn.Module):
         learned_ratio: bool = True,
         attends: Attends | None = None,
         residual: Residual = "normed",
+        mixed: Mixed | None = None,
         alpha: float | None = None,
         mse: float = 1.0,
         kl: float = 1.0,
@@ -102,18 +106,20 @@ class MixupLoss(nn.Module):
         super().__init__()
         require_encoder(model, "MixupLoss")
         self._task = _task(model)
-        kind = mixup_task(self._task)
-        self._method = XMixup(layer=layer, ratio=ratio, alpha=alpha, mse=mse, kl=kl, attends=attends)
-        mixup = Mixup(
-            layer=layer or kind.layer_of(model.config.num_hidden_layers),
+        self._method = XMixup(
+            layer=layer,
             ratio=ratio,
-            learned=learned_ratio,
+            learned_ratio=learned_ratio,
             residual=residual,
             attends=attends,
+            mixed=mixed,
+            alpha=alpha,
+            mse=mse,
+            kl=kl,
         )
-        encoder_mixup.check_mixup(model.config, mixup.layer)
-        self.ratio = mixup.ratio_module if learned_ratio and ratio else None
-        self._mixed = [MixedModel(model, mixup)]  # In a list: the model's parameters are not the loss's.
+        # In a list: the model's parameters are not the loss's.
+        self._mixed = [self._method.mixed_model(self._task, model)]
+        self.ratio = self._mixed[0].ratio
 
     def forward(self, source: Inputs, target: Inputs, links: Iterable[Links] | None = None) -> Tensor:
         """Return the loss of a batch; ``links`` are of subwords, required by attends = "links".

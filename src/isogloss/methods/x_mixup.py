@@ -26,6 +26,7 @@ from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.mixup import (
     LINKS_NEEDED,
     Attends,
+    Mixed,
     Mixup,
     Residual,
     check_mixup,
@@ -78,6 +79,11 @@ class XMixup(Method):
     translator or by [align], and subwords without a link are not mixed; by the layer's queries and keys (the
     paper) when left out."""
 
+    mixed: Mixed | None = None
+    """states: the layer's own states are mixed, (1-λ)h_T + λ·A·h_S, with A by cosine unless by links; so
+    encoders with norms first and decoders mix, too. The outputs of self-attention (the paper) when left out,
+    which post-norm encoders alone allow."""
+
     alpha: Share | None = None
     """Weight of the source side's loss; the target's is the rest. The paper's when left out: 0.4 for
     classification, 0.8 for tagging, 0.2 for QA."""
@@ -100,6 +106,14 @@ class XMixup(Method):
     labels: Literal["projected"] | None = None
     """projected: in tagging the words of translations have the tags of the words that they are linked to;
     when left out those that a source-only model predicts, as in the paper."""
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for a residual of states, which have none."""
+        if self.mixed and self.residual != "normed":
+            raise ConfigError(
+                f'{self.name}: residual = "{self.residual}" is of mixed attention, and mixed = '
+                f'"{self.mixed}" has no norm of its own. Leave either out.'
+            )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read source, translations and back-translations, and no target labels."""
@@ -149,14 +163,7 @@ class XMixup(Method):
             takes_real=schedule.takes_real if self.schedule else None,
             pseudo_labels=self.reads((), ()).needs_teacher(setting.task),
         )
-        mixup = Mixup(
-            layer=self._layer(kind, network.config),
-            ratio=self.ratio,
-            learned=self.learned_ratio,
-            residual=self.residual,
-            attends=self.attends,
-        )
-        model = MixedModel(network, mixup)
+        model = self.mixed_model(setting.task, network)
         if model.ratio is not None:
             set_rate_multiple(model.ratio.parameters(), self.ratio_rate or 1.0, decay=False)
         return Training(
@@ -164,7 +171,7 @@ class XMixup(Method):
             loss=partial(self.loss, cast("ScoredTask", setting.task)),
             trained=model,
             warnings=(*warnings, *(schedule.warnings(len(batches)) if self.schedule else ())),
-            extra_writers=(partial(save_mixup, mixup),),
+            extra_writers=(partial(save_mixup, model.mixup),),
         )
 
     def loss(self, task: ScoredTask, model: "MixedModel", batch: Sides) -> Tensor:
@@ -184,10 +191,22 @@ class XMixup(Method):
             loss = loss + self.kl * share.pairs * answer.divergence(source.float(), target.float())
         return loss
 
+    def mixed_model(self, task: Task, network: Model) -> "MixedModel":
+        """Return a model with the mixup of the layer that mixes; ConfigError or ModelError as ``check``."""
+        mixup = Mixup(
+            layer=self._layer(mixup_task(task), network.config),
+            ratio=self.ratio,
+            learned=self.learned_ratio,
+            residual=self.residual,
+            attends=self.attends,
+            mixed=self.mixed,
+        )
+        return MixedModel(network, mixup)
+
     def _layer(self, kind: "MixupTask", config: Config) -> int:
         """Return the layer that mixes; ConfigError or ModelError where the encoder cannot in that one."""
         layer = self.layer or kind.layer_of(config.num_hidden_layers)
-        check_mixup(config, layer)
+        check_mixup(config, layer, self.mixed)
         return layer
 
 

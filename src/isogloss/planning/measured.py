@@ -140,7 +140,7 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cel
 
 def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell) -> bool:
     """Return whether methods mix at different layers, by default the paper's, or in different ways."""
-    ways = {(mixup.learned_ratio, mixup.residual, mixup.attends) for mixup in mixing}
+    ways = {(mixup.learned_ratio, mixup.residual, mixup.attends, mixup.mixed) for mixup in mixing}
     facts = cell.encoder.facts(request.sources.encoders)
     usual = mixup_task(find_task(cell.task)).layer_of(facts.layers) if facts and mixing else 0
     return len(ways) > 1 or len({mixup.layer or usual for mixup in mixing} - {0}) > 1

@@ -51,8 +51,8 @@ MIXING_ALONE = "without mixup, read paired"
 """Without mixup in training alone: stricter than the paper, whose baseline reads no translations."""
 
 FIXED: Mapping[str, object] = {
-    **{"method.residual": "normed", "method.attends": None, "method.sampling": "batch"},
-    "method.with_source": True,
+    **{"method.residual": "normed", "method.attends": None, "method.mixed": None},
+    **{"method.sampling": "batch", "method.with_source": True},
 }
 """Fields of which the paper has one value alone: systems trained with another are left out."""
 

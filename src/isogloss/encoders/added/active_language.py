@@ -109,6 +109,23 @@ def active_languages(model: nn.Module) -> tuple[str, ...]:
     return () if tree is None else tree.active.languages
 
 
+def languages_of_halves(model: Model) -> tuple[str, str]:
+    """Return the language of each half of the batch; ConfigError if a half has several."""
+    languages = active_languages(model)
+    middle = len(languages) // 2
+    halves = (
+        [set(half) for half in (languages[:middle], languages[middle:])] if middle else [{*languages}] * 2
+    )
+    if any(len(half) > 1 for half in halves):
+        sides = " and ".join("+".join(sorted(half)) for half in halves)
+        raise ConfigError(
+            f"X-Mixup: each side of a batch is in one language; found {sides}. Give batches of one pair of "
+            f"languages."
+        )
+    source, target = ("".join(half) for half in halves)
+    return source, target
+
+
 def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
     """Raise ConfigError if a model has modules or maps for languages, but none for one of these."""
     maps, tree, adapters = language_maps_of(model), module_tree(model), adapter_languages(model)
