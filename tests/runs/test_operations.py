@@ -7,8 +7,9 @@ from test_memory_estimates import TEXT, TRANSLATOR, TUNED
 from transformers import BertConfig, XLMRobertaConfig
 
 from isogloss.core.run_parts import with_fields
+from isogloss.methods.consistency import Consistency
 from isogloss.methods.meta_learning import MetaLearning
-from isogloss.methods.plain import Bilingual
+from isogloss.methods.plain import Bilingual, TranslateTrain
 from isogloss.methods.x_mixup import XMixup
 from isogloss.runs.estimates import ASSUMED_SHAPES
 from isogloss.runs.fine_tune import TRAIN_SIZES, assumed_sizes
@@ -42,6 +43,19 @@ def test_fine_tuning_on_more_languages_takes_more():
     assert operations(longer) == pytest.approx(2 * operations(TUNED))
     ours = replace(TUNED, corpus="xnli", task="nli")
     assert assumed_sizes([ours, replace(ours, source=(), target=("qab",))]) == []
+
+
+def test_methods_that_read_pairs_run_both_sides_of_each():
+    fourteen = tuple(f"{letter}x" for letter in "abcdefghijklmn")
+    run = replace(TUNED, encoder=MBERT, corpus="xnli", task="nli", source=("en",), examples=1000)
+    for method, rows in (
+        (TranslateTrain(), 15),
+        (XMixup(), 28),
+        (XMixup(schedule=False), 28),
+        (Consistency(), 28),
+    ):
+        paired = replace(run, method=method, target=fourteen)
+        assert operations(paired) == pytest.approx(rows * operations(run)), method
 
 
 def test_pretraining_takes_its_steps():

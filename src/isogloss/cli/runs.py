@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
@@ -141,12 +141,10 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     ``speed`` in teraflops a second says how long its trainings take.
     """
     from isogloss.planning.plan import plan_recipes
-    from isogloss.runs.execute import seconds_left, size_warnings
-    from isogloss.runs.fine_tune import assumed_sizes
     from isogloss.runs.run import needs
 
     planned = plan_recipes(recipes, **setup.options(), assume=True)  # Of corpora that are not here, too.
-    for warning in (*_unread_sources(planned), *assumed_sizes(planned.runs), *size_warnings(planned.runs)):
+    for warning in _plan_warnings(planned):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
     shared = {identity(run): 0 for run in planned.runs}
     for run in planned.runs:
@@ -170,16 +168,27 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     ]
     display = Display(as_json=as_json)
     display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
-    total = _Total([operations[key] for key in shared if key not in done], speed)
+    _print_totals(planned, done, operations, speed=speed, as_json=as_json)
+
+
+def _print_totals(
+    planned: "Planned", done: Set[str], operations: Mapping[str, float | None], *, speed: float, as_json: bool
+) -> None:
+    """Print what is left to make, what that takes, and the packages that it requires."""
+    from isogloss.runs.execute import seconds_left
+
+    total = _Total([count for key, count in operations.items() if key not in done], speed)
     left, unlike = seconds_left(planned.runs, done, planned.store)
+    required = planned.sources.missing_packages
+    lacking = {"requires": [*required]} if required else {}
     if as_json:
-        counts = {"runs": len(rows), "done": len(done), "to make": len(rows) - len(done)}
-        emit({**counts, **total.numbers, "hours left": left / 3600, "unlike": unlike})
+        counts = {"runs": len(operations), "done": len(done), "to make": len(operations) - len(done)}
+        emit({**counts, **lacking, **total.numbers, "hours left": left / 3600, "unlike": unlike})
     else:
-        print(total, end="")
+        print(total, *(f"requires: {name}\n" for name in required), sep="", end="")
         others = f" (and {unlike} that are like none of them)" if unlike else ""
         like = f", {left / 3600:.2g} hours of one job by those made here{others}" if left else ""
-        print(f"{len(rows)} runs: {len(done)} done, {len(rows) - len(done)} to make{like}")
+        print(f"{len(operations)} runs: {len(done)} done, {len(operations) - len(done)} to make{like}")
 
 
 def _state(run: "Run", planned: "Planned") -> str:
@@ -215,6 +224,21 @@ class _Total:
 
 def _operations(count: float | None) -> str:
     return "unknown" if count is None else f"{count:.1e}" if count else ""
+
+
+def _plan_warnings(planned: "Planned") -> Iterator[str]:
+    """Yield what a plan was made without, what it assumes, and what its runs cannot decide."""
+    from isogloss.engine.engine import check_packages
+    from isogloss.runs.execute import size_warnings
+    from isogloss.runs.fine_tune import assumed_sizes
+    from isogloss.runs.pretrain import unreplicated
+
+    yield from _unread_sources(planned)
+    yield from assumed_sizes(planned.runs)
+    yield from size_warnings(planned.runs)
+    yield from unreplicated(planned.runs)
+    with planned.sources.assuming_packages():
+        check_packages(planned.runs)
 
 
 def _unread_sources(planned: "Planned") -> Iterator[str]:

@@ -3,6 +3,7 @@
 IsoglossError
 ├── InputError          the user's input is wrong; exit code 2
 │   ├── ConfigError     a recipe, a field, a name
+│   │   └── MissingPackageError   what it requires is not installed
 │   └── DataError       a corpus: folder, file, line, label
 ├── ModelError          an encoder or model folder cannot be used; exit code 2
 ├── StorageError        the disk is full, or a record was damaged; exit code 2
@@ -60,6 +61,15 @@ class InputError(IsoglossError):
 
 class ConfigError(InputError):
     """A recipe, a field or a name is wrong."""
+
+
+class MissingPackageError(ConfigError):
+    """A package that runs require is not installed."""
+
+    def __init__(self, message: str, requirement: str) -> None:
+        super().__init__(message)
+        self.requirement = requirement
+        """The package, and how to install it."""
 
 
 class DataError(InputError):

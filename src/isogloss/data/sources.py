@@ -2,13 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from itertools import islice
 from typing import Any
 
-from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.errors import ConfigError, DataError, MissingPackageError, did_you_mean
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.plug_ins import check_value, find_plug_in, package_named, plugged_names
 from isogloss.data.corpora.bitext import Bitext
@@ -99,6 +99,8 @@ class Sources:
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Corpus, split and language of those that a plan leaves out where labels are needed."""
+    missing_packages: dict[str, None] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Packages that runs require and that a plan for display was made without."""
     _found: dict[Hashable, list[File] | DataError] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -116,6 +118,16 @@ class Sources:
     def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         register(*self.described)
+
+    @contextmanager
+    def assuming_packages(self) -> Iterator[None]:
+        """Note a package that is not installed where this plan is for display alone, or else refuse it."""
+        try:
+            yield
+        except MissingPackageError as error:
+            if not self.assume:
+                raise
+            self.missing_packages[error.requirement] = None
 
     def corpus(self, name: str, treebanks: Treebanks = ()) -> Corpus:
         """Return a corpus by name; what follows a colon is one field of it ("bitext:bible", "mlqa:en").

@@ -174,7 +174,7 @@ def prepared(
     missing = [run for run in planned.runs if not store.is_finished(run)]
     for run in missing if execution.retry_failed else ():
         store.forget_failure(run)
-    _check_packages(missing)
+    check_packages(missing)
     _fetch(missing)
     _read_once(missing, planned.sources, on_progress)
     context = RunContext(
@@ -207,7 +207,7 @@ def _fetch(runs: Sequence[Run]) -> None:
     download(runs)
 
 
-def _check_packages(runs: Iterable[Run]) -> None:
+def check_packages(runs: Iterable[Run]) -> None:
     """Raise ConfigError, before anything trains, for optimizers whose package is not installed."""
     for run in runs:
         owner = run.optimization if isinstance(run, FineTune) else getattr(run, "method", None)

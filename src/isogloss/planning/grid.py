@@ -309,7 +309,8 @@ def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders)
     if entry.peft and facts:
-        entry.peft.check(FAMILIES[facts.family])
+        with planning.sources.assuming_packages():
+            entry.peft.check(FAMILIES[facts.family])
     with located("peft"):
         cell.encoder.check_layers(entry.peft, folders)
 

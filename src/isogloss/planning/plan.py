@@ -199,6 +199,7 @@ def _joined(plans: Sequence[Planned]) -> Planned:
     for plan in plans:
         sources.assumed.update(plan.sources.assumed)
         sources.unlabelled.update(plan.sources.unlabelled)
+        sources.missing_packages.update(plan.sources.missing_packages)
         for label, ids in plan.methods.items():
             methods.setdefault(label, {}).update(dict.fromkeys(ids))
     return replace(

@@ -124,7 +124,8 @@ class RecipeTranslator:
         source, target = last_step(request.languages)
         start = self._start(request, sources)
         with located("translate"):
-            self.translator.check(source, target)
+            with sources.assuming_packages():
+                self.translator.check(source, target)
             corpus = sources.corpus(request.corpus)
             code = language_to_translate(request.corpus, request.languages)
             treebanks, limit = tuple(pair for pair in request.treebanks if pair[0] == code), request.examples

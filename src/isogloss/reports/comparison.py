@@ -225,10 +225,8 @@ def model_languages(scores: pd.DataFrame) -> pd.DataFrame:
 
 def row_keys(rows: pd.DataFrame, columns: Iterable[str]) -> pd.Series:
     """Return a text for each row, equal where these columns are; missing values are equal."""
-    keys = pd.Series("", index=rows.index, dtype=object)
-    for name in columns:
-        keys += "\n" + rows[name].astype(object).map(str)
-    return keys
+    values = zip([""] * len(rows), *(map(str, rows[name].astype(object)) for name in columns), strict=True)
+    return pd.Series(map("\n".join, values), index=rows.index, dtype=object)
 
 
 def filter_rows(rows: pd.DataFrame, condition: Callable[..., bool], *columns: str) -> pd.DataFrame:

@@ -198,15 +198,18 @@ class FineTune(Run):
         return None if 1 in counts else max(counts)
 
     def operations(self, folders: Folders) -> float | None:  # noqa: D102
-        # Back-translations stand in for the source's own examples, and add none.
-        codes = [code for code in self.method.reads(self.source, self.target).train if code.count("-") < 2]
+        reads = self.method.reads(self.source, self.target)
+        # Of pairs both sides are read; back-translations stand in for the source's own, and add none.
+        paired = reads.sides > 1
+        codes = [code for code in reads.train if code.count("-") < 2 and ("-" in code) >= paired]
         sizes = [self._size(code) for code in dict.fromkeys(codes)]
         if self.parts or not sizes:
             return 0
         shape, optimization = self.encoder.shape(folders), self.optimization
         if shape is None or not all(sizes):
             return None
-        subwords = sum(size or 0 for size in sizes) * optimization.epochs * optimization.limit
+        rows = reads.sides * sum(size or 0 for size in sizes)
+        subwords = rows * optimization.epochs * optimization.limit
         return training_operations(shape, subwords, optimization.limit)
 
     def _size(self, code: str) -> int | None:

@@ -33,7 +33,7 @@ from isogloss.runs.estimates import (
     encoder_training_operations,
     with_modules,
 )
-from isogloss.runs.run import Encoder, RunContext, RunResult
+from isogloss.runs.run import Encoder, Run, RunContext, RunResult
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Machine, Shape
 from isogloss.training.setting import TextSetting
@@ -266,3 +266,16 @@ class PretrainingText:
 def _sifted(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
     """Yield the first of each hundred lines, or all others."""
     return (line for number, line in enumerate(lines) if (number % HELD_OUT_INTERVAL == 0) == held_out)
+
+
+def unreplicated(runs: Iterable[Run]) -> list[str]:
+    """List that encoders which are compared have one pretraining seed each, so that chance is unknown."""
+    encoders = [run for run in runs if isinstance(run, Pretrain) and run.start is None]
+    kinds = {identity(replace(encoder, seed=0)) for encoder in encoders}
+    if len(encoders) < 2 or len(kinds) < len(encoders):
+        return []
+    return [
+        f"{len(encoders)} encoders are pretrained with one seed each: that decides nothing about the ways to "
+        "pretrain, since every claim that compares encoders stays undecided. Three seeds or more decide: "
+        "--set pretrain.seed=[0,1,2]."
+    ]

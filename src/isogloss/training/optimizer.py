@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, MissingPackageError
 from isogloss.core.run_parts import Updates
 from isogloss.training.distributed import refuse_sharding
 
@@ -55,9 +55,10 @@ def check_optimizer_states(updates: Updates) -> None:
         return
     refuse_sharding("optimizer_states: moments are not quantised", "leave optimizer_states out")
     if find_spec("bitsandbytes") is None:
-        raise ConfigError(
+        raise MissingPackageError(
             f'optimizer_states = "{updates.optimizer_states}" needs the package bitsandbytes, which is not '
-            f'installed. Install it (pip install "isogloss[eight-bit]"), or leave optimizer_states out.'
+            f'installed. Install it (pip install "isogloss[eight-bit]"), or leave optimizer_states out.',
+            "bitsandbytes (pip install 'isogloss[eight-bit]')",
         )
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 import torch
 
 from isogloss.core.atomic_files import atomic_folder
-from isogloss.core.errors import ConfigError, ModelError, one_line
+from isogloss.core.errors import MissingPackageError, ModelError, one_line
 from isogloss.core.run_parts import Positive
 from isogloss.data.projection.label_projection import Translated
 from isogloss.encoders.folders import quiet
@@ -132,7 +132,7 @@ class CTranslate2:
         refuse_too_small(self)
 
     def check(self, source: str, target: str) -> None:  # noqa: ARG002 (the model knows the languages)
-        """Raise ConfigError if the package is not installed."""
+        """Raise MissingPackageError if the package is not installed."""
         import_ctranslate2()
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
@@ -189,13 +189,14 @@ class CTranslate2:
 
 
 def import_ctranslate2() -> ModuleType:
-    """Return the package; ConfigError if it is not installed."""
+    """Return the package; MissingPackageError if it is not installed."""
     try:
         return import_module("ctranslate2")
     except ImportError as error:
-        raise ConfigError(
+        raise MissingPackageError(
             "translator ctranslate2 needs the package ctranslate2, which is not installed. Install it "
-            "(pip install 'isogloss[mt-fast]'), or use the translator seq2seq."
+            "(pip install 'isogloss[mt-fast]'), or use the translator seq2seq.",
+            "ctranslate2 (pip install 'isogloss[mt-fast]')",
         ) from error
 
 

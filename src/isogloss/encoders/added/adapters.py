@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, ModelError, one_line
+from isogloss.core.errors import ConfigError, MissingPackageError, ModelError, one_line
 from isogloss.core.identity import derive
 from isogloss.encoders.added.added_weights import copy_weights, read_metadata, read_weights, write_weights
 from isogloss.encoders.added.language_modules import TASK, adapter, connect, encoder_of
@@ -130,8 +130,9 @@ TASK_TYPES = {
 def check_peft(family: EncoderFamily, modules: Sequence[ModuleChoice] | None, where: str) -> None:
     """Raise ConfigError if the library is not installed, or a family lacks one of the modules."""
     if find_spec("peft") is None:
-        raise ConfigError(
-            f'{where}: the package peft is not installed. Install it: pip install "isogloss[peft]"'
+        raise MissingPackageError(
+            f'{where}: the package peft is not installed. Install it: pip install "isogloss[peft]"',
+            "peft (pip install 'isogloss[peft]')",
         )
     lacking = [name for name in modules or () if name not in available_modules(family, modules or ())]
     if lacking:
