@@ -1,6 +1,7 @@
 """Kill runs at random moments and start them again, until all is done: do records and leases survive that?
 
     python benchmarks/kills.py --kills 100 --engine serial --engine processes
+    python benchmarks/kills.py --kills 25 --bucket
 
 Each round starts a small recipe with an engine, in two processes that share a folder in every second round,
 and kills one of them with SIGKILL again and again: the main process, one that it started, or all. What was
@@ -9,6 +10,9 @@ nobody disturbed, and the log of leases says whether a run was made twice. Exit 
 run was made twice, anything is left behind, or a process ends with an error ("told": of a run whose process
 was killed twice, which has failed by rule; it is made with --retry-failed).
 
+With ``--bucket`` the processes make one run after the other in a bucket, of a server on this machine, with a
+cache each; every second one that is killed starts again with an empty cache, as another machine does.
+
 The same seed kills after the same waits; how far a run is by then depends on the machine.
 """
 
@@ -16,18 +20,22 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from isogloss.core.atomic_files import write_bytes
 from isogloss.core.records import RECORD
 from isogloss.store.leases import LEASES
+from isogloss.store.remote import Remote
 from isogloss.store.store import WORK
 
 RECIPE = """
@@ -64,6 +72,8 @@ LONGEST = 0.9
 """Part of an undisturbed run's seconds after which a process is killed at the latest."""
 STUCK = 600
 """Seconds after which something is taken to wait for ever."""
+BUCKET = "bucket"
+"""What stands for an engine: one run after the other, in a bucket."""
 
 
 @dataclass
@@ -95,11 +105,16 @@ def main() -> None:
     """Kill as often as is asked for, and print what was found."""
     options = _options()
     drawn = random.Random(options.seed)
-    with tempfile.TemporaryDirectory(dir=options.folder) as name:
-        folder = Path(name)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
+        if BUCKET in options.engine:
+            sys.path.append(str(Path(__file__).parents[1] / "tests"))
+            from s3_server import s3_server
+
+            os.environ.update(stack.enter_context(s3_server()).environment_of("benchmark"))
         (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
         began = time.monotonic()
-        if _started(folder, "whole", "serial").wait():
+        if _started(folder, str(folder / "whole"), "serial").wait():
             sys.exit("the undisturbed run failed")
         seconds = time.monotonic() - began
         whole = records(folder / "whole")
@@ -109,10 +124,10 @@ def main() -> None:
             engine = min(found, key=lambda one: found[one].kills.total())
             this = _Round(folder, engine, found[engine], drawn)
             for what in this.kill(min(left, options.each), seconds):
-                done = len(records(folder / this.name))
+                done = len(records(this.copied()))
                 print(f"[{_kills(found)}/{options.kills}] {what}, {done} of {len(whole)} done", flush=True)
             this.finish()
-            look(folder / this.name, found[engine], whole)
+            look(this.copied(), found[engine], whole)
     print(_table(found))
     sys.exit(not all(one.is_good for one in found.values()))
 
@@ -125,11 +140,13 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--engine", action="append", help="serial, processes …; each may be given")
+    parser.add_argument("--bucket", action="store_true", help="in a bucket, too (needs moto)")
     parser.add_argument("--each", type=int, default=4, help="kills in a round, before it may be done")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where runs are made; else a temporary folder")
     options = parser.parse_args()
-    options.engine = options.engine or ["serial", "processes"]
+    options.engine = options.engine or ([] if options.bucket else ["serial", "processes"])
+    options.engine += [BUCKET] if options.bucket else []
     return options
 
 
@@ -142,6 +159,8 @@ class _Round:
     found: Found
     drawn: random.Random
     running: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
+    caches: list[str] = field(default_factory=list)
+    """Names of the caches of the processes."""
 
     @property
     def name(self) -> str:
@@ -150,47 +169,66 @@ class _Round:
 
     def kill(self, times: int, seconds: float) -> Iterator[str]:
         """Kill up to so often, each time after a part of ``seconds``; yield what was killed."""
-        self.running = [self._start() for _ in range(1 + self.found.rounds % 2)]
+        self.caches = [f"{self.name}-cache-{which}" for which in range(1 + self.found.rounds % 2)]
+        self.running = [self._start(which) for which in range(len(self.caches))]
         for _ in range(times):
             time.sleep(self.drawn.uniform(0, LONGEST * seconds))
             if all(one.poll() is not None for one in self.running):
                 return
             which = self.drawn.randrange(len(self.running))
-            whom = self.drawn.choice(("main",) if self.engine == "serial" else WHOM)
+            whom = self.drawn.choice(("main",) if self.engine in ("serial", BUCKET) else WHOM)
             if victims := _kill(self.running[which], whom, self.drawn):
                 self.found.kills[whom] += 1
                 yield f"{self.name}: {whom} killed ({len(victims)})"
             if self.running[which].poll() is not None:
                 self._end(which)
-                self.running[which] = self._start()
+                if self.found.restarts % 2:
+                    shutil.rmtree(self.folder / self.caches[which], ignore_errors=True)
+                self.running[which] = self._start(which)
                 self.found.restarts += 1
 
     def finish(self) -> None:
         """Wait until all is done; start once more where a run's process was killed twice: it has failed."""
         codes = [self._end(which) for which in range(len(self.running))]
         if any(codes):
-            self.running = [self._start("--retry-failed")]
+            self.running = [self._start(0, "--retry-failed")]
             self.found.restarts += 1
             self._end(0)
 
-    def _start(self, *options: str) -> "subprocess.Popen[bytes]":
-        return _started(self.folder, self.name, self.engine, *options)
+    def copied(self) -> Path:
+        """Return a folder with all files of the round, copied from the bucket if they are there."""
+        if self.engine != BUCKET:
+            return self.folder / self.name
+        remote = Remote(f"s3://{BUCKET}/{self.name}", self.folder / f"{self.name}-copied")
+        shutil.rmtree(remote.root, ignore_errors=True)
+        for name in remote.listing():
+            write_bytes(remote.root / name, remote.read(name) or b"")
+        return remote.root
+
+    def _start(self, which: int, *options: str) -> "subprocess.Popen[bytes]":
+        if self.engine != BUCKET:
+            return _started(self.folder, str(self.folder / self.name), self.engine, *options)
+        cache = {"XDG_CACHE_HOME": str(self.folder / self.caches[which])}
+        return _started(self.folder, f"s3://{BUCKET}/{self.name}", "serial", *options, environment=cache)
 
     def _end(self, which: int) -> int:
         """Wait for a process and return its exit code; count what is neither a kill nor a failure."""
         code = self.running[which].wait(timeout=STUCK)
-        if code == 1 and list((self.folder / self.name).glob("*/failed.json")):
+        if code == 1 and list(self.copied().glob("*/failed.json")):
             self.found.killed_twice += 1
         elif code not in (0, -signal.SIGKILL):
             self.found.errors += 1
         return code
 
 
-def _started(folder: Path, out: str, engine: str, *options: str) -> "subprocess.Popen[bytes]":
-    words = [*(sys.executable, "-m", "isogloss", "run", str(folder / "recipe.toml")), "--out"]
-    words += [str(folder / out), "--engine", engine, "--quiet", "--no-report", *options]
+def _started(
+    folder: Path, out: str, engine: str, *options: str, environment: Mapping[str, str] | None = None
+) -> "subprocess.Popen[bytes]":
+    words = [sys.executable, "-m", "isogloss", "run", str(folder / "recipe.toml"), "--out", out]
+    words += ["--engine", engine, "--quiet", "--no-report", *options]
     words += [] if engine == "serial" else ["--jobs", "2"]
-    return subprocess.Popen(words, stdout=subprocess.DEVNULL, start_new_session=True)
+    environment = {**os.environ, **(environment or {})}
+    return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
 def _kill(process: "subprocess.Popen[bytes]", whom: str, drawn: random.Random) -> list[int]:
