@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from isogloss.core.errors import IsoglossError
     from isogloss.functional.adjusting import adjust
     from isogloss.functional.gradients import gradient_conflict, language_gates
-    from isogloss.functional.loading import load_corpus, load_encoder
     from isogloss.functional.mixup import MixupLoss, mixing
+    from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.predictions import compare
     from isogloss.functional.sentences import align, cka, project_labels, retrieval, word_distances
     from isogloss.functional.weights import average, deltas, path, plane
@@ -41,8 +41,8 @@ _HOMES = {
     "deltas": "isogloss.functional.weights",
     "gradient_conflict": "isogloss.functional.gradients",
     "language_gates": "isogloss.functional.gradients",
-    "load_corpus": "isogloss.functional.loading",
-    "load_encoder": "isogloss.functional.loading",
+    "load_corpus": "isogloss.functional.models",
+    "load_encoder": "isogloss.functional.models",
     "load_model": "isogloss.using",
     "mixing": "isogloss.functional.mixup",
     "path": "isogloss.functional.weights",

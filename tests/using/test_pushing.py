@@ -13,8 +13,8 @@ from huggingface_hub import ModelCard, constants
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.processes import this_process
 from isogloss.using import load_model
-from isogloss.using.exporting import card, export
-from isogloss.using.front_matter import front_matter, licence_of, non_commercial
+from isogloss.using.exporting import card, export, front_matter
+from isogloss.using.provenance import licence_of, non_commercial
 
 SCORES = tuple(
     {"corpus": corpus, "language": language, "split": "test", "metric": "accuracy", "score": score}

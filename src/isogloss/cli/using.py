@@ -20,9 +20,8 @@ from isogloss.data.sources import Sources
 from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
 from isogloss.using.exporting import check_free
-from isogloss.using.front_matter import non_commercial
 from isogloss.using.predicting import Warn, check_translations, input_translator
-from isogloss.using.provenance import is_on_hub
+from isogloss.using.provenance import is_on_hub, non_commercial
 from isogloss.using.pushing import PushOptions, check_login, check_names, push, with_card
 from isogloss.using.scoring import check_evaluation
 

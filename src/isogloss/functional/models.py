@@ -1,7 +1,8 @@
-"""What every function does with a model that it is given: check it, evaluate it, show progress."""
+"""Encoders and corpora by name, and what every function does with a model: check, evaluate, show progress."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
@@ -9,10 +10,47 @@ from torch import nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.progress import OnProgress, Progress
-from isogloss.encoders import FAMILIES, family_named
+from isogloss.data.corpus import Split
+from isogloss.data.examples import Example
+from isogloss.data.sources import Sources
+from isogloss.encoders import FAMILIES, family_named, load_model, load_tokenizer
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.folders import SHIPPED, shipped_folder
 
 SECONDS_BEFORE_BAR = 2
 """What takes longer shows a bar."""
+
+
+def load_encoder(name: str | Path) -> tuple[Model, Tokenizer]:
+    """Load an encoder, without a head and in evaluation mode, and its tokenizer.
+
+    ``name`` is "shipped", a folder of Hugging Face files, or a name on the hub (name@revision); ModelError
+    says what is missing.
+
+    >>> import isogloss
+    >>> model, tokenizer = isogloss.load_encoder("shipped")
+    >>> model.config.num_hidden_layers
+    4
+    """
+    source = shipped_folder() if name == SHIPPED else name
+    return load_model(source), load_tokenizer(source)
+
+
+def load_corpus(
+    name: str, language: str, split: Split = "train", *, data: str | Path = "", examples: int = 0
+) -> list[Example]:
+    """Read a split of a corpus in a language, or of bitext in a pair of languages such as "en-sw".
+
+    ``data`` is a folder, "hub" for the Hugging Face hub, or nothing for the built-in languages (qaa to qai);
+    with ``examples`` so many are drawn. What ``isogloss list corpora`` names can be read. ConfigError for an
+    unknown name, DataError for a broken or missing file.
+
+    >>> import isogloss
+    >>> [sentence] = isogloss.load_corpus("ud", "qaa", "test", examples=1)
+    >>> len(sentence.words) == len(sentence.tags)
+    True
+    """
+    return Sources(data=str(data)).examples(name, language, split, examples=examples)
 
 
 def require_encoder(model: nn.Module, function: str) -> None:

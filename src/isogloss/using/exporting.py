@@ -5,6 +5,7 @@ An optional ONNX file, for programs without torch, is checked against the model 
 
 import json
 import logging
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor, nn
@@ -21,9 +23,10 @@ from torch import Tensor, nn
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import atomic_folder, writing
 from isogloss.core.errors import ConfigError, RunError, StorageError
-from isogloss.core.languages import language_name
+from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.paths import from_home
 from isogloss.core.records import RECORD
+from isogloss.data.hub import hub_splits
 from isogloss.encoders import family_of, save_model
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
@@ -36,8 +39,21 @@ from isogloss.encoders.subwords import needs_spaces
 from isogloss.store.leases import LEASES
 from isogloss.tasks.classification import PAIR
 from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.front_matter import corpus_of, front_matter, non_commercial, of_built_in
-from isogloss.using.provenance import CONFIG, ENTRY, SCORE_COLUMNS, exported_entry
+from isogloss.using.provenance import (
+    CONFIG,
+    ENTRY,
+    OTHER,
+    SCORE_COLUMNS,
+    corpus_of,
+    datasets_of,
+    exported_entry,
+    licence_of,
+    non_commercial,
+    of_built_in,
+)
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResult
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
@@ -50,6 +66,12 @@ LOCAL_KEYS = ("is_local", "local_files_only")
 """Keys that transformers adds to a tokenizer that was loaded from this machine."""
 
 ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+
+METRICS = {"span_f1": "f1", "word_f1": "f1", "seqeval_f1": "f1", "em": "exact_match"}
+"""The hub's names of metrics that have another name here."""
+
+_ON_THE_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@[0-9a-f]{40}")
+"""An encoder of the hub as its model's provenance names it, with the commit."""
 
 OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "AutoModelForTokenClassification": ("logits",),
@@ -308,3 +330,65 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(level)
+
+
+def front_matter(model: FineTuned) -> str:
+    """Return the front matter of a model's card as YAML, which the hub's library has checked."""
+    from huggingface_hub import ModelCardData
+
+    provenance = model.provenance
+    base = _ON_THE_HUB.match(provenance.encoder)
+    licence, corpus = licence_of(provenance), corpus_of(provenance)
+    results = list(_results(model))
+    card = ModelCardData(
+        base_model=base[1] if base else None,
+        datasets=datasets_of(provenance) or None,
+        language=[bcp_47(code) for code in provenance.languages if not is_built_in(code)] or None,
+        library_name="transformers",
+        license=licence,
+        license_name=f"that-of-{corpus.name}" if corpus and licence == OTHER else None,
+        license_link=corpus.about.url or None if corpus and licence == OTHER else None,
+        metrics=list(dict.fromkeys(result.metric_type for result in results)) or None,
+        model_name=provenance.title,
+        pipeline_tag=model.kind.hub_tag or None,
+        tags=["isogloss", "cross-lingual-transfer", provenance.task],
+        eval_results=results or None,
+    )
+    if not results:
+        card.model_name = None
+    text: str = card.to_yaml()
+    return text
+
+
+def bcp_47(code: str) -> str:
+    """Return a language's code as BCP 47 has it: zh-Hant."""
+    return code.replace("_", "-")
+
+
+def _results(model: FineTuned) -> "Iterator[EvalResult]":
+    """Yield each score in the form of the hub: with its dataset, language and split."""
+    from huggingface_hub import EvalResult
+
+    for row in model.provenance.scores:
+        corpus, *form = str(row["corpus"]).split()  # Treebank, form of inputs, translator.
+        language = str(row["language"])
+        repository = next(
+            (
+                split.repository
+                for split in hub_splits().values()
+                if (split.corpus.name, split.language) == (corpus, language)
+            ),
+            corpus,
+        )
+        metric = str(row["metric"])
+        yield EvalResult(
+            task_type=model.kind.hub_tag or model.task.name,
+            task_name=model.task.name,
+            dataset_type=repository,
+            dataset_name=f"{row['corpus']}, {language_name(language)}",
+            dataset_config=" ".join((bcp_47(language), *form)),
+            dataset_split=str(row["split"]),
+            metric_type=METRICS.get(metric, metric),
+            metric_name=metric,
+            metric_value=row["score"],
+        )

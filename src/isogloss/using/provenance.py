@@ -5,6 +5,7 @@ are transformers folders with a head for words, texts, options or spans, whose c
 are matched with the labels of a corpus by name, in any order and letter case.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -12,11 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from isogloss.core.errors import ConfigError, ModelError, StorageError
+from isogloss.core.languages import is_built_in
 from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
 from isogloss.core.run_parts import Count, Positive
 from isogloss.core.untrusted import fitting, parse_json, read_regular
+from isogloss.data import CORPORA
+from isogloss.data.corpora.described import KNOWN
+from isogloss.data.corpus import Corpus
 from isogloss.data.files import some
 from isogloss.data.formats.conll import are_bio
+from isogloss.data.hub import hub_splits
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config
@@ -31,6 +37,12 @@ ENTRY = "isogloss"
 """Key of the provenance in an exported model's config."""
 
 SCORE_COLUMNS = ("corpus", "language", "split", "metric", "score", "baseline", "examples")
+
+OTHER = "other"
+"""The hub's name for other licences, which come with a name and a link."""
+
+_NON_COMMERCIAL = re.compile(r"\bNC\b|non-?commercial", re.IGNORECASE)
+_COMMONS = re.compile(r"CC BY((?:-(?:NC|SA|ND))*) (\d\.\d)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,3 +301,44 @@ def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tup
             f"them into its config.json (id2label)."
         )
     return tuple(spelled.get(label.casefold(), label) for label in labels)
+
+
+def corpus_of(provenance: Provenance) -> Corpus | None:
+    """Return the corpus a model was trained on; None where it is not known here."""
+    name = provenance.corpus.partition(":")[0]
+    return CORPORA.get(name) or KNOWN.get(name)
+
+
+def datasets_of(provenance: Provenance) -> list[str]:
+    """List the datasets of the hub that a model was trained on."""
+    repositories = (
+        split.repository
+        for split in hub_splits().values()
+        if split.corpus.name == provenance.corpus and split.language in provenance.languages
+    )
+    return list(dict.fromkeys(repositories))
+
+
+def licence_of(provenance: Provenance) -> str | None:
+    """Return the hub's name of the licence of a model's training data; None where it is not known."""
+    corpus = corpus_of(provenance)
+    if of_built_in(provenance) or (corpus and corpus.about.licence.startswith("Apache-2.0")):
+        return "apache-2.0"
+    if corpus is None or not corpus.about.licence:
+        return None
+    match = _COMMONS.match(corpus.about.licence)
+    return f"cc-by{match[1].lower()}-{match[2]}" if match else OTHER
+
+
+def non_commercial(provenance: Provenance) -> str:
+    """Return a warning where a part of the training data is not for commercial use; else an empty text."""
+    corpus = corpus_of(provenance)
+    licence = corpus.about.licence if corpus else ""
+    if corpus is None or of_built_in(provenance) or not _NON_COMMERCIAL.search(licence):
+        return ""
+    return f"the licence of corpus {corpus.name} ({licence}) forbids commercial use, at least of a part."
+
+
+def of_built_in(provenance: Provenance) -> bool:
+    """Return whether a model was trained on built-in languages; not if its languages are unknown."""
+    return bool(provenance.languages) and all(map(is_built_in, provenance.languages))
