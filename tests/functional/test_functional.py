@@ -26,7 +26,7 @@ WORDS = TEXT.split()
 FIRST = [" ".join(WORDS[start : start + 5]) for start in range(12)]
 SECOND = [" ".join(reversed(WORDS[start : start + 5])) for start in range(12)]
 LINKS = [[(word, 4 - word) for word in range(5)]] * 12
-FUNCTIONS = ("adjusting", "gradients", "loading", "mixup", "predictions", "sentences", "weights")
+FUNCTIONS = ("adjusting", "gradients", "models", "mixup", "predictions", "sentences", "weights")
 
 
 @pytest.fixture(scope="module")
