@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.nn.functional import cross_entropy, softmax
 
-from isogloss.core.errors import ConfigError
+from in_translation import linked, sentences
+from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import SentencePair
 from isogloss.encoders import load_tokenizer
 from isogloss.methods.consistency import Consistency, inconsistency
@@ -20,7 +21,7 @@ from isogloss.training.pairs import paired_batches
 from isogloss.training.setting import Reads
 from trained import equal
 
-NLI = TASKS["nli"]
+NLI, UPOS = TASKS["nli"], TASKS["upos"]
 SEEDS = st.integers(0, 10_000)
 WORDS = {"en": ("cat", "mat", "dog"), "de": ("hills", "Rome", "things")}
 
@@ -37,6 +38,13 @@ def pairs(language, count=24):
         )
         for n in range(count)
     ]
+
+
+def tagged(code, count=24):
+    """Sentences with tags; a translation has links, too."""
+    examples = sentences(code, count)
+    links = [example.links for example in linked(examples)] if "-" in code else [None] * count
+    return [replace(example, links=link) for example, link in zip(examples, links, strict=True)]
 
 
 @pytest.fixture
@@ -121,10 +129,67 @@ def test_training_brings_predictions_on_pairs_together(setting, bert_folder):
 
 def test_it_reads_the_source_and_its_translations_and_no_target_labels():
     reads = Consistency().reads(("en",), ("de", "fr"))
-    assert reads == Reads(train=("en", "en-de", "en-fr"), dev=("en",), sides=2)
+    train = ("en", "en-de", "en-fr")
+    assert reads == Reads(train=train, dev=("en",), teacher=("word",), links=True, sides=2)
+    projected = Consistency(labels="projected", weight=0.0).reads(("en",), ("de", "fr"))
+    assert projected == Reads(train=train, dev=("en",), sides=2)
 
 
-@pytest.mark.parametrize("task", ["upos", "ner", "parsing", "qa"])
+@pytest.mark.parametrize("task_loss", ["both", "source"])
+def test_in_tagging_linked_words_are_compared_and_each_side_counts_half(setting, bert_folder, task_loss):
+    tokenizer, model = load_tokenizer(bert_folder), UPOS.head(bert_folder, seed=0).eval()
+    train = {"en": tagged("en", 6)}
+    train["en-de"] = [replace(example, links=example.links[1:]) for example in tagged("en-de", 6)]
+    how = setting("x", task=UPOS)
+    batch = paired_batches(
+        replace(how, optimization=replace(how.optimization, batch_size=6)), tokenizer, train
+    )[0][0]
+    method = Consistency(weight=2.0, task_loss=task_loss, labels="projected")
+    with torch.no_grad():
+        loss = float(method.loss(UPOS, model, batch))
+        parts = [share * method.loss(UPOS, model, part) for part, share in batch.parts(3)]
+        source, target = batch.split(UPOS.scores(model, batch.joined))
+    p, q = softmax(source, dim=1), softmax(target, dim=1)
+    ours, theirs = (
+        {
+            (int(row), int(column)): number
+            for number, (row, column) in enumerate(zip(side.rows, side.columns, strict=True))
+        }
+        for side in (batch.source, batch.target)
+    )
+    of_pairs = []
+    for row in range(6):
+        links = [
+            (ours[row, s], theirs[row, t])
+            for t, s in batch.links[row].nonzero().tolist()
+            if (row, s) in ours and (row, t) in theirs
+        ]
+        divergences = [
+            float((p[a] * (p[a] / q[b]).log() + q[b] * (q[b] / p[a]).log()).sum()) for a, b in links
+        ]
+        of_pairs.append(sum(divergences) / max(1, len(divergences)))
+    expected = cross_entropy(source, batch.source.gold)
+    if task_loss == "both":
+        expected = (expected + cross_entropy(target, batch.target.gold)) / 2
+    assert sum(of_pairs) > 0
+    assert loss == pytest.approx(float(expected) + 2 * sum(of_pairs) / 6, rel=1e-5)
+    assert len(parts) == 3 and float(sum(parts)) == pytest.approx(loss, rel=1e-5)
+
+
+@pytest.mark.slow
+def test_in_tagging_it_learns_a_teachers_labels_or_projected_ones_of_linked_words(
+    setting, bert_folder, teacher
+):
+    how = {"task": UPOS, "train": tagged, "dev": lambda _: sentences("en", 9), "teacher": str(teacher)}
+    taught = Consistency().train(setting("taught", **how))
+    projected = Consistency(labels="projected").train(setting("projected", **{**how, "teacher": ""}))
+    apart = Consistency(labels="projected", weight=0.0).train(setting("apart", **{**how, "teacher": ""}))
+    assert not equal(taught, projected) and not equal(projected, apart)
+    with pytest.raises(DataError, match=r"en-de: consistency compares, in tagging, words that are linked"):
+        Consistency(labels="projected").train(setting("bare", **{**how, "train": sentences}))
+
+
+@pytest.mark.parametrize("task", ["parsing", "qa"])
 def test_tasks_on_places_are_refused_with_the_reason(setting, task):
     with pytest.raises(ConfigError, match=rf"'{task}' predicts places .* do not line up .* translate-train"):
         Consistency().train(replace(setting("x"), task=TASKS[task]))

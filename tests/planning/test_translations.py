@@ -75,6 +75,8 @@ def test_each_direction_is_translated_once_for_all_methods_and_seeds(plan):
         ({"name": "translate-train", "labels": "teacher"}, None),
         ({"name": "x-mixup"}, None),
         ({"name": "x-mixup", "labels": "projected"}, "links"),
+        ({"name": "consistency", "labels": "projected"}, "links"),
+        ({"name": "consistency"}, None),
     ],
 )
 def test_tags_are_projected_for_a_method_that_trains_on_them(plan, method, tags):
@@ -91,6 +93,15 @@ TAGGING = {
     "grid__targets": ["qad"],
     "measure": [{"name": "scores"}, {"name": "scores", "inputs": "paired"}],
 }
+
+
+def test_consistency_reads_links_in_tagging_alone(plan):
+    method = {"grid__method": [{"name": "consistency"}], "measure": [{"name": "scores"}]}
+    in_tagging = of(Translate, plan(translate=BUILT_IN, **{**TAGGING, **method}))
+    assert {(run.links, run.tags) for run in in_tagging} == {("links", None)}
+    assert {(run.links, run.tags) for run in of(Translate, plan(translate=BUILT_IN, **method))} == {
+        (None, None)
+    }
 
 
 def test_links_are_kept_for_a_method_that_reads_them_and_nothing_else_changes(plan):

@@ -6,7 +6,8 @@ translation as the augmentation. The strongest peer of X-Mixup that needs transl
 Section 3.1: R1 = KL(stop(P)‖Q) + KL(stop(Q)‖P), P and Q the predictions on an example and on its translation;
 ``stop`` stops gradients. xTune's first stage takes the task loss on the source alone, its second on the
 translations too. The released code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for
-NLI.
+NLI. In tagging, where the sides have other words, P and Q are here those on words that are linked, by the
+translator or by an aligner.
 
 Section 3.2: R2 = Σ_x KL(f(x; θ*) ‖ f(x; θ)) over the examples x of the source and their translations, θ* the
 frozen model of the first stage. It reads no labels, so translations in tagging, whose words have none, can
@@ -21,10 +22,12 @@ from typing import ClassVar, Literal, cast, get_args
 import torch
 from jaxtyping import Float
 from torch import Tensor
+from torch.nn.functional import kl_div
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import Weight
+from isogloss.data.corpus import is_translation
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.tasks import Task
@@ -37,6 +40,7 @@ from isogloss.training.pairs import (
     encode,
     load_teacher,
     paired_batches,
+    with_labels,
     without_translated_tags,
 )
 from isogloss.training.setting import (
@@ -48,7 +52,9 @@ from isogloss.training.setting import (
     Trained,
     language_pairs,
 )
-from isogloss.training.sides import Sides
+from isogloss.training.sides import Sides, check_linked
+
+LINKS_NEEDED = "consistency compares, in tagging, words that are linked"
 
 IMPOSSIBLE = -1e4
 """Score of a position where no answer can start or end: its probability is 0, its logarithm finite."""
@@ -68,9 +74,19 @@ class Consistency(Method):
     """Whose labels are learned: those of examples and translations, or the source's alone, as in the first
     stage of xTune."""
 
+    labels: Literal["projected"] | None = None
+    """projected: in tagging the words of translations have the tags of the words that they are linked to;
+    when left out those that a source-only model predicts."""
+
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations; no target labels, not even to choose the epoch."""
-        return Reads(train=(*source, *language_pairs(source, target)), dev=source, sides=2 if target else 1)
+        return Reads(
+            train=(*source, *language_pairs(source, target)),
+            dev=source,
+            teacher=() if self.labels else ("word",),
+            links=bool(self.weight),
+            sides=2 if target else 1,
+        )
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on pairs; a batch holds ``batch_size`` of them, of one pair of languages."""
@@ -80,15 +96,23 @@ class Consistency(Method):
                 f"{self.name}: source {list(setting.source)} and target {list(setting.target)}: one of "
                 f"each is needed, so that there are translations. Without a target take source-only."
             )
-        return fine_tune(setting, self.reads(setting.source, setting.target), prepare=self._prepare)
+        reads = self.reads(setting.source, setting.target)
+        return fine_tune(with_labels(setting, reads), reads, prepare=self._prepare)
 
     def _prepare(self, setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples) -> Training:
-        batches, warnings = paired_batches(setting, tokenizer, train)
+        reads = self.reads((), ())
+        for code in filter(is_translation, train if reads.needs_links(setting.task) else ()):
+            check_linked(train[code], code, needed=LINKS_NEEDED)
+        batches, warnings = paired_batches(
+            setting, tokenizer, train, pseudo_labels=reads.needs_teacher(setting.task)
+        )
         return Training(batches=batches, loss=partial(self.loss, setting.task), warnings=warnings)
 
     def loss(self, task: Task, model: Model, batch: Sides) -> Tensor:
         """Return the task's loss and R1 on pairs that run through the model in one pass."""
         scores = task.scores(model, batch.joined).float()
+        if task.labels_are == "word":
+            return self._loss_of_words(cast("ScoredTask", task), scores, batch)
         learned = batch.source
         if self.task_loss == "both":
             soft = [side.soft for side in (batch.source, batch.target) if side.soft is not None]
@@ -99,18 +123,28 @@ class Consistency(Method):
             loss = loss + self.weight * inconsistency(*batch.split(scores), self._divergence(task))
         return loss if batch.shares.pairs == 1 else loss * batch.shares.pairs
 
+    def _loss_of_words(self, task: ScoredTask, scores: Tensor, batch: Sides) -> Tensor:
+        """Return the loss of the source's words, or the mean of both sides', and R1 of linked words."""
+        source, target = batch.split(scores)
+        loss = batch.shares.source * task.loss_of(source, batch.source)
+        if self.task_loss == "both":
+            loss = (loss + batch.shares.target * task.loss_of(target, batch.target)) / 2
+        if self.weight:
+            loss = loss + self.weight * batch.shares.pairs * inconsistency_of_words(source, target, batch)
+        return loss
+
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Raise ConfigError for a task whose predictions have no divergence from a translation's."""
-        self._divergence(task)
+        if task.labels_are != "word":
+            self._divergence(task)
 
     def _divergence(self, task: Task) -> Compare:
         answer = task.one_answer
         if answer is None:
             raise ConfigError(
                 f"{self.name}: task {task.name!r} predicts places in a text, and those of a translation do "
-                f"not line up with them (xTune takes subword sampling for tagging and code-switching for "
-                f"questions instead). Take translate-train or x-mixup, or a task with a label for each text "
-                f"or choice."
+                f"not line up with them (xTune takes code-switching for questions instead). Take "
+                f"translate-train or x-mixup, or a task with a label for each text, choice or word."
             )
         if answer.divergence is None:
             raise ConfigError(
@@ -127,6 +161,36 @@ def inconsistency(
 ) -> Float[Tensor, ""]:
     """Return the mean over pairs of KL(stop(P)‖Q) + KL(stop(Q)‖P), from raw scores; 0 where they agree."""
     return divergence(x.detach(), y) + divergence(y.detach(), x)
+
+
+def inconsistency_of_words(
+    x: Float[Tensor, "label class"], y: Float[Tensor, "label class"], batch: Sides
+) -> Float[Tensor, ""]:
+    """Return R1 of scored words that are linked: the mean over pairs of the mean over a pair's links.
+
+    0 for a pair without links.
+    """
+    pair, first, second = linked_labels(batch)
+    p, q = x[first].log_softmax(dim=-1), y[second].log_softmax(dim=-1)
+    to_second = kl_div(q, p.detach(), reduction="none", log_target=True)
+    to_first = kl_div(p, q.detach(), reduction="none", log_target=True)
+    divergence = (to_second + to_first).sum(dim=-1)
+    return (divergence / pair.bincount()[pair]).sum() / batch.source.items
+
+
+def linked_labels(batch: Sides) -> tuple[Tensor, Tensor, Tensor]:
+    """Return for each two scored words that are linked their pair, and their numbers among each side's."""
+    if batch.links is None:
+        raise ValueError("pairs without links have no words in common")
+    numbers = []
+    for side in (batch.source, batch.target):
+        number = side.rows.new_full((side.items, batch.links.size(1)), -1)
+        number[side.rows, side.columns] = torch.arange(len(side.rows), device=side.rows.device)
+        numbers.append(number)
+    pair, target, source = batch.links.nonzero(as_tuple=True)
+    first, second = numbers[0][pair, source], numbers[1][pair, target]
+    scored = (first >= 0) & (second >= 0)
+    return pair[scored], first[scored], second[scored]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -271,7 +271,7 @@ def _translations(
 ) -> tuple[Translate, ...]:
     """Build the translations a model reads; none where they are read from files."""
     if entry.by is None:
-        check_links(entry.method)
+        check_links(cell.task, entry.method)
         return ()
     check_labels(cell.task, entry.method)
     requests = [
@@ -282,7 +282,7 @@ def _translations(
             examples=cell.examples if split == "train" else cell.dev_examples,
             treebanks=cell.treebanks,
             tags=needs_tags(cell.task, entry.method),
-            links=entry.method.reads((), ()).links,
+            links=entry.method.reads((), ()).needs_links(find_task(cell.task)),
             encoder=cell.encoder,
         )
         for split, code in splits

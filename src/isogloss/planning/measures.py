@@ -179,7 +179,8 @@ def _translations(
     if not paired:
         with located("inputs"):
             check_labels(cell.task, None)
-    links = any(model.method.reads((), ()).links for model in fine_tuned(measured.runs))
+    task = find_task(cell.task)
+    links = any(model.method.reads((), ()).needs_links(task) for model in fine_tuned(measured.runs))
     of_inputs = TranslationRequest(
         corpus=corpus,
         languages="",

@@ -197,13 +197,13 @@ def needs_tags(task: str, method: Method) -> bool:
     return of_words and any(map(is_translation, reads.train)) and not reads.needs_teacher(find_task(task))
 
 
-def check_links(method: Method) -> None:
+def check_links(task: str, method: Method) -> None:
     """Raise ConfigError where a method reads word links, and its translations are read from files."""
-    if method.reads((), ()).links:
+    if method.reads((), ()).needs_links(find_task(task)):
         raise ConfigError(
-            f"attends: {method.name} reads which words of a translation are linked, and files of "
-            "translations do not say. Add [translate] (its own links, or those of [align]), or leave "
-            "attends out."
+            f"{method.name} reads which words of a translation are linked, and files of translations do not "
+            "say. Add [translate] (its own links, or those of [align]), or leave out what reads links: "
+            'attends = "links" of x-mixup, consistency (or its weight) in tagging.'
         )
 
 

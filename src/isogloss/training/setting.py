@@ -131,7 +131,7 @@ class Reads:
     teacher: tuple[LabelsAre, ...] = ()
     """Units of labels that it learns from a teacher's predictions."""
     links: bool = False
-    """Whether it reads which words of a translation are linked to those of its original."""
+    """Whether it reads, in tagging, which words of a translation are linked to those of its original."""
     sides: int = 1
     """Inputs of an example that run through the model together: 2 where its translation does, too."""
     mixes: bool = False
@@ -140,6 +140,10 @@ class Reads:
     def needs_teacher(self, task: Task) -> bool:
         """Return whether a teacher's predictions are learned in a task."""
         return task.labels_are in self.teacher
+
+    def needs_links(self, task: Task) -> bool:
+        """Return whether word links are read in a task."""
+        return self.links and task.labels_are == "word"
 
 
 def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[str, ...]:

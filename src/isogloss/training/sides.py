@@ -201,11 +201,14 @@ def _words(word_of: Sequence[int], links: WordLinks | None, side: int) -> int:
     return 2 + max((*word_of, *(pair[side] for pair in links or ())), default=0)
 
 
-def check_linked(translations: Iterable[Example], corpus: str) -> None:
-    """Raise DataError, with ids, for translations whose words are not linked to those of the original."""
+def check_linked(translations: Iterable[Example], corpus: str, *, needed: str = LINKS_NEEDED) -> None:
+    """Raise DataError, with ids, for translations whose words are not linked to those of the original.
+
+    ``needed`` says what the links are for.
+    """
     missing = [example.id for example in translations if getattr(example, "links", None) is None]
     if missing:
         raise DataError(
-            f"{corpus}: {LINKS_NEEDED}, and {len(missing)} translations have no word links (ids "
+            f"{corpus}: {needed}, and {len(missing)} translations have no word links (ids "
             f"{some(missing)}). {MAKE_LINKS}"
         )
