@@ -26,9 +26,10 @@ DECLARED = tomllib.loads(PROJECT.read_text(encoding="utf-8"))["project"]
 UNIMPORTED = {
     *("protobuf", "eflomal", "gguf", "onnx", "onnxscript"),
     *("tensorboard", "wandb", "SQLAlchemy", "alembic", "s3fs"),
+    *("sphinx", "myst_parser", "furo", "sphinx_copybutton"),
 }
 """What others import: transformers for sentencepiece and GGUF, torch for ONNX, Accelerate for trackers,
-MLflow for its database, fsspec for S3; eflomal is a program."""
+MLflow for its database, fsspec for S3; eflomal and Sphinx are programs."""
 
 
 def names(requirements: list[str]) -> set[str]:

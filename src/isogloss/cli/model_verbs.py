@@ -161,3 +161,27 @@ def push_model(
 
     options = PushOptions(name=name, private=private, revision=revision, update=update)
     push_to(local_model(run), options, dry_run=dry_run, to=to, quiet=quiet)
+
+
+@model_verbs.command()
+@with_groups
+def explore(
+    runs: Annotated[str, typer.Argument(metavar="RUNS", help="A folder of runs, or their URL.")],
+    data: Data = None,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, help="Port on this machine; 0: a free one.")
+    ] = 0,
+    browser: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+    *,
+    quiet: Quiet = False,
+) -> None:
+    """Move along paths and planes in the browser, and see what the models there predict for your sentences.
+
+    The page is for this machine alone: its address has a token. Ctrl-C ends it.
+    """
+    from isogloss.study import read
+    from isogloss.using.explorer import Explorer
+    from isogloss.using.explorer.server import serve
+
+    explorer = Explorer(read(runs).measurements, data or "")
+    serve(explorer, port=port, browser=browser, quiet=quiet)

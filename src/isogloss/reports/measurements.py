@@ -162,6 +162,11 @@ class Measurements:
             return read_answers(self._by_id[run].folder / PREDICTIONS)
         return {}
 
+    def folder(self, run: str) -> Path | None:
+        """Return the folder of a finished run; None for any other."""
+        finished = run in self._by_id and self._by_id[run].state == "finished"
+        return self._by_id[run].folder if finished else None
+
     def finished(self, kind: str) -> list[Run]:
         """Return the finished runs of a kind, or the measurements of a diagnostic."""
         return [run for run in self.runs if run.state == "finished" and run.kind == kind]

@@ -1,0 +1,292 @@
+"""A folder of runs, explored: models on paths and planes answer any text, words of a pair move together.
+
+Models of one route at a time are in memory. The package has the server and its page.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any
+
+import pandas as pd
+import torch
+
+from isogloss.core.errors import ConfigError, DataError, located, unknown_name
+from isogloss.core.identity import identity
+from isogloss.core.languages import canonical_language, language_name
+from isogloss.data.corpus import Split
+from isogloss.data.examples import Example, ParsedSentence, Question, TaggedSentence
+from isogloss.data.languages import LANGUAGES
+from isogloss.data.projection.words import tokenize
+from isogloss.data.sources import Sources
+from isogloss.diagnostics.weight_space import (
+    matching_weights,
+    moves_on_path,
+    moves_on_plane,
+    parameter_names,
+    weights_of,
+)
+from isogloss.functional.loading import load_encoder
+from isogloss.reports.measurements import Measurements, Run
+from isogloss.tasks.parsing import PARSING
+from isogloss.training.states import word_states
+from isogloss.using import Model, load_model
+from isogloss.using.formats import Entry
+
+SHOWN = 8
+"""Sentences of a language that are offered."""
+
+LONGEST_TEXT = 2_000
+"""Characters of a text that is answered."""
+
+FURTHEST = 3.0
+"""Largest |α| of a point."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """A path or a plane that the folder has measured."""
+
+    id: str
+    models: tuple[str, ...]
+    """Ids of the runs: start and end of a path; origin, first and second of a plane."""
+    methods: tuple[str, ...]
+    facts: Mapping[str, Any]
+    """Facts of the last model: task, corpus, source, target, seed."""
+    scores: pd.DataFrame
+    """Columns: language, role, metric, score, and α or α₁ and α₂ (``alpha``, ``alpha_second``)."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The models of a route: the first one moves."""
+
+    route: str
+    model: Model
+    move: Callable[[Sequence[float]], None]
+
+
+class Explorer:
+    """What a folder of runs can answer in a browser; every answer is a JSON object.
+
+    ``data`` is the folder with the corpora, for sentences to begin with; the built-in languages need none.
+    """
+
+    def __init__(self, measurements: Measurements, data: str = "") -> None:
+        self.measurements = measurements
+        self.sources = Sources(data)
+        self.routes = {route.id: route for route in _routes(measurements)}
+        self._lock = Lock()
+        self._loaded: Loaded | None = None
+        if not self.routes and not self._adjusted():
+            raise ConfigError(
+                "explore: found no path, no plane and no adjusted encoder in this folder. Measure one: "
+                '[[measure]] with name = "interpolation" or "plane" in the recipe.'
+            )
+
+    def study(self) -> Json:
+        """Return the title, the routes with their measured scores, and the adjusted encoders."""
+        return {
+            "title": self.measurements.title,
+            "routes": [_described(route) for route in self.routes.values()],
+            "adjusted": [{"id": run.id, "title": run.record.title} for run in self._adjusted()],
+        }
+
+    def sentences(self, route: str, language: str) -> Json:
+        """Return a few dev examples with their gold answers; none where the corpus is not here."""
+        facts = self._route(route).facts
+        examples = self._examples(facts["corpus"], language, "dev", SHOWN)
+        return {
+            "sentences": [
+                {"text": _text(example), "gold": _gold(example, facts["task"])} for example in examples
+            ]
+        }
+
+    def answer(self, route: str, point: Sequence[float], text: object, language: str = "") -> Json:
+        """Return what the model at a point of a route predicts for a text, a pair of texts or a choice."""
+        language = canonical_language(language) if language else ""
+        _check_text(text)
+        with self._lock, torch.no_grad():
+            loaded = self._at(self._route(route), point)
+            kind = loaded.model.kind
+            with located("text"):
+                example = kind.example(text, "text", language)
+            entry = Entry(lines=(), example=example, about={})
+            ((_, prediction),) = loaded.model.answered([entry], language=language)
+        return {"answer": kind.to_json(example, prediction)}
+
+    def disagreements(self, route: str, language: str) -> Json:
+        """Return test examples on which seeds of the route's first method disagree, with their answers."""
+        facts = self._route(route).facts
+        scores = self.measurements.frame("scores")
+        scores = scores[
+            (scores["way"] == facts["way"]) & (scores["language"] == language) & (scores["inputs"] == "")
+        ]
+        answers = {
+            str(row.seed): self.measurements.answers(row.run).get(language, {})
+            for row in scores.drop_duplicates("seed").itertuples()
+        }
+        split: Split = "dev" if set(scores["split"]) == {"dev"} else "test"
+        differing = []
+        for example in self._examples(facts["corpus"], language, split):
+            of_seeds = {
+                seed: json.loads(by_id[example.id]) for seed, by_id in answers.items() if example.id in by_id
+            }
+            if len({json.dumps(answer) for answer in of_seeds.values()}) > 1:
+                differing.append(_labelled(example, facts["task"]) | {"answers": of_seeds})
+        return {"examples": differing[:SHOWN], "count": len(differing)}
+
+    def words(self, adjusted: str, first: str, second: str) -> Json:
+        """Return the cosines of the words of a text and its translation, before and after the adjustment."""
+        run = next((run for run in self._adjusted() if run.id == adjusted), None)
+        if run is None:
+            raise unknown_name("explore", "adjusted encoder", adjusted, [run.id for run in self._adjusted()])
+        _check_text([first, second])
+        texts = [tokenize(first), tokenize(second)]
+        original = run.record.run["encoder"]
+        start = self.measurements.folder(identity(original)) or original.get("source", "")
+        with self._lock, torch.no_grad():
+            original_cosines, adjusted_cosines = (
+                _cosines(folder, texts) for folder in (start, run.folder / "model")
+            )
+        return {"first": texts[0], "second": texts[1], "before": original_cosines, "after": adjusted_cosines}
+
+    def _adjusted(self) -> list[Run]:
+        return self.measurements.finished("adjust")
+
+    def _examples(self, corpus: str, language: str, split: Split, count: int = 0) -> list[Example]:
+        """Return examples of a corpus; none where it is not here."""
+        try:
+            return self.sources.examples(corpus, language, split, examples=count)
+        except (ConfigError, DataError):
+            return []
+
+    def _route(self, name: str) -> Route:
+        if name not in self.routes:
+            raise unknown_name("explore", "route", name, self.routes)
+        return self.routes[name]
+
+    def _at(self, route: Route, point: Sequence[float]) -> Loaded:
+        """Return the route's models, loaded if another route's were, with the first one moved to a point."""
+        if len(point) != len(route.models) - 1 or not all(abs(alpha) <= FURTHEST for alpha in point):
+            raise ConfigError(
+                f"point: found {list(point)}; expected {len(route.models) - 1} numbers "
+                f"from {-FURTHEST} to {FURTHEST}."
+            )
+        if self._loaded is None or self._loaded.route != route.id:
+            self._loaded = None  # Two routes at once may not fit into memory.
+            self._loaded = _load(route, [self.measurements.folder(run) for run in route.models])
+        self._loaded.move([float(alpha) for alpha in point])
+        return self._loaded
+
+
+def _routes(measurements: Measurements) -> list[Route]:
+    """Return the paths and planes between finished models that the folder has measured."""
+    routes = []
+    for frame, ends in (("interpolation", ("start", "end")), ("plane", ("origin", "first", "second"))):
+        rows = measurements.frame(frame) if measurements.has_rows(frame) else pd.DataFrame()
+        for ids, scores in rows.groupby(list(ends), sort=False) if len(rows) else ():
+            if all(measurements.folder(run) for run in ids):
+                facts = measurements.models.loc[ids[0]]
+                methods = tuple(measurements.models.loc[run, "method"] for run in ids)
+                routes.append(
+                    Route(
+                        id="-".join(ids),
+                        models=tuple(ids),
+                        methods=methods,
+                        facts={**scores.iloc[0].to_dict(), "way": facts["way"]},
+                        scores=scores.rename(columns={"alpha_first": "alpha"}),
+                    )
+                )
+    return routes
+
+
+def _described(route: Route) -> Json:
+    first_metric = route.scores[route.scores["metric"] == route.scores["metric"].iloc[0]]
+    columns = [name for name in ("alpha", "alpha_second", "score") if name in first_metric]
+    named = {code: language.name for code, language in LANGUAGES.items()}
+    facts = {name: str(route.facts[name]) for name in ("task", "corpus", "source", "target", "seed")}
+    return {
+        "id": route.id,
+        "methods": route.methods,
+        **facts,
+        "metric": first_metric["metric"].iloc[0],
+        "languages": [
+            {
+                "code": code,
+                "name": named.get(code) or language_name(code),
+                "role": rows["role"].iloc[0],
+                "scores": rows.sort_values(columns[:-1])[columns].to_numpy().tolist(),
+            }
+            for code, rows in first_metric.groupby("language", sort=False)
+        ],
+    }
+
+
+def _load(route: Route, folders: Sequence[Any]) -> Loaded:
+    models = [load_model(folder, precision="float32") for folder in folders]
+    networks = [model.network for model in models]
+    names = parameter_names(networks[0], "all")
+    corners = [[weight.clone() for weight in weights] for weights in matching_weights(names, networks)]
+    moving = weights_of(networks[0], names)
+
+    current: list[Sequence[float]] = []
+
+    def move(point: Sequence[float]) -> None:
+        if current == [point]:
+            return
+        current[:] = [point]
+        if len(point) == 1:
+            moves_on_path(*corners)(point[0], moving)
+        else:
+            moves_on_plane(*corners)((point[0], point[1]), moving)
+
+    return Loaded(route.id, models[0], move)
+
+
+def _cosines(folder: Any, texts: Sequence[Sequence[str]]) -> list[list[float]]:
+    """Return the cosine of each word's last state with each word's of the translation."""
+    model, tokenizer = load_encoder(folder)
+    first, second = (
+        torch.nn.functional.normalize(states[0].float(), dim=-1)
+        for states in word_states(model, tokenizer, texts, precision="float32")
+    )
+    return [[round(value, 3) for value in row] for row in (first @ second.T).tolist()]
+
+
+def _check_text(text: object) -> None:
+    texts = text if isinstance(text, list) else [text]
+    if not texts or not all(isinstance(part, str) and part.strip() for part in texts):
+        raise DataError("text: found nothing to read; expected a text, or a list of two.")
+    if sum(map(len, texts)) > LONGEST_TEXT:
+        raise DataError(f"text: longer than {LONGEST_TEXT} characters. Take a part of it.")
+
+
+def _labelled(example: Example, task: str) -> Json:
+    return {"text": _text(example), "gold": _gold(example, task)}
+
+
+def _text(example: Example) -> str | list[str]:
+    """Return an example as it is typed: words with spaces between them, one text or two."""
+    words = getattr(example, "words", None)
+    if words is not None:
+        return " ".join(words)
+    pairs = (("first", "second"), ("question", "passage"))
+    names = next((names for names in pairs if all(hasattr(example, name) for name in names)), ("text",))
+    texts = [str(getattr(example, name, "")) for name in names]
+    return texts if len(texts) > 1 else texts[0]
+
+
+def _gold(example: Example, task: str) -> Json:
+    """Return gold labels under the names that predictions have."""
+    match example:
+        case ParsedSentence() if task == PARSING.name:
+            return {"heads": list(example.heads), "relations": list(example.relations)}
+        case ParsedSentence() | TaggedSentence():
+            return {"labels": list(example.tags)}
+        case Question():
+            return {"answer": example.answers[0][1] if example.answers else ""}
+    return {"label": getattr(example, "label", None)}

@@ -1,0 +1,166 @@
+"""The explorer answers as the models do, for this machine's user alone."""
+
+import json
+import threading
+import time
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+import torch
+
+import isogloss
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.using.explorer import Explorer
+
+RECIPE = {
+    "title": "To be explored",
+    "encoder": "shipped",
+    "grid": {
+        "corpus": "ud",
+        "task": "upos",
+        "source": "qaa",
+        "targets": ["qad"],
+        "seeds": [0, 1],
+        "examples": 64,
+        "dev_examples": 16,
+        "optimization": {"epochs": 2, "learning_rate": 1e-3, "precision": "float32"},
+        "method": [{"name": name} for name in ("source-only", "bilingual", "target-only")],
+    },
+    "measure": [
+        {"name": "scores", "split": "test", "examples": 40},
+        {"name": "interpolation", "examples": 16, "alphas": [0.0, 0.5, 1.0]},
+        {"name": "plane", "examples": 16, "alphas": [0.0, 1.0], "seeds": [0]},
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    result = isogloss.run(RECIPE, out=tmp_path_factory.mktemp("explored"), engine="serial", report=False)
+    return isogloss.read(result.out)
+
+
+@pytest.fixture(scope="module")
+def explorer(study):
+    return Explorer(study.measurements)
+
+
+@pytest.fixture(scope="module")
+def path(explorer):
+    return next(route for route in explorer.study()["routes"] if len(route["methods"]) == 2)
+
+
+@pytest.mark.slow
+def test_routes_have_the_measured_scores(study, explorer, path):
+    rows = study.frame("interpolation")
+    start, end = path["id"].split("-")
+    rows = rows[(rows["start"] == start) & (rows["end"] == end) & (rows["metric"] == path["metric"])]
+    scores = {one["code"]: one["scores"] for one in path["languages"]}
+    assert set(scores) == {"qaa", "qad"}
+    for code, curve in scores.items():
+        expected = rows[rows["language"] == code].sort_values("alpha")
+        assert curve == expected[["alpha", "score"]].to_numpy().tolist()
+    assert {one["code"]: (one["name"], one["role"]) for one in path["languages"]} == {
+        "qaa": ("Ansa", "source"),
+        "qad": ("Dunar", "target"),
+    }
+
+
+@pytest.mark.slow
+def test_the_ends_of_a_path_answer_as_its_models(study, explorer, path):
+    sentences = explorer.sentences(path["id"], "qad")["sentences"]
+    assert len(sentences) == 8
+    for alpha, run in zip((0.0, 1.0), path["id"].split("-"), strict=True):
+        model = isogloss.load_model(study.out / run, precision="float32")
+        for sentence in sentences:
+            answer = explorer.answer(path["id"], [alpha], sentence["text"], "qad")["answer"]
+            assert answer["words"] == sentence["text"].split()
+            assert answer["labels"] == list(model.predict([sentence["text"]], language="qad")[0])
+            assert len(sentence["gold"]["labels"]) == len(answer["labels"])
+
+
+@pytest.mark.slow
+def test_a_plane_has_its_models_at_the_corners(study, explorer):
+    plane = next(route for route in explorer.study()["routes"] if len(route["methods"]) == 3)
+    explorer.answer(plane["id"], [0.3, 0.4], "tuki mirne vuso .")
+    for point, run in zip(([0, 0], [1, 0], [0, 1]), plane["id"].split("-"), strict=True):
+        explorer.answer(plane["id"], point, "tuki mirne vuso .")
+        moved = explorer._loaded.model.network
+        expected = isogloss.load_model(study.out / run).network
+        for (name, weight), other in zip(moved.named_parameters(), expected.parameters(), strict=True):
+            torch.testing.assert_close(weight, other, msg=name)
+
+
+@pytest.mark.slow
+def test_examples_on_which_seeds_disagree_are_those_of_the_predictions(study, explorer, path):
+    found = explorer.disagreements(path["id"], "qad")
+    rows = study.frame("scores")
+    rows = rows[(rows["method"] == "source-only") & (rows["language"] == "qad")].drop_duplicates("run")
+    first, second = (study.measurements.answers(run)["qad"] for run in rows["run"])
+    assert found["count"] == sum(first[key] != second[key] for key in first) > 0
+    assert set(found["examples"][0]["answers"]) == {"0", "1"}
+
+
+@pytest.mark.slow
+def test_what_cannot_be_answered_is_refused_in_a_line(explorer, path):
+    with pytest.raises(ConfigError, match=r"point: found \[0.5, 0.5\]; expected 1 numbers"):
+        explorer.answer(path["id"], [0.5, 0.5], "tuki")
+    with pytest.raises(ConfigError, match="no route 'nothing'"):
+        explorer.answer("nothing", [0.5], "tuki")
+    for text in ("", "   ", ["a", ""], 7, "word " * 1000):
+        with pytest.raises(DataError, match="text: "):
+            explorer.answer(path["id"], [0.5], text)
+
+
+@pytest.fixture(scope="module")
+def server(explorer):
+    uvicorn = pytest.importorskip("uvicorn")
+    from isogloss.using.explorer.server import application
+
+    config = uvicorn.Config(application(explorer, "secret", frozenset({"127.0.0.1:8000"})), log_level="error")
+    config.load()
+    import socket
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    served = uvicorn.Server(config)
+    thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not served.started:
+        time.sleep(0.02)
+    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    served.should_exit = True
+    thread.join()
+
+
+def asked(url: str, body: object = None, **headers: str):
+    data = None if body is None else json.dumps(body).encode()
+    request = Request(url, data=data, headers={"host": "127.0.0.1:8000", **headers})
+    try:
+        with urlopen(request, timeout=60) as response:
+            return response.status, response.read().decode(), response.headers
+    except HTTPError as error:
+        return error.code, error.read().decode(), error.headers
+
+
+@pytest.mark.slow
+def test_the_server_answers_the_bearer_of_its_token_alone(server, path):
+    body = {"route": path["id"], "point": [1.0], "text": "tuki mirne vuso .", "language": "qad"}
+    status, text, _ = asked(f"{server}/api/answer", body, **{"x-token": "secret"})
+    assert status == 200 and json.loads(text)["answer"]["words"] == ["tuki", "mirne", "vuso", "."]
+    assert asked(f"{server}/api/answer", body)[0] == 403
+    assert asked(f"{server}/api/answer", body, **{"x-token": "secret", "host": "evil.example"})[0] == 403
+    assert asked(f"{server}/api/nothing", body, **{"x-token": "secret"})[0] == 403
+    assert asked(f"{server}/")[0] == 403
+    status, text, _ = asked(f"{server}/api/answer", {**body, "text": "x" * 70_000}, **{"x-token": "secret"})
+    assert status == 400 and "65536 bytes" in json.loads(text)["error"]
+
+
+@pytest.mark.slow
+def test_the_page_may_run_its_own_script_alone(server):
+    status, text, headers = asked(f"{server}/?token=secret")
+    policy = headers["content-security-policy"]
+    assert status == 200 and "default-src 'none'" in policy and "script-src 'sha256-" in policy
+    assert "unsafe" not in policy and "http" not in policy
+    assert "innerHTML" not in text and "page.js" not in text
