@@ -27,7 +27,7 @@ from isogloss.diagnostics.weight_space import (
     parameter_names,
     weights_of,
 )
-from isogloss.functional.loading import load_encoder
+from isogloss.functional.models import load_encoder
 from isogloss.reports.measurements import Measurements, Run
 from isogloss.tasks.parsing import PARSING
 from isogloss.training.states import word_states
