@@ -43,7 +43,7 @@ KNOWN_TO = {
     "huggingface_hub": {"encoders", "using"},
     "accelerate": {"training"},
     "mlflow": {"training"},
-    "optuna": {"engine"},
+    "optuna": {"engine", "recipes"},
     "ray": {"engine"},
     "submitit": {"engine"},
     "typer": {"cli"},

@@ -10,11 +10,11 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.records import read_record
 from isogloss.engine.engines import ENGINES
-from isogloss.engine.search_spaces import Choices, Range, parse_over, space_of
 from isogloss.engine.searching import SearchRequest, _plan, _proposals, search
 from isogloss.engine.work import Work
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe_text import recipe_text
+from isogloss.recipes.request import Choices, Range, parse_over, space_of
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.store.store import Outcome

@@ -17,7 +17,7 @@ from isogloss.runs.run import Encoder, Run
 from isogloss.runs.translate import TrainTranslator, Translate
 
 KINDS = (Adjust, Align, FineTune, Measure, Pretrain, Pretrained, TrainTranslator, Translate)
-MAX_CHECKS = 12
+MAX_CHECKS = 6
 """Calls of ``isinstance`` with a kind of run in all of the package."""
 
 

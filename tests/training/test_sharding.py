@@ -200,7 +200,7 @@ def test_what_cannot_be_sharded_is_refused(sharded):
     from isogloss.methods import PRETRAINING
 
     with pytest.raises(ConfigError, match=r"optimizer_states: .* sharded model \(--use_fsdp\)\. Leave"):
-        check_optimizer_states(replace(UPDATES, optimizer_states="8-bit"))
+        check_optimizer_states("8-bit")
     with pytest.raises(ConfigError, match=r"conflict: .* out, or leave conflict out\."):
         conflict_callback(Conflict(), nn.Linear(1, 1), Pool({}, lambda *_: ()), seed=0)
     with pytest.raises(ConfigError, match=r"meta-learning: .* out, or choose masked-language-modelling\."):

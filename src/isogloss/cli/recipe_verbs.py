@@ -290,9 +290,8 @@ def search(
     Trials are ordinary runs in the folder: the same command, or one with more trials, goes on where it was.
     """
     from isogloss import api
-    from isogloss.engine.search_spaces import parse_over
     from isogloss.engine.searching import NO_ZERO_SHOT
-    from isogloss.recipes.request import unique_keys
+    from isogloss.recipes.request import parse_over, unique_keys
 
     with output.events as display:
         result = api.search(

@@ -28,7 +28,7 @@ from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
 from isogloss.core.processes import cores, interruptible
 from isogloss.core.progress import OnProgress, Progress, no_progress, one_by_one
-from isogloss.core.run_parts import Updates
+from isogloss.core.run_parts import values_of
 from isogloss.data.sources import Sources
 from isogloss.encoders.hub import unreachable
 from isogloss.engine.damage import quarantine_damage
@@ -38,7 +38,6 @@ from isogloss.engine.work import CHECK_EVERY, GONE, Event, State, Work
 from isogloss.engine.workers import Processes, check_importable, classes_in_main
 from isogloss.planning.plan import Announce, Begun, Planned
 from isogloss.runs.execute import compute_without_recording
-from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.run import Run, RunContext, download, needs, precision_here, unresolved_models
 from isogloss.store.store import Outcome, Store
 from isogloss.training.distributed import alone, barrier, from_main_process, is_main_process
@@ -210,8 +209,8 @@ def _fetch(runs: Sequence[Run]) -> None:
 def check_packages(runs: Iterable[Run]) -> None:
     """Raise ConfigError, before anything trains, for optimizers whose package is not installed."""
     for run in runs:
-        owner = run.optimization if isinstance(run, FineTune) else getattr(run, "method", None)
-        check_optimizer_states(getattr(owner, "updates", Updates()))
+        if run.hyperparameters is not None:
+            check_optimizer_states(values_of(run.hyperparameters).get("optimizer_states"))
 
 
 def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -> None:

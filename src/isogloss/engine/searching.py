@@ -6,7 +6,7 @@ and given the scores of trials in order, so the same command proposes the same t
 
 import os
 import tomllib
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -21,12 +21,12 @@ from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, StorageError, located, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.records import Row
-from isogloss.engine.search_spaces import EXPECTED, Choices, Space, space_of
 from isogloss.planning.plan import Planned, plan_recipe
 from isogloss.recipes.checking import names, read_recipe, set_key
 from isogloss.recipes.recipe import GridTable, Recipe, many
 from isogloss.recipes.recipe_text import Source, as_table, packaged_recipes, recipe_text, to_toml
-from isogloss.recipes.request import unique_keys
+from isogloss.recipes.request import EXPECTED, Choices, Space, space_of, unique_keys
+from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.run import Run, in_order
 from isogloss.store.store import Outcome, Store
@@ -212,7 +212,7 @@ def _check(request: SearchRequest) -> Planned:
         key: [_plan(request, {**first, key: end}) for end in space.ends] for key, space in spaces.items()
     }
     planned = next(iter(plans.values()))[0]
-    models = [run.model for run in planned.runs if isinstance(run, Measure) and run.model]
+    models = [model for _, model in _scored_models(planned.runs)]
     if not models:
         raise ConfigError(
             "search: no model of this recipe has a source language whose dev set could choose. Let those of "
@@ -247,8 +247,13 @@ def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
         changes={**request.changes, **values, "measure": [scores]},
         scale=request.scale,
     )
-    deciding = [run for run in planned.runs if isinstance(run, Measure) and request.decides(run)]
+    deciding = [run for run, _ in _scored_models(planned.runs) if request.decides(run)]
     return replace(planned, runs=in_order(deciding))
+
+
+def _scored_models(runs: Iterable[Run]) -> list[tuple[Measure, FineTune]]:
+    """List the measurements of models, with these."""
+    return [(run, run.model) for run in runs if isinstance(run, Measure) and run.model]
 
 
 def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Outcome) -> Trial:
@@ -257,10 +262,9 @@ def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Out
     if trial.failed:
         return trial
     by_seed: dict[int, list[float]] = {}
-    for run in planned.runs:
-        if isinstance(run, Measure) and run.model:
-            rows = [row for row in planned.store.record(run).rows if request.takes(row, run)]
-            by_seed.setdefault(run.model.seed, []).extend(float(row["score"] or 0.0) for row in rows)
+    for run, model in _scored_models(planned.runs):
+        rows = [row for row in planned.store.record(run).rows if request.takes(row, run)]
+        by_seed.setdefault(model.seed, []).extend(float(row["score"] or 0.0) for row in rows)
     means = [fmean(scores) for scores in by_seed.values()]
     std = stdev(means) if len(means) > 1 else None
     return replace(trial, score=fmean(means), std=std, seeds=len(means))

@@ -99,8 +99,7 @@ def align_bitext(
     _make(planned, f"isogloss align {bitext} {' '.join(request.pairs)}", "alignment", on_progress)
     return [
         MadeFile(_alignment(run, record), planned.store.folder(run) / LINKS, record.warnings)
-        for run, record in ((run, planned.store.record(run)) for run in planned.runs)
-        if isinstance(run, Align)
+        for run, record in ((run, planned.store.record(run)) for run in runs)
     ]
 
 

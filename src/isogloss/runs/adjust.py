@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from isogloss.core.identity import derive, identity
-from isogloss.core.run_parts import Positive, Whole, precision_of
+from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation, subsample
 from isogloss.encoders import save_model
 from isogloss.methods import Adjustment
@@ -54,8 +54,8 @@ class Adjust(Encoder):
         return self.encoder.original
 
     @property
-    def precision(self) -> str:  # noqa: D102
-        return precision_of(self.method)
+    def hyperparameters(self) -> object:  # noqa: D102
+        return self.method
 
     @property
     def label(self) -> str:

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
-from isogloss.core.run_parts import Count, Optimization, Whole, precision_of
+from isogloss.core.run_parts import Count, Optimization, Whole
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
@@ -98,8 +98,8 @@ class FineTune(Run):
     """Fingerprint of the files read; the plan fills it in."""
 
     @property
-    def precision(self) -> str:  # noqa: D102
-        return precision_of(self.optimization)
+    def hyperparameters(self) -> object:  # noqa: D102
+        return self.optimization
 
     @property
     def solves(self) -> Task:

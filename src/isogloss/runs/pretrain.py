@@ -15,7 +15,6 @@ from isogloss.core.run_parts import (
     Replay,
     TrainedPart,
     Whole,
-    precision_of,
 )
 from isogloss.data.corpus import Split
 from isogloss.data.examples import TextLine, Translation, subsample
@@ -113,8 +112,8 @@ class Pretrain(Encoder):
         return self.start
 
     @property
-    def precision(self) -> str:  # noqa: D102
-        return precision_of(self.method)
+    def hyperparameters(self) -> object:  # noqa: D102
+        return self.method
 
     @property
     def label(self) -> str:

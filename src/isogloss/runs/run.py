@@ -96,9 +96,14 @@ class Run(Named):
         """Describe the run in a few words."""
 
     @property
+    def hyperparameters(self) -> object:
+        """The part with the hyper-parameters of its training: a method or an optimization; None without."""
+        return None
+
+    @property
     def precision(self) -> str:
         """Requested precision: auto, float32 or bfloat16."""
-        return "auto"
+        return "auto" if self.hyperparameters is None else precision_of(self.hyperparameters)
 
     @property
     def reference(self) -> str:

@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import TranslatedSplit
-from isogloss.core.run_parts import Count, Named, Whole, precision_of, values_of
+from isogloss.core.run_parts import Count, Named, Whole, values_of
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example, TaggedSentence, Translation, read_examples, write_examples
 from isogloss.data.projection.label_projection import (
@@ -63,8 +63,8 @@ class TrainTranslator(Run):
     """Fingerprint of the files read; the plan fills it in."""
 
     @property
-    def precision(self) -> str:  # noqa: D102
-        return precision_of(self.method)
+    def hyperparameters(self) -> object:  # noqa: D102
+        return self.method
 
     @property
     def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102

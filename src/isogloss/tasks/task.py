@@ -102,7 +102,6 @@ Answer: TypeAlias = Any
 """A gold or predicted answer: label, tags, tree or text, depending on the task."""
 
 
-@runtime_checkable
 class Task(Protocol):
     """A task: each has its own class of examples and of answers."""
 

@@ -49,14 +49,14 @@ EIGHT_BIT_DEVICES = ("cpu", "cuda", "xpu")
 """Devices for which bitsandbytes has AdamW with 8-bit states."""
 
 
-def check_optimizer_states(updates: Updates) -> None:
+def check_optimizer_states(states: object) -> None:
     """Raise ConfigError if the package that 8-bit states need is not installed, or states are sharded."""
-    if updates.optimizer_states is None:
+    if states is None:
         return
     refuse_sharding("optimizer_states: moments are not quantised", "leave optimizer_states out")
     if find_spec("bitsandbytes") is None:
         raise MissingPackageError(
-            f'optimizer_states = "{updates.optimizer_states}" needs the package bitsandbytes, which is not '
+            f'optimizer_states = "{states}" needs the package bitsandbytes, which is not '
             f'installed. Install it (pip install "isogloss[eight-bit]"), or leave optimizer_states out.',
             "bitsandbytes (pip install 'isogloss[eight-bit]')",
         )
@@ -67,7 +67,7 @@ def _eight_bit_adamw(device: torch.device) -> Callable[..., torch.optim.Optimize
 
     Those of parameters of fewer than 4096 numbers stay in 32 bits.
     """
-    check_optimizer_states(Updates(optimizer_states="8-bit"))
+    check_optimizer_states("8-bit")
     if device.type not in EIGHT_BIT_DEVICES:
         raise ConfigError(
             f'optimizer_states = "8-bit" is not there for the device {device.type}, only for '
