@@ -102,6 +102,7 @@ Answer: TypeAlias = Any
 """A gold or predicted answer: label, tags, tree or text, depending on the task."""
 
 
+@runtime_checkable  # Tests check annotations by beartype as the code runs.
 class Task(Protocol):
     """A task: each has its own class of examples and of answers."""
 
