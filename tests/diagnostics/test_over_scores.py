@@ -92,6 +92,9 @@ def test_one_seed_has_no_spread():
 def test_every_source_language_has_the_role_of_one():
     found = run_variance([row(language, 0.5) for language in ("en", "fr", "de", "e")], ("en", "fr"))
     assert [one.role for one in found] == ["source", "source", "target", "target"]
+    assert [spread.role for spread in run_variance([row("en", 0.5)], ())] == [""], (
+        "of target-only none is known"
+    )
 
 
 def test_run_variance_reads_the_main_scores_of_all_subjects():

@@ -6,6 +6,7 @@ import pytest
 from hand_made import MODEL, golden, plain, the_same
 from made_up_rows import measured
 
+from isogloss.reports.drawing import PAGE
 from isogloss.reports.landscapes import DELTA_TABLE, curves, delta_figures, path_figures, plane_figures
 from isogloss.reports.measurements import Measurements
 
@@ -156,6 +157,6 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
 def test_a_figure_draws_no_more_than_it_says() -> None:
     many = [row for target in range(30) for row in path(target=f"t{target:02}", language=f"t{target:02}")]
     drawn = figure(path_figures(measured(interpolation=many)), "path-raw")
-    assert sum(axis.get_visible() for axis in drawn.paint().axes) == 24
+    assert sum(axis.get_visible() for axis in drawn.paint(PAGE).axes) == 24
     assert "the first 24 of 30 panels" in drawn.caption
     assert len(drawn.data) == 60

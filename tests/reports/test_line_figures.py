@@ -114,7 +114,7 @@ def test_scores_by_size_of_bitext_are_as_they_were(study: Study) -> None:
 def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
     (drawn,) = seed_figures(study("transfer"))
     before = golden("transfer")["figures"]["seeds"]["data"]
-    keys = plain("method", "source", "target", "language", "role", "metric")
+    keys = plain("method", "source", "target", "language", "metric")
     assert the_same(drawn.data, before, keys, plain("seeds", "mean", "std")) == 11
 
 

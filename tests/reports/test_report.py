@@ -216,7 +216,7 @@ def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(ou
 
 def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
     data = pd.DataFrame({"same": [1, 1], "differs": [1, 2], "list": [[1], [1]]})
-    figure = Figure(name="f", title="", caption="", alt="", data=data, paint=lambda: None)
+    figure = Figure(name="f", title="", caption="", alt="", data=data, paint=lambda _: None)
     assert [cell.text for cell in page.numbers_of(figure).header] == ["differs"]
 
 

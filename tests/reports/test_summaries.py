@@ -19,7 +19,7 @@ def table(m: Measurements, name: str):
 
 
 def test_the_spread_over_seeds_is_as_it_was(study: Study) -> None:
-    keys, checked = plain("method", "source", "target", "language", "role", "metric"), 0
+    keys, checked = plain("method", "source", "target", "language", "metric"), 0
     for name in ("transfer", "interference"):
         before = [dict(row) for row in golden(name)["tables"]["seed-spread"]["data"]]
         rows = spreads(study(name))
@@ -96,6 +96,26 @@ def test_dev_scores_do_not_enter_where_there_are_test_scores() -> None:
     found = spreads(measured(scores=rows))
     assert list(found["mean"]) == pytest.approx([0.6])
     assert list(found["seeds"]) == [2]
+
+
+def test_a_model_without_a_source_has_that_of_the_models_that_it_is_compared_with() -> None:
+    target_only = {"method": "target-only", "way": "t", "source": "", "target": "bb"}
+    rows = [
+        score(code, value, seed=seed, model=f"{seed} {len(facts)}", **facts)
+        for facts in ({}, target_only)
+        for seed, value in enumerate((0.5, 0.7))
+        for code in ("aa", "bb", "cc")
+    ]
+    found = spreads(measured(scores=rows)).set_index(["method", "language"])["role"]
+    assert (
+        {**found["target-only"]}
+        == {**found["source-only"]}
+        == {"aa": "source", "bb": "target", "cc": "target"}
+    )
+    crossed = [*rows, *(score("bb", 0.5, source="bb", seed=seed, model=f"b{seed}") for seed in (0, 1))]
+    of = spreads(measured(scores=crossed)).set_index(["method", "source", "language"])["role"]
+    assert of["target-only", "", "bb"] == "target"
+    assert of["source-only", "bb", "bb"] == "source"
 
 
 def test_systems_that_share_their_names_keep_lines_of_their_own() -> None:

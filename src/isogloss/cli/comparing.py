@@ -1,6 +1,5 @@
 """Printing comparisons of systems, with a legend, and choices of models for languages without labels."""
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import groupby, product
 from typing import Any
@@ -10,32 +9,16 @@ from isogloss.cli.options import Output
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
-from isogloss.metrics.significance import MAX_SEEDS
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
+from isogloss.reports.comparison_cells import CELLS
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, percent, test_set_name
 from isogloss.reports.verdicts import p_text
 from isogloss.store import local_folder
 
 Row = Mapping[str, Any]
-
-CELLS: Mapping[str, Callable[[Row], str]] = {
-    "language": lambda row: row["language"] or "–",
-    "baseline": lambda row: percent(row["baseline_score"]),
-    "system": lambda row: percent(row["score"]),
-    "difference": lambda row: f"{100 * row['difference']:+.1f} {row['mark']}".rstrip(),
-    "interval": lambda row: _interval(row["low"], row["high"]),
-    "d": lambda row: "–" if math.isnan(row["effect"]) else f"{row['effect']:.2f}",
-    "p (seeds)": lambda row: p_text(row["p_units"]),
-    "p (examples)": lambda row: p_text(row["p_examples"]),
-    "p": lambda row: p_text(row["p_value"]),
-    "p (Holm)": lambda row: p_text(row["p_holm"]),
-    "seeds": lambda row: str(row["seeds"]),
-    "needed": lambda row: _seeds_needed(row["seeds"], row["seeds_needed"]),
-}
-"""The cells of a comparison of runs, by the head of their column."""
 
 OUTPUT_CELLS: Mapping[str, Callable[[Row], str]] = {
     **{head: CELLS[head] for head in ("language", "baseline", "system", "difference", "d")},
@@ -81,14 +64,6 @@ def print_compared_outputs(compared: Compared, *, as_json: bool) -> None:
 
 def _print_table(cells: Mapping[str, Callable[[Row], str]], rows: Sequence[Row]) -> None:
     Display().table([*cells], [[cell(row) for cell in cells.values()] for row in rows])
-
-
-def _interval(low: float, high: float) -> str:
-    return "–" if math.isnan(low) else f"{100 * low:+.1f} … {100 * high:+.1f}"
-
-
-def _seeds_needed(seeds: int, needed: int | None) -> str:
-    return "–" if seeds < 2 else f">{MAX_SEEDS}" if needed is None else str(needed)
 
 
 def _pair(row: Row) -> tuple[object, ...]:

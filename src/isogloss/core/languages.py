@@ -29,6 +29,11 @@ NAMES = {
     "ur": "Urdu", "vi": "Vietnamese", "yo": "Yoruba", "zh": "Chinese",
 }  # fmt: skip
 
+BUILT_IN_NAMES = {
+    "qaa": "Ansa", "qab": "Bora", "qac": "Cilu", "qad": "Dunar", "qae": "Esko", "qaf": "Fileo",
+    "qag": "Gayara", "qah": "Hubal", "qai": "Inlu",
+}  # fmt: skip
+
 BOTH = "+"
 """Separates two languages where an input is in both."""
 
@@ -205,7 +210,7 @@ def is_built_in(code: str) -> bool:
 def language_name(code: str) -> str:
     """Return the English name, with the script or region if any; the code itself where none is listed."""
     plain, _, variety = code.partition("_")
-    name = NAMES.get(plain)
+    name = {**NAMES, **BUILT_IN_NAMES}.get(plain)
     if name is None:
         return code
     return f"{name} ({variety})" if variety else name

@@ -55,7 +55,7 @@ class RunVariance(Diagnostic):
 
     name: ClassVar[str] = "run-variance"
     subject: ClassVar[str] = "seeds"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def measure(self, setting: MeasureSetting) -> list[SeedSpread]:
         """Return a row for each language, from the main scores of all seeds."""
@@ -63,7 +63,10 @@ class RunVariance(Diagnostic):
 
 
 def run_variance(scores: Iterable[Score], sources: Collection[str]) -> list[SeedSpread]:
-    """Return mean and unbiased standard deviation over seeds of the scores of each language."""
+    """Return mean and unbiased standard deviation over seeds of the scores of each language.
+
+    Models without sources (target-only) give no language a role.
+    """
     groups: dict[tuple[str, str, str], list[Score]] = {}
     for row in scores:
         groups.setdefault((row.language, row.split, row.metric), []).append(row)
@@ -74,7 +77,7 @@ def run_variance(scores: Iterable[Score], sources: Collection[str]) -> list[Seed
             SeedSpread(
                 models=" ".join(sorted({row.model for row in group})),
                 language=language,
-                role=role_of(language, sources),
+                role=role_of(language, sources) if sources else "",
                 split=split,
                 metric=metric,
                 seeds=over.n,

@@ -17,10 +17,11 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.metrics.significance import seeds_needed
+from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SURE, SYSTEM, Compared, Comparison
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, name_systems
-from isogloss.reports.scores import UNITS, Key, ScoredSet, key_of, scored_sets, tested
+from isogloss.reports.scores import Key, ScoredSet, key_of, scored_sets, tested
 
 Facts = Mapping[str, object]
 

@@ -1,11 +1,15 @@
-"""Drawing of figures: one style, no global state, equal bytes on every call."""
+"""Drawing of figures: one style, no global state, equal bytes on every call.
+
+A figure is drawn for a layout: for a page or a phone, where panels are stacked, for the columns of a paper,
+or for slides. The type is always of 8 points, so that figures of one layout look alike whatever their panels.
+"""
 
 import io
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
@@ -40,15 +44,33 @@ STYLE: dict[Any, Any] = {
     **{"axes.spines.right": False, "axes.grid": True, "grid.color": "#e6e6e6", "grid.linewidth": 0.5},
     **{"axes.axisbelow": True, "lines.linewidth": 1.4, "legend.frameon": False},
     **{"figure.facecolor": "white", "svg.hashsalt": "isogloss", "pdf.fonttype": 42, "text.parse_math": False},
+    **{"svg.fonttype": "none", "savefig.dpi": 400},
 }
 """Labels have no mathematics ("$" is a dollar); a fixed salt makes element ids reproducible."""
 
-COLUMNS = 4
 MOST_PANELS = 24
 """Maximum panels of a figure; the caption says how many were left out."""
 
-WIDTH = 9.2
-"""Inches that fit a printed page or a laptop at a readable font size."""
+FEWEST_CURVES = 4
+"""Of fewer, the curves themselves are drawn: a band over two or three says little and hides them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where figures are shown: their width in inches, the most panels across, and the typeface."""
+
+    width: float
+    columns: int
+    families: tuple[str, ...] = ("DejaVu Sans",)
+
+
+PAGE, PHONE = Layout(8.6, 4), Layout(3.7, 1)
+SERIF = ("STIXGeneral", "DejaVu Serif")
+STYLES: Mapping[str, Mapping[str, Layout]] = {
+    "acl": {"column": Layout(3.03, 2, SERIF), "text": Layout(6.3, 4, SERIF)},
+    "slides": {"half": Layout(3.0, 1), "full": Layout(5.6, 3)},
+}
+"""Layouts of papers and slides: the column and the text width of ACL's style; slides enlarge theirs twice."""
 
 LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.55, 0.5, 0.3, 0.42
 
@@ -66,32 +88,39 @@ class Figure:
     alt: str
     """Text for readers who cannot see it."""
     data: pd.DataFrame
-    paint: Callable[[], "Canvas"]
+    paint: Callable[[Layout], "Canvas"]
 
     @property
     def svg(self) -> str:
         """The figure for a page."""
-        return self._drawn[0]
+        return self._of_page["svg"].decode()
 
     @property
     def pdf(self) -> bytes:
-        """The figure for a paper."""
-        return self._drawn[1]
+        """The same to print."""
+        return self._of_page["pdf"]
 
     @cached_property
-    def _drawn(self) -> tuple[str, bytes]:
-        """Draw with the house style."""
+    def _of_page(self) -> dict[str, bytes]:
+        return self.drawn(PAGE, "svg", "pdf")
+
+    def drawn(self, layout: Layout, *formats: str) -> dict[str, bytes]:
+        """Draw it with the house style as files of these formats: svg, pdf, png."""
         import matplotlib as mpl
 
         _find_fonts()
         with mpl.rc_context():
             mpl.rcdefaults()  # A user's matplotlibrc must not change the figures.
-            mpl.rcParams.update(STYLE)
-            canvas = self.paint()
-            svg, pdf = io.StringIO(), io.BytesIO()
-            canvas.savefig(svg, format="svg", metadata={"Date": None})
-            canvas.savefig(pdf, format="pdf", metadata={"CreationDate": None})
-        return svg.getvalue(), pdf.getvalue()
+            mpl.rcParams.update(STYLE | {"font.family": [*layout.families]})
+            canvas = self.paint(layout)
+            return {name: _saved(canvas, name) for name in formats}
+
+
+def _saved(canvas: "Canvas", form: str) -> bytes:
+    undated = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {"Software": None}}
+    file = io.BytesIO()
+    canvas.savefig(file, format=form, metadata=undated[form])
+    return file.getvalue()
 
 
 def _find_fonts() -> None:
@@ -113,7 +142,8 @@ FigureText = Mapping[str, str]
 class Lines:
     """The style of a line plot, by columns of a frame; one panel per value of the column "panel".
 
-    Values with the same ``x`` in a line are averaged; ``band`` adds one standard deviation.
+    Values with the same ``x`` in a line are averaged; ``band`` adds one standard deviation where the line is
+    a mean of FEWEST_CURVES or more.
     """
 
     x: str
@@ -124,6 +154,10 @@ class Lines:
     band: bool = False
     half: str = ""
     """A column with half the width of the band, instead of the standard deviation."""
+    each: str = ""
+    """A column that tells the curves of a mean apart; fewer than FEWEST_CURVES are drawn as thin lines."""
+    least: float = -inf
+    """The smallest possible value, below which no band is drawn."""
     labels: tuple[str, str] = ("", "")
     scale: float = 1
     height: float = 1.6
@@ -136,8 +170,10 @@ class Lines:
     """An interval of the x axis with a tinted background."""
 
 
-def line_figure(words: FigureText, rows: pd.DataFrame, style: Lines) -> list[Figure]:
-    """Return a figure of a frame as panels of lines; none without rows."""
+def line_figure(
+    words: FigureText, rows: pd.DataFrame, style: Lines, data: pd.DataFrame | None = None
+) -> list[Figure]:
+    """Return a figure of a frame as panels of lines, whose numbers are ``data`` or the rows; none without."""
     rows = rows.dropna(subset=[style.x, style.y])
     if rows.empty:
         return []
@@ -150,19 +186,25 @@ def line_figure(words: FigureText, rows: pd.DataFrame, style: Lines) -> list[Fig
             look = ROLES.get(str(key[0]), (hue[str(key[0])], dash.get(key[-1], "solid")))
             _draw_line(axis, line, style, (*look, ", ".join(filter(None, map(str, key)))))
 
-    return [panel_figure(words, rows, draw, labels=style.labels, height=style.height)]
+    drawn = panel_figure(words, rows, draw, labels=style.labels, height=style.height)
+    return [drawn if data is None else replace(drawn, data=data)]
 
 
 def _draw_line(axis: "Axes", rows: pd.DataFrame, style: Lines, look: tuple[str, Dashes, str]) -> None:
     from matplotlib.ticker import LogFormatter, MaxNLocator
 
-    over = rows.groupby(style.x)[style.y].agg(["mean", "std"]) * style.scale
+    over = rows.groupby(style.x)[style.y].agg(["mean", "std", "count"])
     color, dash, label = look
-    axis.plot(over.index, over["mean"], color=color, linestyle=dash, label=label, marker=style.marker, ms=3)
-    half = rows.groupby(style.x)[style.half].mean() * style.scale if style.half else over["std"]
+    scaled = over["mean"] * style.scale
+    axis.plot(over.index, scaled, color=color, linestyle=dash, label=label, marker=style.marker, ms=3)
+    half = rows.groupby(style.x)[style.half].mean() if style.half else over["std"]
+    half = style.scale * half.where(over["count"].ge(FEWEST_CURVES) | bool(style.half))
     if (style.band or style.half) and half.notna().any():
-        low, high = (over["mean"] + side * half.fillna(0.0) for side in (-1, 1))
-        axis.fill_between(over.index, low, high, color=color, alpha=0.15, linewidth=0)
+        low, high = (scaled + side * half.fillna(0.0) for side in (-1, 1))
+        axis.fill_between(over.index, low.clip(lower=style.least), high, color=color, alpha=0.15, linewidth=0)
+    elif style.each:
+        for _, curve in rows.sort_values(style.x).groupby(style.each):
+            axis.plot(curve[style.x], curve[style.y] * style.scale, color=color, linewidth=0.5, alpha=0.7)
     if style.tint:
         axis.axvspan(*style.tint, color=TINT, linewidth=0, zorder=0)
     if style.integer_x:
@@ -185,8 +227,8 @@ def panel_figure(
     """Return a figure with a panel per value of the column "panel", one legend, and labels of both axes."""
     groups = list(rows.groupby("panel", sort=False))
 
-    def paint() -> "Canvas":
-        canvas, axes = panels(len(groups[:MOST_PANELS]), height=height)
+    def paint(layout: Layout) -> "Canvas":
+        canvas, axes = panels(layout, len(groups[:MOST_PANELS]), height=height)
         for axis, (name, group) in zip(axes, groups, strict=False):
             panel_title(axis, str(name))
             draw(axis, group)
@@ -197,21 +239,23 @@ def panel_figure(
     return figure(words, len(groups), rows, paint)
 
 
-def figure(words: FigureText, panels: int, data: pd.DataFrame, paint: Callable[[], "Canvas"]) -> Figure:
+def figure(words: FigureText, panels: int, data: pd.DataFrame, paint: Callable[[Layout], "Canvas"]) -> Figure:
     """Return a figure whose caption says how many panels were left out."""
     more = f" Drawn: the first {MOST_PANELS} of {panels} panels; the CSV has all."
     texts = {**words, "caption": words["caption"] + more * (panels > MOST_PANELS)}
     return Figure(**texts, data=data, paint=paint)
 
 
-def panels(count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
-    """Return a canvas with ``count`` panels that share their axes; sizes in inches need no layout pass."""
+def panels(layout: Layout, count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
+    """Return a canvas with ``count`` panels that share their axes; sizes in inches need no layout pass.
+
+    All figures of a layout are of its width; rows of panels are as even as they can be.
+    """
     from matplotlib.figure import Figure as Canvas
 
-    across = min(count, COLUMNS)
-    down = ceil(count / across)
-    panel_width = min(3.8, (WIDTH - LEFT - RIGHT - (across - 1) * GAP_X) / across)
-    width = LEFT + RIGHT + across * panel_width + (across - 1) * GAP_X
+    down = ceil(count / layout.columns)
+    across, width = ceil(count / down), layout.width
+    panel_width = (width - LEFT - RIGHT - (across - 1) * GAP_X) / across
     tall = TOP + BOTTOM + down * height + (down - 1) * GAP_Y
     canvas = Canvas(figsize=(width, tall))
     axes = list(canvas.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
@@ -247,10 +291,13 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
 
 
 def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
-    """Label both axes once for all panels, at a fixed distance from the edge."""
+    """Label both axes once for all panels, at a fixed distance from the edge, in lines that fit."""
     height, width = canvas.get_figheight(), canvas.get_figwidth()
-    canvas.text(0.5, 0.08 / height, x, ha="center", va="bottom")
-    canvas.text(0.08 / width, 0.5, y, ha="left", va="center", rotation=90)
+    at, room = canvas.subplotpars, canvas.subplotpars.top - canvas.subplotpars.bottom
+    canvas.text((at.left + at.right) / 2, 0.08 / height, x, ha="center", va="bottom")
+    lines = wrap(y, max(8, int(room * height / LEGEND_LETTER)))
+    text = canvas.text(0.06 / width, (at.top + at.bottom) / 2, "\n".join(lines), ha="left", va="center")
+    text.set(rotation=90, linespacing=1.0)
 
 
 def colours(names: Iterable[str]) -> dict[str, str]:

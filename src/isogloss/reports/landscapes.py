@@ -15,7 +15,18 @@ import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports import drawing
-from isogloss.reports.drawing import FAINT, MARK, MARKERS, PALETTE, TINT, Figure, FigureText, Lines
+from isogloss.reports.comparison import row_keys
+from isogloss.reports.drawing import (
+    FAINT,
+    FEWEST_CURVES,
+    MARK,
+    MARKERS,
+    PALETTE,
+    TINT,
+    Figure,
+    FigureText,
+    Lines,
+)
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, encoder_names, slug, way_names
 from isogloss.reports.tables import Summary, numbers
@@ -36,7 +47,7 @@ WEIGHTS = {
     "factors": "the adapters before they are merged, and the head",
 }
 ALPHA = "α: 0 is the start, 1 the end"
-ALONG = Lines(x="alpha", y="mean", color="whose", half="half", tint=(0, 1))
+ALONG = Lines(x="alpha", y="mean", color="whose", tint=(0, 1))
 
 TEST = ["corpus", "treebank", "inputs", "inputs.translator", "task", "metric"]
 ABOUT = [*TEST, "encoder.label", "part", "split"]
@@ -56,20 +67,29 @@ AGGREGATES = {
 
 def path_figures(m: Measurements) -> list[Figure]:
     """Return figures of means over pairs (Fig. 2) and by task (Figs 6–9), variance (Fig. 5), and pairs."""
-    along = curves(m)
+    points, along = path_points(m), curves(m)
     if along.empty:
         return []
     pairs = (rows for _, rows in along.groupby(SETTING, dropna=False, sort=False))
-    return [*aggregate_figures(along), *(figure for rows in pairs for figure in _pair_figure(rows))]
+    figures = [figure for rows in pairs for figure in _pair_figure(rows, points)]
+    return [*figures, *aggregate_figures(along)]
 
 
-def curves(m: Measurements) -> pd.DataFrame:
-    """Return every path's scores over seeds by α, raw and divided by those of its end (``by``)."""
+def path_points(m: Measurements) -> pd.DataFrame:
+    """Return every score on a path, with the path's name and the role of the language."""
     rows = _named(m, "interpolation", {"end": "way", "start": "start.way"})
     if rows.empty:
         return rows
     to = " to " + rows["end.name"] if rows["end.name"].nunique() > 1 else ""
-    rows = rows.assign(alpha=rows["alpha"].round(DIGITS), path="from " + rows["start.name"] + to)
+    path = "from " + rows["start.name"] + to
+    return rows.assign(alpha=rows["alpha"].round(DIGITS), path=path, whose=rows["role"] + " language")
+
+
+def curves(m: Measurements) -> pd.DataFrame:
+    """Return every path's scores over seeds by α, raw and divided by those of its end (``by``)."""
+    rows = path_points(m)
+    if rows.empty:
+        return rows
     keys = [*SETTING, *ENDS, *SURFACE]
     over = rows.groupby([*keys, "alpha"], sort=False, dropna=False)["score"]
     curve = over.agg(seeds="count", mean="mean", std="std").reset_index()
@@ -88,7 +108,7 @@ def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
     means = [aggregate(models, "normalised_mean", by) for by in groupings]
     variance = aggregate(models, "normalised_variance", groupings[0])
     drawn = [*(rows for rows in means if rows["curves"].max() > 1), variance]
-    return [figure for rows in drawn if len(rows) for figure in _aggregate_figure(rows)]
+    return [figure for rows in drawn if len(rows) for figure in _aggregate_figure(rows, models)]
 
 
 def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
@@ -102,8 +122,9 @@ def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
     )
 
 
-def _aggregate_figure(rows: pd.DataFrame) -> list[Figure]:
-    name, title, what = AGGREGATES[rows["measure"].iloc[0]]
+def _aggregate_figure(rows: pd.DataFrame, along: pd.DataFrame) -> list[Figure]:
+    measure = rows["measure"].iloc[0]
+    name, title, what = AGGREGATES[measure]
     by_task = ["by task"] if "task" in rows else []
     others = rows.columns.intersection([*TEST, "source", "encoder.label", "split"])
     words = {
@@ -112,15 +133,26 @@ def _aggregate_figure(rows: pd.DataFrame) -> list[Figure]:
         "caption": (
             f"The {what} on the paths {and_list(rows['path'].unique())} (Eqs 1 and 2), divided by the mean "
             f"score of the model at the end: mean of up to {count(int(rows['curves'].max()), 'curve')} of "
-            "pairs and tasks; bands: its 95 % interval (Student's t)."
+            f"pairs and tasks; {_spread('its 95 % interval (Student)', int(rows['curves'].max()))}."
         ),
         "alt": f"Line plot of the normalised {what}: {_ends(rows)}.",
     }
     rows = rows.assign(panel=distinguishing_names(rows, ["path", *others]), half=rows["high"] - rows["mean"])
-    return drawing.line_figure(words, rows, replace(ALONG, labels=(ALPHA, f"{what} / score at α 1")))
+    style = replace(ALONG, labels=(ALPHA, f"{what} / score at α 1"), least=0.0)
+    if rows["curves"].max() >= FEWEST_CURVES:
+        return drawing.line_figure(words, rows, replace(style, half="half"))
+    keys = [name for name in rows if name in along and name not in ("mean", "half")]
+    drawn = along.merge(rows[[*keys, "panel"]], on=keys)
+    drawn = drawn.assign(curve=row_keys(drawn, [*TEST, *ENDS, *SURFACE]))
+    return drawing.line_figure(words, drawn, replace(style, y=measure, each="curve"), rows)
 
 
-def _pair_figure(rows: pd.DataFrame) -> list[Figure]:
+def _spread(band: str, curves: int) -> str:
+    """Return what is drawn around a mean of so many curves."""
+    return f"bands: {band}" if curves >= FEWEST_CURVES else "thin lines: each of them"
+
+
+def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
     """Return a figure with a panel per pair of languages and of models; the CSV has normalised scores."""
     rows = rows.sort_values(["source", "target"], kind="stable")
     first = rows.iloc[0]
@@ -128,15 +160,21 @@ def _pair_figure(rows: pd.DataFrame) -> list[Figure]:
         "name": slug("path", "raw", *first[ABOUT]),
         "title": f"{_where(first)}: {first['metric']}",
         "caption": (
-            f"Percent, on paths {and_list(rows['path'].unique())} (Eqs 1 and 2; {_mixed_part(rows)}; bands: "
-            "± one standard deviation). Outside the tinted strip the path is prolonged."
+            f"Percent, on paths {and_list(rows['path'].unique())} (Eqs 1 and 2; {_mixed_part(rows)}; "
+            f"{_spread('± one standard deviation', int(rows['seeds'].max()))}). Outside the tinted strip the "
+            "path is prolonged."
         ),
         "alt": f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
     }
     pair = (rows["source"] + " → " + rows["target"]).where(rows["target"] != "", rows["source"])
-    rows = rows.assign(panel=distinguishing_names(rows.assign(pair=pair), ["pair", "path"]), half=rows["std"])
-    style = replace(ALONG, labels=(ALPHA, f"{first['metric']}, percent"), scale=100)
-    return drawing.line_figure(words, rows, style)
+    rows = rows.assign(panel=distinguishing_names(rows.assign(pair=pair), ["pair", "path"]))
+    keys = [*SETTING, *ENDS, *SURFACE, "alpha"]
+    drawn = points.merge(rows[[*keys, "panel"]], on=keys)
+    drawn = drawn.assign(curve=row_keys(drawn, [*SURFACE, "seed", "encoder.run"]))
+    style = replace(ALONG, y="score", each="curve", band=True, scale=100)
+    return drawing.line_figure(
+        words, drawn, replace(style, labels=(ALPHA, f"{first['metric']}, percent")), rows
+    )
 
 
 def _where(first: pd.Series) -> str:
@@ -246,11 +284,14 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
         axis.axvspan(*ABOUT_EQUAL, color=TINT, linewidth=0, zorder=0)
         axis.axvline(1, color=FAINT, linewidth=0.8)
         axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
-        for i, (name, marks) in enumerate(group.groupby(label)):
-            look: dict[str, Any] = {"color": PALETTE[i % 8], "marker": MARKERS[(i + i // 8) % 8]}
-            axis.scatter(marks["ratio"], marks["angle"], s=20, alpha=0.75, label=name, **look)
+        groups = group.groupby(label)
+        for i, (name, marks) in enumerate(groups):  # Hollow and ever smaller: equal ones lie in each other.
+            look: dict[str, Any] = {"edgecolors": PALETTE[i % 8], "marker": MARKERS[(i + i // 8) % 8]}
+            size = 18 + 30 * (1 - i / len(groups))
+            axis.scatter(marks["ratio"], marks["angle"], s=size, facecolors="none", label=name, **look)
         low, high = min(0.75, *group["ratio"]), max(1.3, *group["ratio"])
         axis.set(xlim=(0.95 * low, 1.05 * high), ylim=(0, max(95, *group["angle"] + 5)))
+        axis.text(0.955 * low, PAPER_ANGLE + 1, f"{PAPER_ANGLE}° in the paper", color=MARK, fontsize=7)
 
     origin, first, other = names = [rows[f"{corner}.name"].iloc[0] for corner in CORNERS]
     words = {

@@ -8,7 +8,7 @@ import pandas as pd
 
 from isogloss.reports import drawing
 from isogloss.reports.comparison import TEST_SET, main_scores
-from isogloss.reports.drawing import MOST_PANELS, SOURCE, TARGET, Figure, Lines
+from isogloss.reports.drawing import MARKERS, MOST_PANELS, SOURCE, TARGET, Figure, Layout, Lines
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
 from isogloss.reports.summaries import COMPARABLE, spreads, with_role
@@ -236,18 +236,23 @@ def seed_figures(m: Measurements) -> list[Figure]:
     )
     groups, names = list(rows.groupby("panel", sort=False)), list(dict.fromkeys(rows["system"]))
 
-    def paint() -> "Canvas":
-        canvas, axes = drawing.panels(len(groups[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
+    codes = list(rows["language"].drop_duplicates())
+    several = codes if len(codes) <= len(MARKERS) else []
+
+    def paint(layout: Layout) -> "Canvas":
+        canvas, axes = drawing.panels(layout, len(groups[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
         canvas.subplots_adjust(left=1.6 / canvas.get_figwidth())
         for axis, (name, group) in zip(axes, groups, strict=False):
-            for role, color, marker, lower in (("source", SOURCE, "o", -0.17), ("target", TARGET, "D", 0.17)):
-                marks = group[group["role"] == role]
-                heights = [names.index(system) + lower for system in marks["system"]]
-                look: dict[str, Any] = {"color": color, "marker": marker, "alpha": 0.75}
-                axis.scatter(100 * marks["std"], heights, s=14, label=f"{role} language", **look)
+            for (role, code), marks in group.groupby(["role", "language"], sort=False):
+                is_source = role == "source"
+                heights = [names.index(system) + (-0.17 if is_source else 0.17) for system in marks["system"]]
+                look: dict[str, Any] = {"edgecolors": SOURCE if is_source else TARGET, "facecolors": "none"}
+                look["marker"] = MARKERS[codes.index(code)] if several else "o" if is_source else "D"
+                look["label"] = f"{language(code)}, {role}" if several else f"{role} language"
+                axis.scatter(100 * marks["std"], heights, s=20, **look)
             drawing.panel_title(axis, name)
             axis.set_yticks(range(len(names)), names)
-            axis.set_ylim(len(names) - 0.5, -0.5)
+            axis.set(ylim=(len(names) - 0.5, -0.5), xlim=(0, None))
         drawing.legend(canvas, axes)
         drawing.axis_labels(canvas, "standard deviation over seeds, percentage points", "")
         return canvas

@@ -1,13 +1,15 @@
-"""One self-contained HTML page: readable offline, on phones, in dark mode, and printed.
+"""One self-contained HTML page: readable offline, on phones, in dark mode, printed, and without its script.
 
 Every text from data is escaped by the template engine, figures are images (an SVG in an image runs no
-script), and the page forbids scripts altogether.
+script), and the page allows one style and one script, by their hashes, and no request.
 """
 
+import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import sha256
 from importlib.resources import files
 from typing import get_args
 
@@ -15,9 +17,11 @@ import pandas as pd
 
 from isogloss.core import VERSION
 from isogloss.core.untrusted import plain
-from isogloss.reports.drawing import Figure
+from isogloss.reports.checks import Check
+from isogloss.reports.drawing import PHONE, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, slug
+from isogloss.reports.opening import Opening
 from isogloss.reports.sections import ShownSection
 from isogloss.reports.tables import Table, plain_table
 from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
@@ -33,7 +37,7 @@ class Page:
     """The contents of a page."""
 
     m: Measurements
-    found: str
+    opening: Opening
     outcomes: Sequence[Outcome]
     sections: Sequence[ShownSection]
     runs: Table
@@ -49,29 +53,107 @@ class Page:
         return [(claim_table(title, outcomes), outcomes) for title, outcomes in by_paper.items() if outcomes]
 
 
+STRIP = 160
+"""The width of a strip, in pixels."""
+
+SHOWN_IN = {"interpolation": "paths", "scores": "main-table", "gradient-conflict": "similarity"} | {
+    **{"language-gates": "similarity", "perplexity": "training", "representation-map": "maps"}
+}
+"""The sections that show frames which have another name than theirs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strip:
+    """A check as a picture: its number with the interval, against the range that the claim allows."""
+
+    text: str
+    low: float
+    mean: float
+    high: float
+    left: float
+    width: float
+
+
+def strip_of(check: Check) -> Strip | None:
+    """Return a check as a strip; None where nothing was measured."""
+    if not check.values:
+        return None
+    estimate = check.estimate
+    numbers = [estimate.low, estimate.mean, estimate.high]
+    numbers = [estimate.mean if math.isnan(number) else number for number in numbers]
+    bounds = [bound for bound in (check.above, check.below) if math.isfinite(bound)]
+    first, last = min(numbers + bounds), max(numbers + bounds)
+    pad = 0.12 * (last - first) or 1.0
+
+    def at(number: float) -> float:
+        share = (number - first + pad) / (last - first + 2 * pad)
+        return round(STRIP * min(1.0, max(0.0, share)), 1)
+
+    ends = [check.written(number) for number in (numbers[0], numbers[2])]
+    allowed = " and ".join(
+        [
+            f"{word} {check.written(bound)}"
+            for word, bound in (("above", check.above), ("below", check.below))
+            if math.isfinite(bound)
+        ]
+    )
+    low, mean, high = map(at, numbers)
+    left, right = at(check.above), at(check.below)
+    return Strip(
+        text=f"{check.text} [{', '.join(ends)}]; the claim: {allowed}",
+        **{"low": low, "mean": mean, "high": high, "left": left, "width": round(right - left, 1)},
+    )
+
+
+def deciding(outcome: Outcome) -> Strip | None:
+    """Return the strip of the check that a verdict follows from: the first with the verdict, or measured."""
+    strips = [strip_of(check) for check in outcome.checks if check.judged]
+    return next(filter(None, strips), None)
+
+
 def render(page: Page) -> str:
-    """Return the page as HTML: self-contained, every text from data escaped, without scripts."""
+    """Return the page as HTML: self-contained, every text from data escaped, with one style and script."""
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
 
     here = files("isogloss.reports")
     engine = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = engine.from_string((here / "page.html").read_text(encoding="utf-8"))
+    template, css, script = (
+        (here / f"page.{end}").read_text(encoding="utf-8") for end in ("html", "css", "js")
+    )
     scores = next((part.tables for part in page.sections if part.section.id == "scores"), ())
-    shown = [part for part in page.sections if part.tables or part.figures]
-    text = template.render(
+    parts = [without_tables(part, scores[:1]) for part in page.sections]
+    shown = [part for part in parts if part.tables or part.figures]
+    sections = {part.section.id for part in shown}
+    text = engine.from_string(template).render(
         page=page,
         first=scores[:1],
-        seen=[without_tables(part, scores[:1]) for part in shown],
-        absent=[part.section.title for part in page.sections if not (part.tables or part.figures)],
+        shown=shown,
+        noted=[table for part in page.sections for table in part.tables if table.notes],
         counted=verdict_counts(page.outcomes),
-        css=Markup((here / "page.css").read_text(encoding="utf-8")),  # noqa: S704  (our own file)
-        # An SVG in an image runs nothing.
-        as_image=lambda svg: "data:image/svg+xml;base64," + b64encode(svg.encode()).decode(),
+        proof=lambda claim: next(
+            (SHOWN_IN.get(name, name) for name in claim.needs if SHOWN_IN.get(name, name) in sections), ""
+        ),
+        deciding=deciding,
+        strip_of=strip_of,
+        css=Markup(css),  # noqa: S704  (our own file)
+        script=Markup(script),  # noqa: S704  (our own file)
+        allowed=[_hash(css), _hash(script)],
+        as_image=_as_image,
         numbers=numbers_of,
         version=VERSION,
     )
     return plain(text)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+def _as_image(figure: Figure, phone: bool) -> str:
+    """Return a figure as the address of an image, in which an SVG runs nothing."""
+    svg = figure.drawn(PHONE, "svg")["svg"] if phone else figure.svg.encode()
+    return f"data:image/svg+xml;base64,{b64encode(svg).decode()}"
 
 
 def without_tables(part: ShownSection, tables: Sequence[Table]) -> ShownSection:
@@ -84,7 +166,7 @@ def numbers_of(figure: Figure) -> Table:
     """Return the first numbers of a figure, without constant columns."""
     data = figure.data
     differ = [name for name in data if data[name].astype(str).nunique() > 1]
-    return plain_table(figure.name, "Its numbers", data[differ] if differ else data)
+    return plain_table(figure.name, "Data", data[differ] if differ else data)
 
 
 def verdict_counts(outcomes: Sequence[Outcome]) -> str:

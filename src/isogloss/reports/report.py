@@ -13,7 +13,6 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
-import pandas as pd
 from pydantic import Field
 
 from isogloss.core import plug_ins
@@ -27,11 +26,10 @@ from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check
-from isogloss.reports.comparison import SYSTEM, main_scores
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.names import and_list, count, language, percent, slug
+from isogloss.reports.names import slug
+from isogloss.reports.opening import opening_of
 from isogloss.reports.page import Page, finished_runs, render, run_table, verdict_counts
-from isogloss.reports.scores import UNITS, ScoredSet, scored_sets, values_of
 from isogloss.reports.sections import SECTIONS, show_section
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import (
@@ -106,9 +104,6 @@ State = dict[str, Any]
 
 PAGE, WRITTEN = "report.html", "tables/.written"
 """The page, and the file of the state of the last report."""
-
-LABELLED = ("target-only", "bilingual", "few-shot")
-"""Methods that are trained on target labels, which zero-shot transfer does without."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +206,7 @@ def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
     raw |= {"checks": check_rows(outcomes)} if outcomes else {}
     page = Page(
         m=m,
-        found=headline(m),
+        opening=opening_of(m),
         outcomes=outcomes,
         sections=[show_section(section, m) for section in one_by_one(SECTIONS, "sections", on_progress)],
         runs=run_table(m),
@@ -226,7 +221,7 @@ def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
     state = {
         "stamps": [*stamps, stamp(out / name for name in contents)],
         "files": list(contents),
-        "found": page.found,
+        "found": page.opening.found,
         "claims": [(outcome.claim.id, outcome.verdict, outcome.found) for outcome in page.outcomes],
         "runs": finished_runs(m),
         "whole": all(run.state == "finished" for run in m.runs),
@@ -268,57 +263,3 @@ def _files(page: Page, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:
         yield f"figures/{figure.name}.pdf", figure.pdf
     for name, rows in page.raw.items():
         yield f"tables/{name}.csv", to_csv(rows).encode()
-
-
-def headline(m: Measurements) -> str:
-    """Return the transfer of source-only models on the first test set with any, and the largest gains."""
-    scores = m.frame("scores")
-    best = main_scores(scores).index
-    sentences = (_headline(test_set) for test_set in scored_sets(m) if test_set.rows.index.isin(best).all())
-    scored = count(len(scores), "score")
-    none = f"These runs have {scored}, none of a source-only model on its source and targets."
-    free = m.frame("label-free")
-    if lacking := sorted({*free["language"]} - {*scores["language"]}) if len(free) and len(scores) else []:
-        none += (
-            f" Without a score: {and_list(map(language, lacking))}; the choice without labels estimates it."
-        )
-    return next(filter(None, sentences), none)
-
-
-def _headline(scored: ScoredSet) -> str:
-    """Return the headline of one test set; empty without a baseline scored on source and targets."""
-    by_system, sides = values_of(scored).groupby(SYSTEM), {"high": scored.sources, "low": scored.targets}
-    means = by_system.mean().reindex(columns=[*scored.sources, *scored.targets])
-    systems = pd.DataFrame(scored.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
-    systems = systems.assign(
-        **{side: means[[*languages]].mean(axis=1, skipna=False) for side, languages in sides.items()}
-    )
-    compared = systems.dropna(subset=["high", "low"])
-    plain = compared["method"].eq("source-only") & compared[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
-    if not plain.any():
-        return ""
-    base, described = compared[plain].iloc[0], {name: text for name, text in scored.about.items() if text}
-    test_set = " ".join(
-        described[name] for name in ("corpus", "treebank", "task", "split") if name in described
-    )
-    transfer = (
-        f"Trained on {and_list(map(language, described['source'].split('+')))} alone, models score "
-        f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
-        f"a gap of {percent(base['high'] - base['low'])} points ({described['metric']} on {test_set}, mean "
-        f"over {count(base['units'], UNITS[scored.unit])})."
-    )
-    others = systems.drop(base.name).dropna(subset="low")
-    carriers = others["method"].where(others["auxiliary"] == "", others["auxiliary.method"])
-    unlabelled = others["average.of"].str.split("+").map({*LABELLED}.isdisjoint).astype(bool)
-    labelled = carriers.isin(LABELLED) | ~unlabelled
-    gains = others.assign(gain=others["low"] - base["low"]).groupby(labelled)
-    return " ".join([transfer, *(_largest_gain(systems_of, labels) for labels, systems_of in gains)])
-
-
-def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
-    """Return which of the systems with target labels, or of those without, gains most."""
-    which, best = "with" if labels else "without", others.nlargest(1, "gain").iloc[0]
-    if best["gain"] <= 0:
-        return f"None of the other systems {which} target labels ({len(others)}) does better there."
-    among = f"Of {count(len(others), 'other system')} {which} target labels"
-    return f"{among}, {best['name']} gains most there: {percent(best['gain'])} points."

@@ -7,20 +7,18 @@ Negative Interference …", Table 2). Systems are compared to references, signif
 
 import json
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, TypeVar
 
 import pandas as pd
 
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
+from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import (
     NUMBERS,
-    ON_EXAMPLES,
-    SURE,
     SYSTEM,
     TEST_SET,
-    TESTS,
     Comparison,
     best_split,
     compare,
@@ -28,9 +26,9 @@ from isogloss.reports.comparison import (
     model_languages,
     unit_of,
 )
+from isogloss.reports.comparison_cells import MEANING, notes_of, references_of, tests_table
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import (
-    and_list,
     count,
     language,
     name_systems,
@@ -39,11 +37,9 @@ from isogloss.reports.names import (
     slug,
     test_set_name,
 )
-from isogloss.reports.tables import Cell, Table, cells, plain_table
+from isogloss.reports.tables import Cell, Table, cells
 
 GAP = "gap"
-
-UNITS = {"seed": "seed", "encoder.seed": "pretraining seed"}
 
 MEAN, UNSEEN = "mean of targets", "unseen"
 
@@ -264,7 +260,7 @@ def score_tables(m: Measurements) -> list[Table]:
     if not tables:
         return []
     data = pd.concat([table.data for table in tables])
-    return [*sorted(tables, key=lambda table: table.folded), *_significance(data[data["difference"].notna()])]
+    return [*sorted(tables, key=lambda table: table.folded), *tests_table(data[data["difference"].notna()])]
 
 
 def values_of(test_set: ScoredSet) -> pd.DataFrame:
@@ -288,22 +284,28 @@ def mean_scores(test_set: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.Da
 
 def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
     values, columns, rows = values_of(test_set), test_set.about, test_set.rows
-    data, heads = _data(m, test_set, values), {"encoder.label": "encoder", "system": "method, inputs"}
+    data, heads = _data(m, test_set, values), {"encoder.label": "encoder", "system": "method"}
     title = [test_set_name(columns), *[f"source {columns['source']}"] * bool(test_set.sources)]
     if rows["encoder"].nunique() == 1:
         title.append(rows["encoder.label"].iloc[0])
         del heads["encoder.label"]
-    lines = _lines(data, [*heads], [*values])
+    against = ["compared with"] if data["against"].nunique() > 1 else []
+    lines = [line if against else line[:-1] for line in _lines(data, [*heads], [*values])]
     majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
     if len(majority):
-        shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values), ""]
+        shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values)]
+        shown += [""] * len(against)
         lines.append(tuple(Cell(text, "baseline") for text in shown))
     return Table(
         name=slug("scores", *columns.values()),
         title=f"{', '.join(title)}: {columns['metric']} on {columns['split']}",
-        caption=_caption(test_set, data),
-        header=(*cells(*heads.values()), *(_head(test_set, name) for name in values), Cell("against")),
-        align="l" * len(heads) + "r" * len(values.columns) + "l",
+        caption=(
+            f"{columns['metric']} in percent, mean ± standard deviation over {test_set.units_of(data)}."
+            f"{references_of(data)}"
+        ),
+        notes=notes_of(test_set, data),
+        header=(*cells(*heads.values()), *(_head(test_set, name) for name in values), *cells(*against)),
+        align="l" * len(heads) + "r" * len(values.columns) + "l" * len(against),
         rows=tuple(lines),
         data=data,
         folded=not rows[["main", "best"]].all(axis=None),
@@ -336,7 +338,11 @@ def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list
     best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (column != GAP)
     cells_of = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
     shown = [
-        Cell(f"{plus_minus(mean, std)} {mark}".strip(), "best" if first else "")
+        Cell(
+            f"{plus_minus(mean, std)} {mark}".strip(),
+            "best" if first else "",
+            MEANING[mark].format(unit="seed") if mark else "",
+        )
         for mean, std, mark, first in cells_of
     ]
     lines = []
@@ -349,48 +355,4 @@ def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list
 
 def _head(test_set: ScoredSet, column: str) -> Cell:
     text = language(column) if test_set.columns.get(column) == (column,) else column
-    return Cell(f"{text} ★", "source") if column in test_set.sources else Cell(text)
-
-
-def _caption(test_set: ScoredSet, data: pd.DataFrame) -> str:
-    unit, over, tests = UNITS[test_set.unit], test_set.units_of(data), data[data["difference"].notna()]
-    crossed, test_names = tests["p_value"].count(), [TESTS[name] for name in tests["test"].unique() if name]
-    star = (
-        f'{SURE} the difference from the system under "against" stands on {unit}s and examples: p < 0.05 '
-        f"by the test that crosses both, after Holm's correction over {count(crossed, 'test')} in this table."
-    )
-    parts = {
-        f"{test_set.about['metric']} in percent, mean ± standard deviation over {over}. Bold: best of a "
-        "column. ★: the source. In a target's column a model counts only if it was made for it, or for "
-        "none.": True,
-        f"Gap: source minus mean of {and_list(test_set.targets)}.": GAP in set(data["column"]),
-        f"Unseen: {and_list(test_set.unseen)}, for which no model here was made.": test_set.unseen,
-        "· paired: each input next to its translation; · translated: the translation alone.": (
-            (test_set.rows["inputs"] != test_set.about["mixed"]).any()
-        ),
-        "Majority: the score of the most frequent label.": test_set.rows["baseline"].notna().any(),
-        "No marks: nothing here has a reference to be held against.": tests.empty,
-        f"No {SURE} is possible: one {unit} says nothing about others.": len(tests) and not crossed,
-        star: crossed,
-        f"{ON_EXAMPLES} it stands on the examples of these {unit}s alone ({and_list(test_names)}; Holm "
-        "too).": test_names,
-        f"No predictions were kept: tests know {unit}s alone.": len(tests) and not test_names,
-    }
-    return " ".join(text for text, applies in parts.items() if applies)
-
-
-def _significance(tests: pd.DataFrame) -> list[Table]:
-    """Return a table of all tests of all tables."""
-    if tests.empty:
-        return []
-    caption = (
-        "Means over units (seeds), their difference with its 95 % interval over units and examples; effect: "
-        "Cohen's d over examples; p of the t-test over units, of the named test over examples, of the test "
-        "that crosses both, and those corrected over their table; the least difference that so many units "
-        "and examples show with 80 % power."
-    )
-    test_set = ["corpus", "treebank", "mixed", "task", "source", "split", "metric"]
-    columns = [*test_set, "column", "name", "against"]
-    title = f"Tests of differences ({count(len(tests), 'comparison')})"
-    table = plain_table("significance", title, tests[[*columns, *NUMBERS]], shown=len(tests))
-    return [replace(table, caption=caption, folded=True)]
+    return Cell(f"{text} ★", "source", "the source language") if column in test_set.sources else Cell(text)

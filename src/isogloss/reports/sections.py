@@ -98,7 +98,7 @@ ENTRIES: tuple[Entry, ...] = (
 
 HEADINGS: Mapping[str, tuple[str, str]] = {
     "scores": (
-        "Scores per language",
+        "Further scores, and tests of differences",
         "How each system does on each language. Small differences within the spread mean nothing.",
     ),
     "published": (

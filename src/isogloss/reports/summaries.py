@@ -18,9 +18,18 @@ COMPARABLE = "It is per subword: only encoders with one vocabulary can be compar
 
 
 def with_role(scores: pd.DataFrame) -> pd.DataFrame:
-    """Add whether the scored language is a source of the model or a target."""
-    pairs = zip(scores["language"], scores["source"], strict=True)
-    return scores.assign(role=["source" if code in source.split("+") else "target" for code, source in pairs])
+    """Add whether the scored language is a source of the model or a target.
+
+    A model without a source (target-only) was compared with models that have some: theirs are its sources,
+    but for the languages that it was trained on.
+    """
+    studied = {code for source in scores["source"] for code in source.split("+")}
+    own = [[*(studied - {*target.split("+")})] for target in scores["target"]]
+    sources = [
+        source.split("+") if source else codes for source, codes in zip(scores["source"], own, strict=True)
+    ]
+    pairs = zip(scores["language"], sources, strict=True)
+    return scores.assign(role=["source" if code in codes else "target" for code, codes in pairs])
 
 
 def spreads(m: Measurements) -> pd.DataFrame:

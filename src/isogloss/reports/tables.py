@@ -12,10 +12,11 @@ from isogloss.reports.names import name_systems, plus_minus, slug
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text and its highlight: "best", "source", a state, or none."""
+    """A text, its highlight ("best", "source", a state, or none), and what it means, shown at the pointer."""
 
     text: str
     mark: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +34,8 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     data: pd.DataFrame
     folded: bool = False
+    notes: str = ""
+    """What its marks and columns mean, among the notes at the end of the page."""
 
 
 @dataclass(frozen=True, kw_only=True)

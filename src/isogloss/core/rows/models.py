@@ -204,6 +204,7 @@ class SeedSpread:
     """Their ids, separated by spaces."""
     language: str
     role: str
+    """"source" or "target"; empty where the models have no source."""
     split: str
     metric: str
     seeds: int

@@ -1,0 +1,121 @@
+"""The columns of comparisons of systems, as `isogloss compare` and the page show them, with their notes."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from isogloss.metrics.significance import MAX_SEEDS
+from isogloss.reports.checks import UNITS
+from isogloss.reports.comparison import NUMBERS, ON_EXAMPLES, SURE, TESTS
+from isogloss.reports.names import and_list, count, language, percent
+from isogloss.reports.tables import Table, text_table
+from isogloss.reports.verdicts import p_text
+
+if TYPE_CHECKING:
+    from isogloss.reports.scores import ScoredSet
+
+Row = Mapping[str, Any]
+
+CELLS: Mapping[str, Callable[[Row], str]] = {
+    "language": lambda row: row["language"] or "–",
+    "baseline": lambda row: percent(row["baseline_score"]),
+    "system": lambda row: percent(row["score"]),
+    "difference": lambda row: f"{100 * row['difference']:+.1f} {row['mark']}".rstrip(),
+    "interval": lambda row: _interval(row["low"], row["high"]),
+    "d": lambda row: "–" if math.isnan(row["effect"]) else f"{row['effect']:.2f}",
+    "p (seeds)": lambda row: p_text(row["p_units"]),
+    "p (examples)": lambda row: p_text(row["p_examples"]),
+    "p": lambda row: p_text(row["p_value"]),
+    "p (Holm)": lambda row: p_text(row["p_holm"]),
+    "seeds": lambda row: str(row["seeds"]),
+    "needed": lambda row: _seeds_needed(row["seeds"], row["seeds_needed"]),
+}
+"""The cells of a comparison of runs, by the head of their column."""
+
+
+TEST_SET = ("corpus", "treebank", "mixed", "task", "source", "split", "metric")
+
+MEANING = {
+    SURE: "significant over {unit}s and examples",
+    ON_EXAMPLES: "significant over examples, not yet over {unit}s",
+}
+"""What a mark of a difference says."""
+
+NOTES = (
+    "d: Cohen's over examples. p: over seeds, over examples, over both, and that corrected after Holm over "
+    "its table of scores. The CSV has the least difference that so many units and examples show with 80 % "
+    "power."
+)
+"""What the columns of the tests mean."""
+
+
+def _interval(low: float, high: float) -> str:
+    return "–" if math.isnan(low) else f"{100 * low:+.1f} … {100 * high:+.1f}"
+
+
+def _seeds_needed(seeds: int, needed: int | None) -> str:
+    return "–" if seeds < 2 else f">{MAX_SEEDS}" if needed is None else str(needed)
+
+
+def tests_table(tests: pd.DataFrame) -> list[Table]:
+    """Return a table of the differences of all score tables, as `isogloss compare` prints them."""
+    if tests.empty:
+        return []
+    shown = [name for name in TEST_SET if tests[name].nunique() > 1]
+    rows = tests.assign(language=tests["column"].map(language), seeds=tests["tested_units"].astype(int))
+    heads = {head: cell for head, cell in CELLS.items() if head not in ("language", "needed")}
+    texts = pd.DataFrame(
+        {
+            **{name: row[name] for name in shown},
+            **{"system": row["name"], "against": row["against"], "language": row["language"]},
+            **{
+                {"system": "its score", "baseline": "score"}.get(head, head): cell(row)
+                for head, cell in heads.items()
+            },
+        }
+        for row in rows.to_dict("records")
+    )
+    words = {
+        "name": "significance",
+        "title": f"Tests of differences ({count(len(tests), 'comparison')})",
+        "caption": "Scores and differences in percent; the interval (95 %) is over seeds and examples.",
+    }
+    columns = [*TEST_SET, "column", "name", "against", *NUMBERS]
+    table = text_table(words, len(shown) + 3, texts, tests[columns])
+    return [replace(table, notes=NOTES, folded=True)]
+
+
+def references_of(data: pd.DataFrame) -> str:
+    """Name the one system that all others are compared with; empty for several, which the table lists."""
+    references = data["against"].dropna().unique()
+    return f" Differences are tested against {references[0]}." if len(references) == 1 else ""
+
+
+def notes_of(test_set: "ScoredSet", data: pd.DataFrame) -> str:
+    """Return what the marks and columns of a table of scores mean, as far as it has them."""
+    unit, tests = UNITS[test_set.unit], data[data["difference"].notna()]
+    crossed = tests["p_value"].count()
+    names = [TESTS[name] for name in tests["test"].unique() if name]
+    parts = {
+        "Bold: best of a column. ★: the source. Each target column has the models trained for that target, "
+        "or for none.": True,
+        f"Gap: source minus mean of {and_list(test_set.targets)}.": "gap" in set(data["column"]),
+        f"Unseen: {and_list(test_set.unseen)}, for which no model here was trained.": test_set.unseen,
+        "· paired: each input next to its translation; · translated: the translation alone.": (
+            (test_set.rows["inputs"] != test_set.about["mixed"]).any()
+        ),
+        "Majority: the score of the most frequent label.": test_set.rows["baseline"].notna().any(),
+        f"{SURE} {MEANING[SURE].format(unit=unit)}: p < 0.05 by the test that crosses {unit}s and examples, "
+        f"after Holm's correction over {count(crossed, 'test')} in this table.": SURE in set(data["mark"]),
+        f"{ON_EXAMPLES} {MEANING[ON_EXAMPLES].format(unit=unit)} ({and_list(names)}; Holm too).": (
+            ON_EXAMPLES in set(data["mark"])
+        ),
+        f"One {unit} cannot show what other {unit}s would give: no {SURE} is possible.": (
+            len(tests) and not crossed
+        ),
+        f"No predictions were kept: tests are over {unit}s alone.": len(tests) and not names,
+    }
+    return " ".join(text for text, applies in parts.items() if applies)
