@@ -18,7 +18,7 @@ from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, Run
-from isogloss.reports.report import headline
+from isogloss.reports.opening import opening_of
 from isogloss.reports.scores import GAP, reference_of, score_tables, scored_sets, values_of
 from isogloss.reports.summaries import INTERFERENCE
 
@@ -243,10 +243,10 @@ def test_a_star_needs_seeds():
 
     marks = [{*found(seeds).data["mark"].dropna()} for seeds in (1, 5)]
     assert marks == [{"°"}, {"*"}]
-    assert "No * is possible: one seed says nothing about others." in found(1).caption
-    assert "stands on seeds and examples" in found(5).caption
+    assert "One seed cannot show what other seeds would give: no * is possible." in found(1).notes
+    assert "* significant over seeds and examples" in found(5).notes
     assert {*found(1, kept=False).data["mark"].dropna()} == {""}
-    assert "No predictions were kept" in found(5, kept=False).caption
+    assert "No predictions were kept" in found(5, kept=False).notes
 
 
 @pytest.mark.slow
@@ -349,7 +349,7 @@ def test_the_best_of_a_column_is_bold_and_the_majority_is_below():
     ]
     bold = [row[0].text for row in table.rows for cell in row if cell.mark == "best"]
     assert Counter(bold) == {"bilingual": 4}
-    assert [cell.text for cell in table.rows[-1]] == ["majority", "25.0", "25.0", "25.0", "–", "–", ""]
+    assert [cell.text for cell in table.rows[-1]] == ["majority", "25.0", "25.0", "25.0", "–", "–"]
 
 
 def systems_of(*systems):
@@ -540,7 +540,7 @@ def test_models_scored_only_on_languages_that_none_was_made_for_are_shown_there(
     rows = [score(0.5, language=code, about=TRANSLATES) for code in ("qab", "qae")]  # Made for qad.
     (table,) = [one for one in score_tables(made_up(scores=rows)) if one.name != "significance"]
     assert {*table.data["column"]} == {"qab", "qae", "mean of targets"}
-    assert headline(made_up(scores=rows))
+    assert opening_of(made_up(scores=rows)).found
 
 
 def test_scores_of_no_model_on_its_own_languages_are_no_table() -> None:

@@ -98,12 +98,13 @@ def notes_of(test_set: "ScoredSet", data: pd.DataFrame) -> str:
     """Return what the marks and columns of a table of scores mean, as far as it has them."""
     unit, tests = UNITS[test_set.unit], data[data["difference"].notna()]
     crossed = tests["p_value"].count()
+    targets, unseen = (and_list(map(language, codes)) for codes in (test_set.targets, test_set.unseen))
     names = [TESTS[name] for name in tests["test"].unique() if name]
     parts = {
         "Bold: best of a column. ★: the source. Each target column has the models trained for that target, "
         "or for none.": True,
-        f"Gap: source minus mean of {and_list(test_set.targets)}.": "gap" in set(data["column"]),
-        f"Unseen: {and_list(test_set.unseen)}, for which no model here was trained.": test_set.unseen,
+        f"Gap: source minus mean of {targets}.": "gap" in set(data["column"]),
+        f"Unseen: {unseen}, for which no model here was trained.": test_set.unseen,
         "· paired: each input next to its translation; · translated: the translation alone.": (
             (test_set.rows["inputs"] != test_set.about["mixed"]).any()
         ),

@@ -72,7 +72,7 @@ STYLES: Mapping[str, Mapping[str, Layout]] = {
 }
 """Layouts of papers and slides: the column and the text width of ACL's style; slides enlarge theirs twice."""
 
-LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.55, 0.5, 0.3, 0.42
+LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.64, 0.5, 0.3, 0.42
 
 LEGEND_ROW, LEGEND_HANDLE, LEGEND_LETTER = 0.18, 0.62, 0.068
 """Inches of a legend: height of a row, width of an entry's handle and gap, width of a letter."""
@@ -293,9 +293,10 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
 def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
     """Label both axes once for all panels, at a fixed distance from the edge, in lines that fit."""
     height, width = canvas.get_figheight(), canvas.get_figwidth()
-    at, room = canvas.subplotpars, canvas.subplotpars.top - canvas.subplotpars.bottom
+    at = canvas.subplotpars
+    lines = wrap(y, max(8, int((at.top - at.bottom) * height / LEGEND_LETTER)))
+    canvas.subplots_adjust(left=at.left + 0.14 * max(0, len(lines) - 1) / width)
     canvas.text((at.left + at.right) / 2, 0.08 / height, x, ha="center", va="bottom")
-    lines = wrap(y, max(8, int(room * height / LEGEND_LETTER)))
     text = canvas.text(0.06 / width, (at.top + at.bottom) / 2, "\n".join(lines), ha="left", va="center")
     text.set(rotation=90, linespacing=1.0)
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from isogloss.core.languages import language_name
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports import drawing
 from isogloss.reports.comparison import row_keys
@@ -61,7 +62,7 @@ PAIR = ("source", "target", "origin.name", "first.name", "second.name", "part")
 
 AGGREGATES = {
     "normalised_mean": ("path-aggregate", "Mean over pairs along the path", "mean over seeds"),
-    "normalised_variance": ("path-variance", "Variance along the path", "unbiased variance over seeds"),
+    "normalised_variance": ("path-variance", "Variance along the path", "variance over seeds"),
 }
 
 
@@ -138,7 +139,7 @@ def _aggregate_figure(rows: pd.DataFrame, along: pd.DataFrame) -> list[Figure]:
         "alt": f"Line plot of the normalised {what}: {_ends(rows)}.",
     }
     rows = rows.assign(panel=distinguishing_names(rows, ["path", *others]), half=rows["high"] - rows["mean"])
-    style = replace(ALONG, labels=(ALPHA, f"{what} / score at α 1"), least=0.0)
+    style = replace(ALONG, labels=(ALPHA, f"{what.split(' over')[0]} / score at α 1"), least=0.0)
     if rows["curves"].max() >= FEWEST_CURVES:
         return drawing.line_figure(words, rows, replace(style, half="half"))
     keys = [name for name in rows if name in along and name not in ("mean", "half")]
@@ -166,7 +167,8 @@ def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
         ),
         "alt": f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
     }
-    pair = (rows["source"] + " → " + rows["target"]).where(rows["target"] != "", rows["source"])
+    source, target = (rows[side].map(language_name) for side in ("source", "target"))
+    pair = (source + " → " + target).where(target != "", source)
     rows = rows.assign(panel=distinguishing_names(rows.assign(pair=pair), ["pair", "path"]))
     keys = [*SETTING, *ENDS, *SURFACE, "alpha"]
     drawn = points.merge(rows[[*keys, "panel"]], on=keys)
@@ -231,6 +233,7 @@ def _plane_figure(rows: pd.DataFrame) -> Figure:
     def draw(axis: "Axes", group: pd.DataFrame) -> None:
         grid = group.assign(shown=shown).pivot(index="alpha_second", columns="alpha_first", values="shown")
         _draw_plane(axis, grid, levels)
+        axis.plot((1, 0, 0), (0, 0, 1), color=MARK, linewidth=0.8, linestyle="dotted")
         for (at, name), marker in zip(corner_of.items(), "os^", strict=True):
             axis.plot(*at, marker, color="white", mec=MARK, ms=6, label=f"{name} model")
         axis.xaxis.set_major_locator(MultipleLocator(0.5))
@@ -252,7 +255,7 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> 
         "title": f"{_where(first)}: the plane through {and_list(corners.values())}",
         "caption": (
             f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_mixed_part(rows)}), divided by that of the "
-            f"{corners[0, 0]} model. One scale for all panels: close lines mean a steep surface."
+            f"{corners[0, 0]} model. One scale for all: close lines mean a steep surface. Dotted: paths."
         ),
         "alt": f"Contour plots. {'; '.join(at) or 'No model lies on the grid'}.",
     }
@@ -267,7 +270,10 @@ def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64
     crossed = [level for level in levels if masked.min() < level < masked.max()]
     if crossed:
         lines = axis.contour(x, y, masked, levels=crossed, colors=MARK, linewidths=0.4)
-        axis.clabel(lines, crossed[:: max(1, len(crossed) // 5)], fontsize=6, fmt="%.2f", inline_spacing=2)
+        every = crossed[:: max(1, len(crossed) // 5)]
+        for text in axis.clabel(lines, every, fontsize=6, fmt="%.2f", inline_spacing=2):
+            across, up = axis.transAxes.inverted().transform(axis.transData.transform(text.get_position()))
+            text.set_visible(bool(0.06 < across < 0.94 and 0.04 < up < 0.96))  # The frame would cut others.
     axis.grid(visible=False)
 
 

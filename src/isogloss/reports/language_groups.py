@@ -11,10 +11,11 @@ import pandas as pd
 
 from isogloss.core.languages import UNKNOWN, LanguageFacts, is_built_in, language_facts
 from isogloss.metrics.estimates import mean_std
+from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SYSTEM
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, language, percent, slug, test_set_name
-from isogloss.reports.scores import UNITS, ScoredSet, key_of, mean_scores, scored_sets
+from isogloss.reports.scores import ScoredSet, key_of, mean_scores, scored_sets
 from isogloss.reports.tables import Cell, Table, cells
 
 ALL = ("all", "")

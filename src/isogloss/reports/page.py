@@ -129,6 +129,7 @@ def render(page: Page) -> str:
         page=page,
         first=scores[:1],
         shown=shown,
+        sections=sections,
         noted=[table for part in page.sections for table in part.tables if table.notes],
         counted=verdict_counts(page.outcomes),
         proof=lambda claim: next(

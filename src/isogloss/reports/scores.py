@@ -29,6 +29,7 @@ from isogloss.reports.comparison import (
 from isogloss.reports.comparison_cells import MEANING, notes_of, references_of, tests_table
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import (
+    and_list,
     count,
     language,
     name_systems,
@@ -285,7 +286,8 @@ def mean_scores(test_set: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.Da
 def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
     values, columns, rows = values_of(test_set), test_set.about, test_set.rows
     data, heads = _data(m, test_set, values), {"encoder.label": "encoder", "system": "method"}
-    title = [test_set_name(columns), *[f"source {columns['source']}"] * bool(test_set.sources)]
+    source = and_list(map(language, test_set.sources))
+    title = [test_set_name(columns), *[f"source {source}"] * bool(source)]
     if rows["encoder"].nunique() == 1:
         title.append(rows["encoder.label"].iloc[0])
         del heads["encoder.label"]

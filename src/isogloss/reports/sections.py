@@ -98,97 +98,100 @@ ENTRIES: tuple[Entry, ...] = (
 
 HEADINGS: Mapping[str, tuple[str, str]] = {
     "scores": (
-        "Further scores, and tests of differences",
-        "How each system does on each language. Small differences within the spread mean nothing.",
+        "Which differences are significant?",
+        "Scores by further measures, and every test. A difference within the spread means nothing.",
     ),
     "published": (
-        "Published next to ours",
+        "How do the published numbers compare?",
         "Each number that the paper prints, and what these runs measured for it.",
     ),
     "language-groups": (
-        "Scores by family, script and resources",
-        "On which kinds of languages a system does well. A group of few languages is those languages, not "
-        "its kind.",
+        "Which families, scripts and resources does it work for?",
+        "Scores by group of languages. A group of few languages is those languages, not its kind.",
     ),
     "choice": (
-        "Choosing a model without labels",
-        "Which candidate to take in a language whose labels are not looked at, how sure that is, and what "
-        "it loses against the best, the one of the best source score, and one drawn at random.",
+        "Which model to choose without labels?",
+        "The candidate to take in a language without labels, how certain that is, and what it loses against "
+        "the best one, the one of the best source score, and a random one.",
     ),
     "bitext-size": (
-        "The size of the bitext",
-        "How much parallel text an adjustment takes, and whether more of it goes on helping.",
+        "How much bitext is needed?",
+        "Scores by the amount of parallel text that an adjustment reads.",
     ),
     "interference": (
-        "Negative interference",
-        "What languages lose by sharing an encoder, and what gives it back without hurting transfer.",
+        "What do languages lose by sharing an encoder?",
+        "Negative interference, and what reduces it without hurting transfer.",
     ),
     "paths": (
-        "From one language to two: the paths between models",
+        "What lies between a model of one language and one of two?",
         "If the source score stays level while the target score climbs, many models are equally good on "
-        "the source, and nothing in the source's labels says which of them is good on the target.",
+        "the source, and the source's labels cannot tell which of them is good on the target.",
     ),
     "plane": (
-        "The plane through three models",
+        "How flat is the surface around the models?",
         "Wide, even areas are flat: there, small differences between trainings cost little.",
     ),
     "deltas": (
-        "How far apart the models lie",
-        "Lengths of the ways from one model to two others, and their angle.",
+        "How far apart are the models?",
+        "Distances and angle between models in weight space.",
     ),
     "seeds": (
-        "Variance of source and target over seeds",
-        "How much the score changes when nothing but the seed does.",
+        "How much does the seed alone change?",
+        "The spread of scores over models that differ in nothing but the seed.",
     ),
-    "transfer-gap": ("Transfer gap", "What is lost on the way from the source to the target languages."),
-    "retrieval": ("Translation retrieval", "Whether sentences that mean the same lie close together."),
-    "mining": ("Bitext mining", "How many translations are found among sentences of which most have none."),
+    "transfer-gap": (
+        "What is lost from source to target?",
+        "The transfer gap: the source score minus the mean score of the targets.",
+    ),
+    "retrieval": ("Do translations lie close together?", "Retrieval of translations among sentences."),
+    "mining": (
+        "Are translations found among unrelated sentences?",
+        "Bitext mining, among sentences of which most have no translation.",
+    ),
     "anisotropy": (
-        "Anisotropy",
-        "How similar the states of any two sentences of a language are, which cosines between languages are "
-        "read against.",
+        "How similar are any two sentences?",
+        "The mean cosine of two sentences of one language, with which cosines between languages compare.",
     ),
     "word-distance": (
-        "Distances of related and unrelated words",
-        "Whether words that translate each other lie nearer together than words that do not: as the "
-        "encoder was, adjusted, and after fine-tuning, which draws all words together.",
+        "Are translated words closer than other words?",
+        "Distances of related and unrelated words: in the original encoder, adjusted, and after fine-tuning, "
+        "which draws all words together.",
     ),
     "cka": (
-        "How similar the languages' states are (CKA)",
-        "Whether the languages that are represented like the source are those that transfer well.",
+        "How similar are the languages' states (CKA)?",
+        "Whether languages that are represented like the source are those that transfer well.",
     ),
     "maps": (
-        "Where sentences of each language lie",
-        "Whether sentences that mean the same lie together, or each language by itself.",
+        "Where do sentences of each language lie?",
+        "Whether sentences with the same meaning lie together, or each language by itself.",
     ),
     "mixup-ratio": (
-        "Mixing ratios",
-        "How much of its translation is mixed into an example. Without spread, nothing was learned.",
+        "How much of the translation is mixed in?",
+        "The mixing ratio of each example. Without spread, nothing was learned.",
     ),
     "link-attention": (
-        "Whether mixing finds translated words",
-        "How much of the attention that mixes a sentence with its translation lies on the words that "
-        "translate each other.",
+        "Does mixing find the translated words?",
+        "The share of the attention that mixes two sentences on words that translate each other.",
     ),
     "mixup-sweep": (
-        "Mixing more, less, or elsewhere",
-        "Whether what was trained is what is best at inference, and how much hangs on it.",
+        "Would more or less mixing be better?",
+        "Whether the trained ratio is also the best at inference, and how much depends on it.",
     ),
     "similarity": (
-        "Gradient conflict and language-specific parameters",
-        "Whether two languages pull the weights the same way and need the same parameters, next to one "
-        "language measured twice.",
+        "Do languages pull the weights the same way?",
+        "Gradient conflict and language-specific parameters of two languages, next to one language measured "
+        "twice.",
     ),
     "data": (
-        "Word alignments and translations",
-        "How good the links between words are, and what was translated for training and testing.",
+        "How good are alignments and translations?",
+        "Links between words, and what was translated for training and testing.",
     ),
-    "training": ("Training curves", "Whether the trainings had settled."),
+    "training": ("Had training converged?", "Dev scores, losses and perplexities during training."),
     "trained-parameters": (
-        "Trained parameters",
-        "How many numbers each model may change where only a part of the weights is trained.",
+        "How many parameters are trained?",
+        "The numbers that each model may change where only a part of the weights is trained.",
     ),
-    "others": ("Other measurements", "Diagnostics without a form of their own in this report."),
+    "others": ("What else was measured?", "Diagnostics without a form of their own in this report."),
 }
 """Title and text of every section, in their order."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import name_systems, plus_minus, slug
+from isogloss.reports.names import language, name_systems, plus_minus, slug
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Summary:
         for key, group in shown[list(used)].groupby(keys, sort=False, dropna=False):
             most = group[self.pivot].value_counts().max() if self.pivot else len(group)
             texts.append(
-                [*map(_plain, key[: len(by)]), *(number.of(group) for number in values.values()), f"{most}"]
+                [*map(_named, by, key), *(number.of(group) for number in values.values()), f"{most}"]
             )
         head = [*(HEADS.get(column, column) for column in by), *values, self.over]
         words = {"name": slug(self.name or str(self.frame)), "title": self.title, "caption": self.caption}
@@ -174,6 +174,15 @@ def to_latex(table: Table) -> str:
 def escape_latex(text: str) -> str:
     """Return a text that LaTeX prints verbatim."""
     return text.translate(_LATEX)
+
+
+LANGUAGES = {"source", "target", "language", "first", "second"}
+"""Columns with codes of languages, which tables name."""
+
+
+def _named(column: str, value: object) -> str:
+    text = _plain(value)
+    return "+".join(map(language, text.split("+"))) if column in LANGUAGES else text
 
 
 def _plain(value: object) -> str:
