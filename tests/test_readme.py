@@ -46,7 +46,7 @@ def test_python_example_runs_on_a_small_quickstart(monkeypatch, tmp_path, capsys
     assert "layer" in capsys.readouterr().out
     exec(example.replace('"quickstart"', '"./quickstart", jobs=1'), {})
     printed = capsys.readouterr().out
-    assert "Trained on qaa alone" in printed
+    assert "Trained on Ansa (qaa) alone" in printed
     assert re.search(r"^\[\(('[A-Z]+',? ?){4}\)\]$", printed, flags=re.MULTILINE)
 
 

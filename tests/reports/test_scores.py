@@ -18,6 +18,7 @@ from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, Run
+from isogloss.reports.names import language
 from isogloss.reports.opening import opening_of
 from isogloss.reports.scores import GAP, reference_of, score_tables, scored_sets, values_of
 from isogloss.reports.summaries import INTERFERENCE
@@ -525,7 +526,9 @@ def test_bitext_sizes_are_those_of_before(study):
     before = {}
     for row in golden("adjustment")["tables"]["bitext-size"]["data"]:
         text = f"{100 * row['mean']:.1f} ± {100 * row['std']:.1f}"
-        before.setdefault((row["corpus"], row["language"]), {})[str(row["translations"] or "original")] = text
+        before.setdefault((row["corpus"], language(row["language"])), {})[
+            str(row["translations"] or "original")
+        ] = text
     heads, compared = [cell.text for cell in table.header], 0
     for cells in table.rows:
         row = dict(zip(heads, (cell.text for cell in cells), strict=True))
@@ -540,7 +543,7 @@ def test_models_scored_only_on_languages_that_none_was_made_for_are_shown_there(
     rows = [score(0.5, language=code, about=TRANSLATES) for code in ("qab", "qae")]  # Made for qad.
     (table,) = [one for one in score_tables(made_up(scores=rows)) if one.name != "significance"]
     assert {*table.data["column"]} == {"qab", "qae", "mean of targets"}
-    assert opening_of(made_up(scores=rows)).found
+    assert opening_of(made_up(scores=rows)).results
 
 
 def test_scores_of_no_model_on_its_own_languages_are_no_table() -> None:

@@ -3,19 +3,15 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
 from isogloss.metrics.significance import MAX_SEEDS
-from isogloss.reports.checks import UNITS
-from isogloss.reports.comparison import NUMBERS, ON_EXAMPLES, SURE, TESTS
-from isogloss.reports.names import and_list, count, language, percent
+from isogloss.reports.comparison import NUMBERS, ON_EXAMPLES, SURE
+from isogloss.reports.names import count, language, percent
 from isogloss.reports.tables import Table, text_table
 from isogloss.reports.verdicts import p_text
-
-if TYPE_CHECKING:
-    from isogloss.reports.scores import ScoredSet
 
 Row = Mapping[str, Any]
 
@@ -92,31 +88,3 @@ def references_of(data: pd.DataFrame) -> str:
     """Name the one system that all others are compared with; empty for several, which the table lists."""
     references = data["against"].dropna().unique()
     return f" Differences are tested against {references[0]}." if len(references) == 1 else ""
-
-
-def notes_of(test_set: "ScoredSet", data: pd.DataFrame) -> str:
-    """Return what the marks and columns of a table of scores mean, as far as it has them."""
-    unit, tests = UNITS[test_set.unit], data[data["difference"].notna()]
-    crossed = tests["p_value"].count()
-    targets, unseen = (and_list(map(language, codes)) for codes in (test_set.targets, test_set.unseen))
-    names = [TESTS[name] for name in tests["test"].unique() if name]
-    parts = {
-        "Bold: best of a column. ★: the source. Each target column has the models trained for that target, "
-        "or for none.": True,
-        f"Gap: source minus mean of {targets}.": "gap" in set(data["column"]),
-        f"Unseen: {unseen}, for which no model here was trained.": test_set.unseen,
-        "· paired: each input next to its translation; · translated: the translation alone.": (
-            (test_set.rows["inputs"] != test_set.about["mixed"]).any()
-        ),
-        "Majority: the score of the most frequent label.": test_set.rows["baseline"].notna().any(),
-        f"{SURE} {MEANING[SURE].format(unit=unit)}: p < 0.05 by the test that crosses {unit}s and examples, "
-        f"after Holm's correction over {count(crossed, 'test')} in this table.": SURE in set(data["mark"]),
-        f"{ON_EXAMPLES} {MEANING[ON_EXAMPLES].format(unit=unit)} ({and_list(names)}; Holm too).": (
-            ON_EXAMPLES in set(data["mark"])
-        ),
-        f"One {unit} cannot show what other {unit}s would give: no {SURE} is possible.": (
-            len(tests) and not crossed
-        ),
-        f"No predictions were kept: tests are over {unit}s alone.": len(tests) and not names,
-    }
-    return " ".join(text for text, applies in parts.items() if applies)

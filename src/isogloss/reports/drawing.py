@@ -1,7 +1,7 @@
 """Drawing of figures: one style, no global state, equal bytes on every call.
 
 A figure is drawn for a layout: for a page or a phone, where panels are stacked, for the columns of a paper,
-or for slides. The type is always of 8 points, so that figures of one layout look alike whatever their panels.
+or for slides. The type is always of 8 points, so that figures of one layout match whatever their panels.
 """
 
 import io
@@ -154,8 +154,8 @@ class Lines:
     band: bool = False
     half: str = ""
     """A column with half the width of the band, instead of the standard deviation."""
-    each: str = ""
-    """A column that tells the curves of a mean apart; fewer than FEWEST_CURVES are drawn as thin lines."""
+    curve: str = ""
+    """A column that separates the curves of a mean; fewer than FEWEST_CURVES are drawn as thin lines."""
     least: float = -inf
     """The smallest possible value, below which no band is drawn."""
     labels: tuple[str, str] = ("", "")
@@ -202,8 +202,8 @@ def _draw_line(axis: "Axes", rows: pd.DataFrame, style: Lines, look: tuple[str, 
     if (style.band or style.half) and half.notna().any():
         low, high = (scaled + side * half.fillna(0.0) for side in (-1, 1))
         axis.fill_between(over.index, low.clip(lower=style.least), high, color=color, alpha=0.15, linewidth=0)
-    elif style.each:
-        for _, curve in rows.sort_values(style.x).groupby(style.each):
+    elif style.curve:
+        for _, curve in rows.sort_values(style.x).groupby(style.curve):
             axis.plot(curve[style.x], curve[style.y] * style.scale, color=color, linewidth=0.5, alpha=0.7)
     if style.tint:
         axis.axvspan(*style.tint, color=TINT, linewidth=0, zorder=0)

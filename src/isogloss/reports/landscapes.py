@@ -145,7 +145,7 @@ def _aggregate_figure(rows: pd.DataFrame, along: pd.DataFrame) -> list[Figure]:
     keys = [name for name in rows if name in along and name not in ("mean", "half")]
     drawn = along.merge(rows[[*keys, "panel"]], on=keys)
     drawn = drawn.assign(curve=row_keys(drawn, [*TEST, *ENDS, *SURFACE]))
-    return drawing.line_figure(words, drawn, replace(style, y=measure, each="curve"), rows)
+    return drawing.line_figure(words, drawn, replace(style, y=measure, curve="curve"), rows)
 
 
 def _spread(band: str, curves: int) -> str:
@@ -173,7 +173,7 @@ def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
     keys = [*SETTING, *ENDS, *SURFACE, "alpha"]
     drawn = points.merge(rows[[*keys, "panel"]], on=keys)
     drawn = drawn.assign(curve=row_keys(drawn, [*SURFACE, "seed", "encoder.run"]))
-    style = replace(ALONG, y="score", each="curve", band=True, scale=100)
+    style = replace(ALONG, y="score", curve="curve", band=True, scale=100)
     return drawing.line_figure(
         words, drawn, replace(style, labels=(ALPHA, f"{first['metric']}, percent")), rows
     )
@@ -270,8 +270,8 @@ def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64
     crossed = [level for level in levels if masked.min() < level < masked.max()]
     if crossed:
         lines = axis.contour(x, y, masked, levels=crossed, colors=MARK, linewidths=0.4)
-        every = crossed[:: max(1, len(crossed) // 5)]
-        for text in axis.clabel(lines, every, fontsize=6, fmt="%.2f", inline_spacing=2):
+        labelled = crossed[:: max(1, len(crossed) // 5)]
+        for text in axis.clabel(lines, labelled, fontsize=6, fmt="%.2f", inline_spacing=2):
             across, up = axis.transAxes.inverted().transform(axis.transData.transform(text.get_position()))
             text.set_visible(bool(0.06 < across < 0.94 and 0.04 < up < 0.96))  # The frame would cut others.
     axis.grid(visible=False)

@@ -86,7 +86,7 @@ class Opening:
 
     answer: str
     experiment: str
-    found: str
+    results: str
     figure: PathFigure | None
 
 
@@ -94,8 +94,8 @@ def opening_of(m: Measurements) -> Opening:
     """Return the opening of a page; its answer is the study's title where no transfer was measured."""
     best = main_scores(m.frame("scores")).index
     main = (test_set for test_set in scored_sets(m) if test_set.rows.index.isin(best).all())
-    answer, experiment, found = next(filter(None, map(_transfer, main)), (m.title, "", _nothing_found(m)))
-    return Opening(answer=answer, experiment=experiment, found=found, figure=path_figure(m))
+    answer, experiment, results = next(filter(None, map(_transfer, main)), (m.title, "", _nothing_found(m)))
+    return Opening(answer=answer, experiment=experiment, results=results, figure=path_figure(m))
 
 
 def _nothing_found(m: Measurements) -> str:
@@ -196,8 +196,8 @@ class Scale:
 
     def x(self, alpha: float) -> float:
         """Return the position of α in pixels."""
-        whole = (self.alphas[-1] - self.alphas[0]) or 1
-        return round(LEFT + (alpha - self.alphas[0]) / whole * (RIGHT - LEFT), 1)
+        span = (self.alphas[-1] - self.alphas[0]) or 1
+        return round(LEFT + (alpha - self.alphas[0]) / span * (RIGHT - LEFT), 1)
 
     def y(self, score: float) -> float:
         """Return the position of a score in pixels."""
@@ -227,11 +227,11 @@ class Scale:
 def path_figure(m: Measurements) -> PathFigure | None:
     """Return the paths of the first setting, from source-only models where there are any; None without."""
     points = path_points(m)
-    whole = points[points["part"] == "all"] if len(points) else points
-    if whole.empty:
+    merged = points[points["part"] == "all"] if len(points) else points
+    if merged.empty:
         return None
-    preferred = whole[whole["start.method"] == "source-only"]
-    rows = preferred if len(preferred) else whole
+    preferred = merged[merged["start.method"] == "source-only"]
+    rows = preferred if len(preferred) else merged
     keys = row_keys(rows, [*SETTING, *ENDS])
     rows = rows[keys == keys.iloc[0]]
     pairs = [group for _, group in rows.groupby(["source", "target"], sort=False)][:MOST_PANELS]
@@ -264,9 +264,9 @@ def _panel(pair: pd.DataFrame, scale: Scale) -> PathPanel:
         ys = [
             curve.points[-1][1] for curve in curves if (curve.role, curve.name) == (role, language_name(code))
         ]
-        place = min(ys) - 5 if number == 0 else max(ys) + 14 * number
+        height = min(ys) - 5 if number == 0 else max(ys) + 14 * number
         start = f"{100 * means[role, code, zero]:.1f}"
-        labels.append(Label(role=role, name=language_name(code), x=RIGHT, y=max(place, 10), start=start))
+        labels.append(Label(role=role, name=language_name(code), x=RIGHT, y=max(height, 10), start=start))
     texts = [
         f"{language_name(code)} ({role}) {100 * means[role, code, zero]:.1f} at α {zero:g}, "
         f"{100 * mean:.1f} at α {at:g}"

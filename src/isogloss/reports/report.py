@@ -221,7 +221,7 @@ def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
     state = {
         "stamps": [*stamps, stamp(out / name for name in contents)],
         "files": list(contents),
-        "found": page.opening.found,
+        "found": page.opening.results,
         "claims": [(outcome.claim.id, outcome.verdict, outcome.found) for outcome in page.outcomes],
         "runs": finished_runs(m),
         "whole": all(run.state == "finished" for run in m.runs),

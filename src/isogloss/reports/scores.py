@@ -17,8 +17,11 @@ from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import (
     NUMBERS,
+    ON_EXAMPLES,
+    SURE,
     SYSTEM,
     TEST_SET,
+    TESTS,
     Comparison,
     best_split,
     compare,
@@ -26,7 +29,7 @@ from isogloss.reports.comparison import (
     model_languages,
     unit_of,
 )
-from isogloss.reports.comparison_cells import MEANING, notes_of, references_of, tests_table
+from isogloss.reports.comparison_cells import MEANING, references_of, tests_table
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import (
     and_list,
@@ -305,7 +308,7 @@ def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
             f"{columns['metric']} in percent, mean ± standard deviation over {test_set.units_of(data)}."
             f"{references_of(data)}"
         ),
-        notes=notes_of(test_set, data),
+        notes=_notes(test_set, data),
         header=(*cells(*heads.values()), *(_head(test_set, name) for name in values), *cells(*against)),
         align="l" * len(heads) + "r" * len(values.columns) + "l" * len(against),
         rows=tuple(lines),
@@ -358,3 +361,31 @@ def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list
 def _head(test_set: ScoredSet, column: str) -> Cell:
     text = language(column) if test_set.columns.get(column) == (column,) else column
     return Cell(f"{text} ★", "source", "the source language") if column in test_set.sources else Cell(text)
+
+
+def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
+    """Return what the marks and columns of a table of scores mean, as far as it has them."""
+    unit, tests = UNITS[test_set.unit], data[data["difference"].notna()]
+    crossed = tests["p_value"].count()
+    targets, unseen = (and_list(map(language, codes)) for codes in (test_set.targets, test_set.unseen))
+    names = [TESTS[name] for name in tests["test"].unique() if name]
+    parts = {
+        "Bold: best of a column. ★: the source. Each target column has the models trained for that target, "
+        "or for none.": True,
+        f"Gap: source minus mean of {targets}.": GAP in set(data["column"]),
+        f"Unseen: {unseen}, for which no model here was trained.": test_set.unseen,
+        "· paired: each input next to its translation; · translated: the translation alone.": (
+            (test_set.rows["inputs"] != test_set.about["mixed"]).any()
+        ),
+        "Majority: the score of the most frequent label.": test_set.rows["baseline"].notna().any(),
+        f"{SURE} {MEANING[SURE].format(unit=unit)}: p < 0.05 by the test that crosses {unit}s and examples, "
+        f"after Holm's correction over {count(crossed, 'test')} in this table.": SURE in set(data["mark"]),
+        f"{ON_EXAMPLES} {MEANING[ON_EXAMPLES].format(unit=unit)} ({and_list(names)}; Holm too).": (
+            ON_EXAMPLES in set(data["mark"])
+        ),
+        f"One {unit} cannot show what other {unit}s would give: no {SURE} is possible.": (
+            len(tests) and not crossed
+        ),
+        f"No predictions were kept: tests are over {unit}s alone.": len(tests) and not names,
+    }
+    return " ".join(text for text, applies in parts.items() if applies)

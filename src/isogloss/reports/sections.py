@@ -125,7 +125,7 @@ HEADINGS: Mapping[str, tuple[str, str]] = {
     "paths": (
         "What lies between a model of one language and one of two?",
         "If the source score stays level while the target score climbs, many models are equally good on "
-        "the source, and the source's labels cannot tell which of them is good on the target.",
+        "the source, and the source's labels do not show which of them is good on the target.",
     ),
     "plane": (
         "How flat is the surface around the models?",

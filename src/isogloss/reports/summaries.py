@@ -24,9 +24,9 @@ def with_role(scores: pd.DataFrame) -> pd.DataFrame:
     but for the languages that it was trained on.
     """
     studied = {code for source in scores["source"] for code in source.split("+")}
-    own = [[*(studied - {*target.split("+")})] for target in scores["target"]]
+    others = [[*(studied - {*target.split("+")})] for target in scores["target"]]
     sources = [
-        source.split("+") if source else codes for source, codes in zip(scores["source"], own, strict=True)
+        source.split("+") if source else codes for source, codes in zip(scores["source"], others, strict=True)
     ]
     pairs = zip(scores["language"], sources, strict=True)
     return scores.assign(role=["source" if code in codes else "target" for code, codes in pairs])

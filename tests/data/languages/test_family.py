@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.languages import is_built_in
+from isogloss.core.languages import BUILT_IN_NAMES, is_built_in, language_name
 from isogloss.data.languages import LANGUAGES, Language, card, examples
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.concepts import Draws, Weighted, zipf
@@ -184,3 +184,8 @@ def test_zipf_falls_with_rank():
     counts = Counter(draws.weighted(table) for _ in range(20000))
     assert all(counts[one] > counts[other] for one, other in pairwise(range(8)))
     assert abs(counts[0] / counts[1] - 2**0.8) < 0.15
+
+
+def test_core_names_the_languages_as_the_family_does() -> None:
+    assert {code: language.name for code, language in LANGUAGES.items()} == BUILT_IN_NAMES
+    assert language_name("qad") == "Dunar"
