@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from forked import Forked
+
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "examples" / "notebooks").glob("*.ipynb"))
 
 
@@ -30,12 +32,8 @@ def test_a_notebook_carries_no_outputs(path):
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path):
     script = "\n".join("".join(cell["source"]) for cell in code_cells(path))
-    ended = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=tmp_path,
-        env={**os.environ, "MPLBACKEND": "agg"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
+    environment = {**os.environ, "MPLBACKEND": "agg"}
+    words = [sys.executable, "-c", script]
+    running = Forked(words, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _, printed = running.communicate()
+    assert running.returncode == 0, printed

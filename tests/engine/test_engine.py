@@ -258,6 +258,7 @@ def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
         jobs=1,
         scale="least",
         announce=told.append,
+        report=False,
     )
     assert [one.number for one in told] == list(range(1, len(told) + 1))
     assert {one.total for one in told} == {len(told)} == {len(result.records)}

@@ -6,12 +6,12 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 import isogloss
+from forked import Forked
 from isogloss.store.leases import leases_in
 from isogloss.store.store import WORK
 from killed import ALONE, PATIENCE, command, descendants, folders, is_alive, left, made, records, wait_until
@@ -33,7 +33,7 @@ def in_path(out: Path) -> bool:
 def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, moment: Callable[[Path], bool]):
     folder, undisturbed = whole
     out = folder / f"{engine}-{moment.__name__}"
-    running = subprocess.Popen(command(folder, out.name, engine), stdout=subprocess.DEVNULL)
+    running = Forked(command(folder, out.name, engine), stdout=subprocess.DEVNULL)
     wait_until(lambda: moment(out) or running.poll() is not None)
     children = descendants(running.pid)
     running.send_signal(signal.SIGKILL)
@@ -54,10 +54,10 @@ def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, momen
 def test_what_another_process_left_unfinished_is_taken_over(whole):
     folder, undisturbed = whole
     out = folder / "taken"
-    first = subprocess.Popen(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
+    first = Forked(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
     wait_until(lambda: in_training(out))
     first.send_signal(signal.SIGSTOP)
-    second = subprocess.Popen(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
+    second = Forked(command(folder, "taken", "serial"), stdout=subprocess.DEVNULL)
     wait_until(lambda: records(out))  # All that does not need the stopped one's model.
     assert second.poll() is None
     first.kill()
@@ -74,7 +74,7 @@ def test_asked_to_end_it_writes_a_checkpoint_and_leaves(whole):
     out = folder / "asked"
     (folder / "alone.toml").write_text(ALONE)
     words = command(folder, out.name, "processes", "alone.toml")
-    running = subprocess.Popen(words, stderr=subprocess.PIPE, text=True)
+    running = Forked(words, stderr=subprocess.PIPE)
     wait_until(lambda: in_training(out))
     children = descendants(running.pid)
     running.terminate()
@@ -151,15 +151,7 @@ def in_batches(terminal: int) -> bool:
 def test_an_interruption_is_one_line_and_leaves_no_process(whole):
     folder, undisturbed = whole
     words = command(folder, "interrupted", "processes")
-    # What a shell runs in the background ignores Ctrl-C, and so would this process if the tests run there.
-    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    running = subprocess.Popen(
-        words,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        preexec_fn=heeds,  # noqa: PLW1509
-    )
+    running = Forked(words, stderr=subprocess.PIPE, start_new_session=True)
     wait_until(lambda: in_training(folder / "interrupted"))
     children = descendants(running.pid)
     os.killpg(running.pid, signal.SIGINT)  # What a terminal does at Ctrl-C.

@@ -1,12 +1,12 @@
 """Trackers show what records hold, change nothing, and never end a run."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import isogloss
+from forked import PROGRAM, Forked
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.core.records import read_record
@@ -46,11 +46,9 @@ def study(tmp_path_factory) -> Path:
     pytest.importorskip("alembic")
     folder = tmp_path_factory.mktemp("a 'study'")
     track = ("--track", "tensorboard", "--track", "mlflow")
-    command = (sys.executable, "-m", "isogloss", "run", tiny(folder, RECIPE), "--out", folder, "--jobs", "2")
-    done = subprocess.run(
-        [*map(str, command), *track, "--quiet", "--no-report"], capture_output=True, text=True, check=True
-    )
-    assert done.stderr == ""
+    command = (*PROGRAM, "run", tiny(folder, RECIPE), "--out", folder, "--jobs", "2")
+    running = Forked([*map(str, command), *track, "--quiet", "--no-report"], stderr=subprocess.PIPE)
+    assert (*running.communicate(), running.returncode) == (None, "", 0)
     return folder
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import isogloss
+from forked import PROGRAM, Forked
 from isogloss.core.records import RECORD
 from isogloss.store import store_at
 from isogloss.store.leases import LEASES
@@ -48,16 +49,14 @@ def here(s3, monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))
 
 
-def started(s3: S3, machine: Path, *words: str) -> subprocess.Popen[str]:
+def started(s3: S3, machine: Path, *words: str) -> Forked:
     environment: Mapping[str, str] = {
         **os.environ,
         **s3.environment_of(machine.name),
         "XDG_CACHE_HOME": str(machine),
     }
-    words = (sys.executable, "-m", "isogloss", "run", *words, "--engine", "serial", "--quiet")
-    return subprocess.Popen(
-        words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    words = (*PROGRAM, "run", *words, "--engine", "serial", "--quiet")
+    return Forked(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
 def place(name: str, folder: Path) -> Remote:

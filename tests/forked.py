@@ -1,0 +1,227 @@
+"""Processes that begin at once: each is forked from one that has imported everything.
+
+A Python of its own takes seconds to import torch and transformers. What is tested of a process is what it
+does when it is killed, paused or asked to end: its number, streams, environment, folder and exit code, which
+are its own here too. That `isogloss` begins as a program is tested with others (cli/test_streams.py).
+"""
+
+import json
+import os
+import select
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from runpy import run_module, run_path
+from typing import Any
+
+from filelock import FileLock
+
+PROGRAM = (sys.executable, "-m", "isogloss")
+
+
+class Forked:
+    """A process of this Python with a module, script or code; used as one of ``subprocess.Popen`` is."""
+
+    def __init__(
+        self,
+        words: Sequence[str],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        stdout: int | None = None,
+        stderr: int | None = None,
+        start_new_session: bool = False,
+    ) -> None:
+        assert words[0] == sys.executable
+        self.args, self.returncode = list(map(str, words)), None
+        request = {
+            "words": self.args[1:],
+            "environment": dict(os.environ if env is None else env),
+            "folder": str(cwd or Path.cwd()),
+            "session": start_new_session,
+        }
+        streams = [_stream(subprocess.DEVNULL, 0), _stream(stdout, 1), _stream(stderr, 2)]
+        (_, self.stdout, self.stderr), theirs = zip(*streams, strict=True)
+        self._line = _connected()
+        socket.send_fds(self._line, [b"."], theirs)
+        for number in theirs:
+            os.close(number)
+        self._line.sendall(json.dumps(request).encode() + b"\n")
+        self._answers = self._line.makefile("r")
+        self.pid = int(self._answers.readline())
+
+    def poll(self) -> int | None:
+        """Return how it ended, minus the signal's number where by one; None as long as it runs."""
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if self.returncode is None:
+            if not select.select([self._line], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(self.args, timeout or 0)
+            self.returncode = os.waitstatus_to_exitcode(int(self._answers.readline()))
+            self._answers.close()
+            self._line.close()
+        return self.returncode
+
+    def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
+        """Read the streams one after the other, and wait."""
+        printed = [stream and stream.read() for stream in (self.stdout, self.stderr)]
+        self.wait(timeout)
+        return printed[0], printed[1]
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+
+def _stream(wanted: int | None, inherited: int) -> tuple[Any, int]:
+    """Return our end of a stream, where there is one, and that of the process."""
+    if wanted == subprocess.PIPE:
+        ours, theirs = os.pipe()
+        return os.fdopen(ours, encoding="utf-8"), theirs
+    return None, os.open(os.devnull, os.O_RDWR) if wanted == subprocess.DEVNULL else os.dup(inherited)
+
+
+def _connected() -> socket.socket:
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(_server())
+    return line
+
+
+_lines: list[socket.socket] = []
+"""What tells the server that this process may want more."""
+
+
+@cache
+def _server() -> str:
+    """Return the address of the server of all processes that test, which the first of them starts."""
+    name = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    address = str(Path(tempfile.gettempdir(), f"isogloss-{name}"))
+    with FileLock(f"{address}.lock"):
+        _lines.append(socket.socket(socket.AF_UNIX))
+        with suppress(OSError):
+            _lines[0].connect(address)
+            return address
+        server = socket.socket(socket.AF_UNIX)
+        server.bind(address)
+        server.listen()
+        command = [sys.executable, __file__, str(server.fileno())]
+        subprocess.Popen(command, pass_fds=[server.fileno()], start_new_session=True)
+        server.close()
+        _lines[0].connect(address)
+    return address
+
+
+@dataclass
+class Server:
+    """What forks a process for each request, and says its number and how it ended, until nobody may ask."""
+
+    listening: socket.socket
+    running: dict[int, socket.socket] = field(default_factory=dict)
+    ready: selectors.DefaultSelector = field(default_factory=selectors.DefaultSelector)
+
+    def serve(self) -> list[str]:
+        """Return, in each new process, the words of its command."""
+        woken, wakes = socket.socketpair()
+        wakes.setblocking(False)
+        signal.set_wakeup_fd(wakes.fileno())
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        for waited in (self.listening, woken):
+            self.ready.register(waited, selectors.EVENT_READ)
+        while True:
+            for key, _ in self.ready.select():
+                if key.fileobj is self.listening:
+                    self.ready.register(self.listening.accept()[0], selectors.EVENT_READ)
+                elif key.fileobj is woken:
+                    woken.recv(4096)
+                    self.tell_of_ended()
+                elif begun := self.forked(key.fileobj):
+                    wakes.close()
+                    return become(*begun)
+            if len(self.ready.get_map()) == 2 and not self.running:
+                sys.exit()
+
+    def forked(self, line: socket.socket) -> tuple[Mapping[str, Any], Sequence[int]] | None:
+        """Read a request, if the line was not closed, and fork; return it in the new process alone."""
+        self.ready.unregister(line)
+        _, streams, *_ = socket.recv_fds(line, 1, 3)
+        if not streams:
+            return line.close()
+        with line.makefile("rb") as lines:
+            request = json.loads(lines.readline())
+        if pid := os.fork():
+            for number in streams:
+                os.close(number)
+            line.sendall(f"{pid}\n".encode())
+            self.running[pid] = line
+            return None
+        signal.set_wakeup_fd(-1)
+        for other in (line, *self.running.values(), *(key.fileobj for key in self.ready.get_map().values())):
+            other.close()
+        self.ready.close()
+        return request, streams
+
+    def tell_of_ended(self) -> None:
+        with suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG)) != (0, 0):
+                with self.running.pop(ended[0]) as line, suppress(OSError):
+                    line.sendall(f"{ended[1]}\n".encode())
+
+
+def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
+    """Be the process of a program that has just begun."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    if request["session"]:
+        os.setsid()
+    os.chdir(request["folder"])
+    os.environ.clear()
+    os.environ.update(request["environment"])
+    sys.path[0] = request["folder"]
+    for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
+        stream = os.fdopen(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)
+        setattr(sys, name, stream)
+    return request["words"]
+
+
+def run(words: Sequence[str]) -> None:
+    """Do what Python does with the words of its command line."""
+    match words:
+        case "-m", module, *rest:
+            sys.argv[1:] = rest
+            run_module(module, run_name="__main__", alter_sys=True)
+        case "-c", code, *rest:
+            sys.argv[:] = ["-c", *rest]
+            exec(code, {"__name__": "__main__"})
+        case script, *rest:
+            sys.argv[1:] = rest
+            sys.path.insert(0, str(Path(script).parent))
+            run_path(script, run_name="__main__")
+
+
+if __name__ == "__main__":
+    from isogloss.engine.workers import IMPORTED_ONCE
+
+    for module in ("isogloss.cli", "isogloss.engine.engines", *IMPORTED_ONCE):
+        import_module(module)
+    run(Server(socket.socket(fileno=int(sys.argv[1]))).serve())
