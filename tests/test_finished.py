@@ -10,8 +10,8 @@ import pytest
 
 from isogloss import api
 from isogloss.core.checksums import stamp
+from isogloss.core.errors import plain
 from isogloss.core.identity import identity
-from isogloss.core.untrusted import plain
 from isogloss.recipes.request import request_digest
 from isogloss.reports import write_report
 

@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.core.checksums import CHECKSUMS, read_checksums
 from isogloss.core.errors import StorageError
-from isogloss.core.paths import below, is_safe, within
+from isogloss.core.untrusted import below, is_safe, within
 
 
 @pytest.mark.parametrize("name", [None, 5, ["a"], {}])

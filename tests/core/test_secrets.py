@@ -5,9 +5,8 @@ import traceback
 
 import pytest
 
-from isogloss.core.errors import DataError, one_line
+from isogloss.core.errors import MASK, DataError, masked, one_line
 from isogloss.core.records import Record, write_record
-from isogloss.core.untrusted import MASK, masked
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from isogloss.cli import main
 from isogloss.core.checksums import Checksum, as_text
 from isogloss.core.errors import StorageError
-from isogloss.core.paths import below, is_safe
+from isogloss.core.untrusted import below, is_safe
 from killed import RECIPE
 from s3_server import BUCKET, S3, s3_server
 

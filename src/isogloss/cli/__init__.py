@@ -19,11 +19,12 @@ from isogloss.core.errors import (
     IsoglossError,
     did_you_mean,
     explaining_missing_models,
+    masked,
     one_line,
+    plain,
     shortened,
 )
 from isogloss.core.processes import Interrupted, request_interruption
-from isogloss.core.untrusted import masked, plain
 
 __all__ = ["main"]
 

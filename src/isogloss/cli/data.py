@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import Output
 from isogloss.core.atomic_files import atomic_file, writing
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError, DataError, plain
 from isogloss.core.languages import languages_named
 from isogloss.core.progress import Progress
-from isogloss.core.untrusted import plain
 from isogloss.data import CORPORA
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.fetching.official_files import Release, Result, chosen, existing, fetch

@@ -11,9 +11,9 @@ from dataclasses import asdict, dataclass, field
 from itertools import compress
 from typing import TYPE_CHECKING
 
+from isogloss.core.errors import plain
 from isogloss.core.progress import Progress
 from isogloss.core.records import UNREAD, Record, or_none
-from isogloss.core.untrusted import plain
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars

@@ -10,9 +10,8 @@ import typer
 
 from isogloss.cli.display import Display, emit, show_report
 from isogloss.cli.options import ExecutionGroup, Output, RecipeGroup
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, plain
 from isogloss.core.identity import identity
-from isogloss.core.untrusted import plain
 from isogloss.engine.engines import Execution
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from isogloss.cli.options import Output
 from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language
-from isogloss.core.paths import from_home
 from isogloss.core.records import Row
+from isogloss.core.untrusted import from_home
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
 from isogloss.data.sources import Sources

@@ -20,8 +20,7 @@ from pathlib import Path
 
 from isogloss.core import VERSION
 from isogloss.core.errors import one_line
-from isogloss.core.paths import below
-from isogloss.core.untrusted import parse_json, read_regular
+from isogloss.core.untrusted import below, parse_json, read_regular
 
 CHECKSUMS = "checksums.json"
 

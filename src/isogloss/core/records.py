@@ -18,9 +18,9 @@ from pydantic import Field
 from isogloss.core import rows
 from isogloss.core.atomic_files import write_bytes, write_text
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
-from isogloss.core.errors import StorageError, one_line
+from isogloss.core.errors import StorageError, masked, one_line
 from isogloss.core.identity import ID, identity
-from isogloss.core.untrusted import fitting, masked, parse_json, read_regular
+from isogloss.core.untrusted import fitting, parse_json, read_regular
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"

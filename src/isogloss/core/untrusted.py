@@ -1,7 +1,6 @@
-"""Untrusted input: text made safe to show, write or record, and JSON that is read strictly.
+"""What comes from outside: JSON, texts that may be paths, names that must stay below a folder; the cache.
 
-Safe text has no secrets, control characters or direction overrides. JSON is of bounded depth, and anything
-else raises ValueError.
+JSON is read strictly and of bounded depth; anything else raises ValueError.
 """
 
 import errno
@@ -9,92 +8,15 @@ import json
 import math
 import os
 import re
-import sys
 import unicodedata
-from collections.abc import Hashable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Hashable, Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
-MASK = "***"
-
-MIN_SECRET_LENGTH = 8
-"""Characters of a value in the environment that counts as a secret."""
-
-_NAMES = re.compile(
-    r"TOKEN|SECRET|PASSWORD|PASSWD|(?:API|ACCESS|ACCOUNT|STORAGE)_?KEY|CREDENTIAL|CONNECTION_STRING",
-    re.IGNORECASE,
-)
-"""Parts of the names of environment variables that contain secrets."""
-
-_SECRETS = re.compile(
-    r"""
-    (?P<prefix>
-        \bbearer\s+ | \bauthorization["']?\s{0,9}[:=]\s{0,9}["']?\w{1,20}\s+
-        | [?&;](?:x-amz-[a-z-]{1,40}|[a-z_-]{0,40}(?:token|secret|signature|password|api_?key)|sig)=
-        | passw(?:or)?d["']?(?:\s{0,9}=\s{0,9}|:)["']?(?=\S)
-        | (?:token|secret|api_?key)["']?[:=]\s{0,9}["']?(?=[^\s"']{0,200}\d)
-    )
-    [^\s"'&;,<>@]{4,}
-    | (?P<url>\b[a-z][a-z0-9+.-]{1,20}:/{1,2})[^/\s"']{1,500}(?=@)         # https://user:password@host
-    | \bhf_[A-Za-z0-9]{10,} | \b(?:AKIA|ASIA)[0-9A-Z]{12,} | \bgh[pousr]_[A-Za-z0-9]{16,}
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Patterns of secrets; all repetitions before them are bounded, so that no message takes long."""
-
-
-def masked(text: str) -> str:
-    """Mask the secrets in a text: those that match a pattern, and those of this process's environment."""
-    for value in _secrets():
-        text = text.replace(value, MASK)
-    return _SECRETS.sub(lambda match: f"{match['prefix'] or match['url'] or ''}{MASK}", text)
-
-
-def _secrets() -> Iterator[str]:
-    """Yield the secrets of the environment, and the token of the hub's library where that is loaded."""
-    for name in filter(_names_a_secret, os.environ):
-        value = os.environ[name]
-        if len(value) >= MIN_SECRET_LENGTH and not os.path.exists(value):  # noqa: PTH110
-            yield value
-    hub = sys.modules.get("huggingface_hub")
-    with suppress(OSError, ValueError):  # Its file may be one that cannot be read.
-        if token := hub and hub.get_token():
-            yield token
-
-
-@cache
-def _names_a_secret(name: str) -> bool:
-    """Return whether an environment variable of this name contains a secret."""
-    return bool(_NAMES.search(name))
-
-
-DIRECTION_CONTROLS = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
-"""Unicode's embeddings, overrides and isolates, which change the direction of the text after them."""
-
-
-LEADING_FOLDERS = re.compile(r"""(?<![^ \n])(['"(`]*)(?:\w:)?[/\\](?:[^ \n]*[/\\])?""")
-"""Everything before the last part of an absolute path: the opening bracket or quote, and the folders."""
-
-
-def plain(text: str) -> str:
-    """Return the text without control characters (except line ends and tabs) and direction overrides."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        letter
-        for letter in text
-        if letter in "\n\t" or (unicodedata.category(letter) != "Cc" and letter not in DIRECTION_CONTROLS)
-    )
-
-
-def without_folders(text: object) -> str:
-    """Return printable text without the folders of absolute paths, which differ between machines."""
-    return LEADING_FOLDERS.sub(r"\1…/", plain(str(text)))
-
+from isogloss.core.errors import InputError, StorageError, plain
 
 T = TypeVar("T")
 
@@ -158,3 +80,72 @@ def _finite(digits: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{digits:.40} is no finite number")
     return value
+
+
+FORBIDDEN_CHARACTERS = frozenset('\\:<>"|?*')
+"""Characters of no name: they part or begin paths on some system, or cannot stand in one."""
+
+MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4096
+"""Bytes of a file's name, and of names with the folders between."""
+
+
+def from_home(text: str | Path) -> Path:
+    """Expand ~ to the home folder; a path of an unknown user, as in "~5 %", is returned unchanged."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
+def is_there(path: Path) -> bool:
+    """Return whether a path exists and is accessible; False for text too long to be a file name."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
+def within(folder: Path, name: str, source: str | Path = "") -> Path:
+    """Return the path that ``below`` does; StorageError for one that a link leads out of the folder, too."""
+    path = below(folder, name, source)
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise StorageError(f"{path}: a link leads out of {folder}, and nothing is written there. Remove it.")
+    return path
+
+
+def below(folder: Path, name: str, source: str | Path = "", error: type[InputError] = StorageError) -> Path:
+    """Return the path of a name from outside (an archive, a bucket, a manifest, the hub) below a folder.
+
+    The name has / between its parts. An ``error`` that begins with the ``source`` refuses a name that is
+    absolute, leads out of the folder (..), has an empty part, a backslash or a drive, or cannot be a file's.
+    """
+    if is_safe(name):
+        return folder / name
+    shown = plain(repr(name)[:120])
+    raise error(
+        f"{source or folder}: the name {shown} leads out of the folder or is invalid; nothing was written. "
+        f"Its source cannot be trusted: use another copy of it."
+    )
+
+
+def is_safe(name: object) -> bool:
+    """Return whether a name with / between its parts stays below any folder that it is put in."""
+    if not isinstance(name, str):
+        return False
+    parts = name.split("/")
+    try:
+        sizes = [len(part.encode()) for part in parts]
+    except UnicodeEncodeError:
+        return False
+    return (
+        not FORBIDDEN_CHARACTERS & {*name}
+        and not any(part in ("", ".", "..") for part in parts)
+        and not any(unicodedata.category(letter) == "Cc" for letter in name)
+        and max(sizes) <= MAX_NAME_BYTES
+        and sum(sizes) + len(parts) <= MAX_PATH_BYTES
+    )
+
+
+def user_cache() -> Path:
+    """Return the folder of what can be downloaded or made again: below XDG_CACHE_HOME, else ~/.cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "isogloss"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal, Protocol, cast
 
 from isogloss.core.errors import DataError, did_you_mean
-from isogloss.core.paths import is_there
+from isogloss.core.untrusted import is_there
 
 SUFFIXES = ("", ".gz", ".xz")
 """Suffixes a file name may have; the first that exists is read."""

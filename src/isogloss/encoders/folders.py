@@ -22,8 +22,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
-from isogloss.core.paths import below, from_home, is_there
-from isogloss.core.untrusted import fitting, parse_json, read_regular
+from isogloss.core.untrusted import below, fitting, from_home, is_there, parse_json, read_regular
 from isogloss.encoders.families import family_named
 from isogloss.encoders.family import Config
 from isogloss.encoders.hub import hub_folder, is_hub_name

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from isogloss.core.atomic_files import storage_error
 from isogloss.core.errors import IsoglossError, ModelError, one_line
-from isogloss.core.paths import from_home, is_there
+from isogloss.core.untrusted import from_home, is_there
 
 HUB_NAME = re.compile(r"(?![^@]*(--|\.\.|\.git(@|$)))(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b(@[\w.-]+)?")
 """A model's name on the hub, as its client takes it; what follows @ is a branch, tag or commit."""

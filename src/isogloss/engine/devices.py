@@ -23,9 +23,9 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.paths import user_cache
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.core.records import read_made
+from isogloss.core.untrusted import user_cache
 from isogloss.runs.run import Run, RunContext, peak_memory
 from isogloss.store.leases import Leases
 from isogloss.store.store import Store

@@ -22,9 +22,9 @@ import submitit
 from isogloss.core.atomic_files import writing
 from isogloss.core.errors import ConfigError, RunError, StorageError, unknown_name
 from isogloss.core.identity import identity
-from isogloss.core.paths import user_cache
 from isogloss.core.processes import Interrupted, interruption_requested, request_interruption
 from isogloss.core.progress import Progress, no_progress
+from isogloss.core.untrusted import user_cache
 from isogloss.engine.work import Event, Report, Work
 from isogloss.engine.workers import Pickled, Processes, pickled
 from isogloss.runs.run import Run, RunContext, precision_here

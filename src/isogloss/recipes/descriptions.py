@@ -11,7 +11,7 @@ from typing import Any, get_args
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
-from isogloss.core.paths import user_cache
+from isogloss.core.untrusted import user_cache
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import BadRows, DescribedCorpus, register, shipped
 from isogloss.data.corpus import SPLITS, About, Split, spelled_there

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isogloss.core.errors import ConfigError, did_you_mean, located, unknown_name
-from isogloss.core.paths import is_there
 from isogloss.core.records import Published, Value
+from isogloss.core.untrusted import is_there
 
 if TYPE_CHECKING:
     from isogloss.recipes.recipe import Recipe

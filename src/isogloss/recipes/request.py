@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from isogloss.core import plug_ins
 from isogloss.core.checksums import package_stamp, stamp
 from isogloss.core.errors import ConfigError, located
-from isogloss.core.paths import from_home, is_there
+from isogloss.core.untrusted import from_home, is_there
 from isogloss.recipes.recipe_text import from_toml
 
 if TYPE_CHECKING:

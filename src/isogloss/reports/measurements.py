@@ -15,9 +15,8 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
-from isogloss.core.errors import ConfigError, StorageError, unknown_name
+from isogloss.core.errors import ConfigError, StorageError, plain, unknown_name, without_folders
 from isogloss.core.identity import identity
-from isogloss.core.paths import is_there
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
     FAILED,
@@ -34,7 +33,7 @@ from isogloss.core.records import (
     understanding,
 )
 from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
-from isogloss.core.untrusted import T, fitting, parse_json, plain, read_regular, without_folders
+from isogloss.core.untrusted import T, fitting, is_there, parse_json, read_regular
 from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
 from isogloss.reports.run_facts import (
     FACTS,

@@ -16,7 +16,7 @@ from typing import get_args
 import pandas as pd
 
 from isogloss.core import VERSION
-from isogloss.core.untrusted import plain
+from isogloss.core.errors import plain
 from isogloss.reports.checks import Check
 from isogloss.reports.drawing import PHONE, Figure
 from isogloss.reports.measurements import Measurements

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from isogloss.core.errors import plain
 from isogloss.core.identity import identity
 from isogloss.core.rows import wrong_value
-from isogloss.core.untrusted import fitting, plain
+from isogloss.core.untrusted import fitting
 
 IGNORED = (
     *("seed", "data", "conflict", "checkpoint_every", "precision"),

@@ -15,12 +15,11 @@ from typing import Any
 import torch
 
 from isogloss.core import VERSION
-from isogloss.core.errors import IsoglossError, RunError, one_line
+from isogloss.core.errors import IsoglossError, RunError, masked, one_line
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.records import Record, read_made
 from isogloss.core.run_parts import is_nested, parts_within
-from isogloss.core.untrusted import masked
 from isogloss.data.corpus import is_translation
 from isogloss.data.languages import built_in_size
 from isogloss.data.result_files import PREDICTIONS, write_predictions

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from isogloss.core.errors import ModelError
-from isogloss.core.paths import from_home, is_there
+from isogloss.core.untrusted import from_home, is_there
 from isogloss.encoders import load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.added.module_settings import LanguageModules
 from isogloss.encoders.folders import (

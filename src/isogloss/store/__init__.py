@@ -5,8 +5,8 @@ from pathlib import Path, PurePosixPath
 
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID
-from isogloss.core.paths import user_cache
 from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.untrusted import user_cache
 from isogloss.store.mirrored_store import MirroredStore
 from isogloss.store.remote import is_url, remote_at
 from isogloss.store.store import FolderStore, Store

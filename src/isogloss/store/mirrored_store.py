@@ -18,10 +18,10 @@ from isogloss.core.atomic_files import atomic_folder, write_bytes, write_text
 from isogloss.core.checksums import Checksum
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
-from isogloss.core.paths import within
 from isogloss.core.processes import Interrupted, stop_if_lost
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Plan, Record, base_of
+from isogloss.core.untrusted import within
 from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
 from isogloss.store.remote import Remote
 from isogloss.store.store import (

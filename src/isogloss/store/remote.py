@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, TypeVar
 from isogloss.core.atomic_files import DISK_FULL_ERRORS, storage_error, temporary_beside, write_bytes, writing
 from isogloss.core.checksums import Checksum, as_text, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
-from isogloss.core.paths import below, within
 from isogloss.core.processes import interruption_requested, locked
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import MADE
+from isogloss.core.untrusted import below, within
 from isogloss.store.leases import LEASES
 
 if TYPE_CHECKING:

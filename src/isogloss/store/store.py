@@ -23,13 +23,12 @@ from isogloss.core.atomic_files import (
     writing,
 )
 from isogloss.core.checksums import CHECKSUMS, checksums_of
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import StorageError, masked
 from isogloss.core.identity import identity
-from isogloss.core.paths import within
 from isogloss.core.processes import stop_if_lost
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Plan, Record, read_record, write_record
-from isogloss.core.untrusted import T, fitting, masked, parse_json, read_regular
+from isogloss.core.untrusted import T, fitting, parse_json, read_regular, within
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
 

@@ -24,8 +24,8 @@ from isogloss.core import VERSION
 from isogloss.core.atomic_files import atomic_folder, writing
 from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.core.languages import is_built_in, language_name
-from isogloss.core.paths import from_home
 from isogloss.core.records import RECORD
+from isogloss.core.untrusted import from_home
 from isogloss.data.hub import hub_splits
 from isogloss.encoders import family_of, save_model
 from isogloss.encoders.added.active_language import language_maps_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import make_folder, sweep, temporary_beside, writing
 from isogloss.core.errors import ConfigError, RunError, one_line
-from isogloss.core.paths import user_cache
+from isogloss.core.untrusted import user_cache
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned
 

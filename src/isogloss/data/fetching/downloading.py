@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isogloss.core import VERSION
-from isogloss.core.errors import DataError, StorageError
+from isogloss.core.errors import DataError, StorageError, masked
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.untrusted import masked
 
 if TYPE_CHECKING:
     import httpx2

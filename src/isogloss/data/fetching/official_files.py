@@ -24,9 +24,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from isogloss.core.errors import ConfigError, DataError, check_named, did_you_mean, unknown_name
-from isogloss.core.paths import is_safe
 from isogloss.core.processes import locked
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.untrusted import is_safe
 from isogloss.data.fetching.downloading import Link, RetryPolicy, checksum, download, storing
 from isogloss.data.fetching.unpacking import unofficial_file, unpack
 

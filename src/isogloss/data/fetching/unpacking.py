@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from isogloss.core.atomic_files import temporary_beside
 from isogloss.core.errors import DataError
-from isogloss.core.paths import below
+from isogloss.core.untrusted import below
 from isogloss.data.fetching.downloading import checksum, megabytes, storing
 
 EXPANSION = 100

@@ -22,8 +22,7 @@ from torch.nn.utils import parametrize
 
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ModelError, one_line
-from isogloss.core.paths import from_home
-from isogloss.core.untrusted import fitting, parse_json, read_regular
+from isogloss.core.untrusted import fitting, from_home, parse_json, read_regular
 from isogloss.encoders import folders
 from isogloss.encoders.added.adapters import apply_adapters, read_task_adapter
 from isogloss.encoders.added.added_weights import read_weights, write_weights
