@@ -1,0 +1,47 @@
+"""The links that simalign (Jalili Sabet et al. 2020) finds with the shipped encoder, on made-up bitext.
+
+`python tests/functional/simalign_links.py` writes them to simalign_links.json where simalign is installed.
+"""
+
+import json
+import random
+from pathlib import Path
+
+import isogloss
+
+FILE = Path(__file__).with_suffix(".json")
+LAYERS = (1, 3)
+MATCHINGS = {"argmax": "inter", "itermax": "itermax", "match": "mwmf"}
+"""What isogloss and simalign call them."""
+
+
+def sentences():
+    """Return words of translations, and of sentences that are none: those of others, shuffled."""
+    pairs = [
+        (pair.first.split(), pair.second.split())
+        for pair in isogloss.load_corpus("bitext", "qaa-qad", "test", examples=40)
+    ]
+    rng = random.Random(0)
+    shuffled = [tuple(rng.sample(words, len(words)) for words in pair) for pair in pairs[:20]]
+    others = [(first, second) for (first, _), (_, second) in zip(pairs[20:], shuffled, strict=True)]
+    return [*pairs, *shuffled, *others]
+
+
+def by_simalign():
+    """Return the links of each pair, by layer and matching."""
+    import simalign
+
+    from isogloss.encoders.folders import shipped_folder
+
+    found = {}
+    for layer in LAYERS:
+        aligner = simalign.SentenceAligner(str(shipped_folder()), "bpe", matching_methods="mai", layer=layer)
+        aligned = [aligner.get_word_aligns(*pair) for pair in sentences()]
+        for ours, theirs in MATCHINGS.items():
+            found[f"{ours} {layer}"] = [sorted(map(list, links[theirs])) for links in aligned]
+    return found
+
+
+if __name__ == "__main__":
+    lines = (f"{json.dumps(name)}: {json.dumps(links)}" for name, links in by_simalign().items())
+    FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
