@@ -20,7 +20,7 @@ def load(name):
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
 def test_an_example_is_short_and_says_how_to_run_it(path):
     text = path.read_text(encoding="utf-8")
-    assert len(text.splitlines()) < 40
+    assert len(text.splitlines()) < 50
     assert f"python examples/{path.name}" in text
 
 
@@ -56,3 +56,25 @@ def test_languages_shows_every_language_and_its_translation(capsys):
     assert len(cards.splitlines()) == len(translations.splitlines()) == len(LANGUAGES)
     assert tree.count("(root)") == 1
     assert [line.split()[0] for line in translations.splitlines()] == list(LANGUAGES)
+
+
+@pytest.mark.slow
+def test_x_mixup_in_trainer_trains_the_ratio(tmp_path):
+    trainer = load("mixup_trainer").main(tmp_path, examples=16)
+    assert trainer.state.global_step == 6
+    assert all(weight.item() for weight in trainer.model.mixup.parameters())
+
+
+@pytest.mark.slow
+def test_continual_training_prints_how_far_words_are_apart(capsys):
+    load("continual_loop").main(examples=64)
+    layers = re.findall(r"^(\d) +(0\.\d+)$", capsys.readouterr().out, re.MULTILINE)
+    assert [layer for layer, _ in layers] == ["0", "1", "2", "3", "4"]
+    assert all(0.5 < float(auc) < 1 for _, auc in layers)
+
+
+@pytest.mark.slow
+def test_meta_learned_adapters_print_a_loss_of_each_language(capsys):
+    load("meta_loop").main(steps=4)
+    losses = re.findall(r"^(q\w\w): loss (\d\.\d+)$", capsys.readouterr().out, re.MULTILINE)
+    assert [code for code, _ in losses] == ["qaa", "qad"]

@@ -12,8 +12,8 @@ from isogloss.core.errors import explaining_missing_models
 if TYPE_CHECKING:
     from isogloss.api import compare_outputs, compare_runs, corpus, run, search
     from isogloss.core.errors import IsoglossError
-    from isogloss.functional.adjusting import adjust
-    from isogloss.functional.gradients import gradient_conflict, language_gates
+    from isogloss.functional.adjusting import AlignmentLoss, adjust
+    from isogloss.functional.gradients import MetaLearner, gradient_conflict, language_gates
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.predictions import compare
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from isogloss.using import Model, load_model
 
 _HOMES = {
+    "AlignmentLoss": "isogloss.functional.adjusting",
     "IsoglossError": "isogloss.core.errors",
+    "MetaLearner": "isogloss.functional.gradients",
     "MixupLoss": "isogloss.functional.mixup",
     "Model": "isogloss.using",
     "Recipe": "isogloss.recipes.recipe",
@@ -56,7 +58,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "AlignmentLoss",
     "IsoglossError",
+    "MetaLearner",
     "MixupLoss",
     "Model",
     "Recipe",

@@ -1,25 +1,32 @@
-"""Cross-lingual adjustment of an encoder on your own sentence pairs.
+"""Cross-lingual adjustment of an encoder on your own sentence pairs, at once or while it learns a task.
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Literal
 from warnings import warn
+
+from torch import Tensor, nn
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import with_fields
+from isogloss.data.examples import Translation
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.models import require_encoder, showing_progress
 from isogloss.functional.sentences import Links, Sentence, align, translations
+from isogloss.methods import alignment_loss as methods
 from isogloss.methods.adjustments import CrossLingualAdjustment, PairTraining, adjust_model
-from isogloss.training.aligned_batches import Form
-from isogloss.training.bitext import PairEncoding, Word, read_bitext
+from isogloss.training.aligned_batches import Form, frozen_copy
+from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
+from isogloss.training.states import check_layers
 
-PAPER = CrossLingualAdjustment()
+PAPER, CONTINUAL = CrossLingualAdjustment(), methods.AlignmentLoss()
 
 
 def adjust(
@@ -63,14 +70,72 @@ def adjust(
     with showing_progress(on_progress) as progress, TemporaryDirectory() as folder:
         linked = align(first, second, on_progress=progress) if links is None else links
         pairs = translations(first, second, linked)
-        if not any(pair.links for pair in pairs):
-            raise DataError(
-                f"adjust: {len(pairs)} sentence pairs without a linked word; expected links in most of them. "
-                f"Align more sentences, or give links."
-            )
-        bitext = read_bitext({"-".join(languages): pairs}, tokenizer, method.encoding)
-        for text in bitext.warnings():
-            warn(text, stacklevel=2)
+        bitext = _bitext("adjust", {"-".join(languages): pairs}, tokenizer, method.encoding)
         adjusted: Model = deepcopy(model)
         adjust_model(adjusted, bitext, method, seed=seed, folder=Path(folder), on_progress=progress)
     return adjusted.eval()
+
+
+class AlignmentLoss(nn.Module):
+    """The alignment loss of continual learning (Eq. 2), which is added to a task's loss in your own loop.
+
+    Each call draws ``pairs`` of the sentence pairs, by ``seed`` and the number of calls before, and returns
+    the two terms of Eq. 1 of the model's encoder times ``alpha``; with ``weighs`` "pull" the second, which
+    anchors source words, is not multiplied. f⁰ is a copy of the encoder as it is now, or ``original``. The
+    other arguments are those of ``adjust``; the defaults are the method's, ``alignment-loss``.
+
+    DataError without a link, ConfigError for a layer that the encoder lacks.
+
+    >>> alignment = isogloss.AlignmentLoss(model, tokenizer, english, swahili)     # doctest: +SKIP
+    >>> (model(**batch).loss + alignment()).backward()                       # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tokenizer: Tokenizer,
+        first: Sequence[Sentence],
+        second: Sequence[Sentence],
+        links: Iterable[Links] | None = None,
+        *,
+        languages: tuple[str, str] = ("source", "target"),
+        alpha: float = CONTINUAL.alpha,
+        weighs: Literal["both", "pull"] = CONTINUAL.weighs,
+        form: Form = CONTINUAL.form,
+        pairs: int = CONTINUAL.pairs,
+        word: Word = CONTINUAL.encoding.word,
+        layer: int = CONTINUAL.encoding.layer,
+        original: Model | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        require_encoder(model, "AlignmentLoss")
+        check_layers(model.config.num_hidden_layers, [layer])
+        encoding = PairEncoding(word=word, layer=layer)
+        method = methods.AlignmentLoss(alpha=alpha, weighs=weighs, form=form, pairs=pairs, encoding=encoding)
+        linked = align(first, second) if links is None else links
+        sentences = {"-".join(languages): translations(first, second, linked)}
+        self._draw = method.draws(_bitext("AlignmentLoss", sentences, tokenizer, encoding), seed)
+        start = frozen_copy(model if original is None else original).to(model.device)
+        self._loss, self._model, self.calls = partial(method.loss, model, start), [model], 0
+
+    def forward(self) -> Tensor:
+        """Return the loss on the next sentence pairs; ``calls`` is the number of those drawn before."""
+        batch, self.calls = self._draw(self.calls), self.calls + 1
+        return self._loss(batch.to(self._model[0].device))
+
+
+def _bitext(
+    function: str, pairs: Mapping[str, list[Translation]], tokenizer: Tokenizer, encoding: PairEncoding
+) -> AlignedBitext:
+    """Encode sentence pairs; DataError, naming the function, without a linked word."""
+    sentences = [pair for of_pair in pairs.values() for pair in of_pair]
+    if not any(pair.links for pair in sentences):
+        raise DataError(
+            f"{function}: {len(sentences)} sentence pairs without a linked word; expected links in most of "
+            f"them. Align more sentences, or give links."
+        )
+    bitext = read_bitext(pairs, tokenizer, encoding)
+    for text in bitext.warnings():
+        warn(text, stacklevel=3)
+    return bitext

@@ -1,27 +1,36 @@
-"""Languages in one model: do their gradients conflict, and which parameters does each of them need?
+"""Languages in one model: do their gradients conflict, what does each need, and can each help all?
 
-"On Negative Interference in Multilingual Models", Sections 3.1, 3.2 and 3.4, Figs 1 and 4.
+"On Negative Interference in Multilingual Models", Sections 3.1, 3.2, 3.4 and 4, Figs 1 and 4, Algorithm 1.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
-from isogloss.core.run_parts import with_fields
+from isogloss.core.run_parts import Modules, with_fields
 from isogloss.diagnostics.language_gates import similarity_rows
+from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.added.added_weights import language_parameters
+from isogloss.encoders.added.language_modules import ensure_modules, modules_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.gates import GateKinds, Mask, gate_groups
 from isogloss.functional.models import evaluating, require_encoder, showing_progress
+from isogloss.methods.meta_learning import MetaLearning
+from isogloss.training import meta_learning
 from isogloss.training.fit import Callbacks
 from isogloss.training.gate_training import GATE_UPDATES, Drawn, GateTraining, learn_gates_on
 from isogloss.training.gradient_conflict import conflict_rows, parts_of
+from isogloss.training.meta_learning import Learning, MetaBatch
+
+META, ADAPTERS = MetaLearning(), Modules(kind="adapter")
 
 MIN_LANGUAGES = 2
 """Languages that are compared."""
@@ -146,11 +155,93 @@ def language_gates(
     return pd.DataFrame(rows).drop(columns="model")
 
 
+class MetaLearner(nn.Module):
+    """Parameters of single languages that learn to help all languages (Algorithm 1), in your own loop.
+
+    Each call is a step, ``meta(language, batch, validation)``: it moves φ, the language's own parameters, by
+    the mean loss on ``validation``, a batch of each language by its code, after an imagined step of θ, all
+    other parameters, on ``batch``; and returns the loss on ``batch``, by which your optimizer then moves θ.
+
+    ``languages`` are codes: each gets adapters of its own (``reduction``), unless the model has some; or a
+    mapping from codes to the names of parameters, such as those of peft. Batches are like those of
+    ``gradient_conflict``. ``own_rate`` is α, by which AdamW moves φ, ``inner_rate`` β of the imagined step;
+    ``inner_step`` and ``second_order`` are those of the method ``meta-learning``. φ requires no gradient.
+
+    ConfigError for a language or a name that the model lacks.
+
+    >>> meta = isogloss.MetaLearner(model, ["en", "sw"])                     # doctest: +SKIP
+    >>> meta("sw", batch, {"en": english, "sw": swahili}).backward()         # doctest: +SKIP
+    >>> with meta.language("sw"): states = model(**batch)                    # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        languages: Sequence[str] | Mapping[str, Sequence[str]],
+        loss: Callable[[Any, Any], Tensor] | None = None,
+        *,
+        own_rate: float = META.updates.learning_rate,
+        inner_rate: float = META.updates.learning_rate,
+        inner_step: str = META.inner_step,
+        second_order: str = META.second_order,
+        reduction: int = ADAPTERS.reduction,
+        clip: float = META.updates.clip,
+        weight_decay: float = META.updates.weight_decay,
+        seed: int = 0,
+    ) -> None:
+        super().__init__()
+        if isinstance(languages, Mapping):
+            parameters = dict(model.named_parameters())
+            for language, names in languages.items():
+                check_named(f"MetaLearner: {language}", "parameter", parameters, *names)
+            phi = {language: {n: parameters[n] for n in names} for language, names in languages.items()}
+        else:
+            require_encoder(model, "MetaLearner")
+            ensure_modules(model, with_fields(ADAPTERS, reduction=reduction), languages, seed=seed)
+            phi = {language: language_parameters(model, language) for language in languages}
+        compute = loss or _own_loss
+
+        def loss_of(trained: Any, batch: _Batch) -> Tensor:
+            with _reading(trained, batch.language):
+                return compute(trained, batch.inputs)
+
+        learning = Learning(
+            own_rate=own_rate, inner_rate=inner_rate, inner_step=inner_step, second_order=second_order
+        )
+        updates = with_fields(META.updates, clip=clip, weight_decay=weight_decay)
+        # In a list: the model's parameters are not the learner's.
+        self._learner = [meta_learning.MetaLearner(model, phi, loss_of, learning=learning, updates=updates)]
+
+    def forward(
+        self, language: str, batch: Any, validation: Mapping[str, Any], *, pace: float = 1.0
+    ) -> Tensor:
+        """Move φ of a language, and return the loss by which θ moves; ``pace`` is the share of both rates."""
+        [learner] = self._learner
+        loss: Tensor = learner(
+            MetaBatch(
+                language=language,
+                train=_Batch(batch, language),
+                validation=[_Batch(other, code) for code, other in validation.items()],
+                pace=pace,
+            )
+        )
+        return loss
+
+    def language(self, language: str) -> AbstractContextManager[None]:
+        """Let the model read a language, through the adapters of that language."""
+        return _reading(self._learner[0].model, language)
+
+
+def _reading(model: Any, language: str) -> AbstractContextManager[None]:
+    return nullcontext() if modules_of(model) is None else active_language(model, language)
+
+
 @dataclass(frozen=True)
 class _Batch:
     """A batch that is on the model's device already."""
 
     inputs: Any
+    language: str = ""
 
     def to(self, device: torch.device) -> "_Batch":  # noqa: ARG002
         """Return the batch as it is."""

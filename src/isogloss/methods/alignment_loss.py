@@ -5,6 +5,7 @@ Eq. 2: L = L_task + α·L_align, with aligned sentence pairs drawn at random at 
 loss that any fine-tuning method can carry; the paper's is source-only with it.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -21,7 +22,7 @@ from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.training.aligned_batches import AlignedBatch, Form, aligned_batch, alignment_terms, frozen_copy
 from isogloss.training.batching import BatchesByStep
-from isogloss.training.bitext import PairEncoding, read_bitext
+from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
 from isogloss.training.memory import AddedCost, Load, subwords_of
 from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting, language_pairs
 from isogloss.training.states import check_layers
@@ -85,17 +86,21 @@ class AlignmentLoss(AuxiliaryLoss):
                 f"{self.name}: there are no sentence pairs to draw from (none given, or all were left out). "
                 f"Name bitext of the source and a target language in the field bitext of auxiliary."
             )
-        seed = derive(setting.seed, "replay")
-
-        def draw(step: int) -> AlignedBatch:
-            return aligned_batch(bitext, sampled_rows(len(bitext), self.pairs, step=step, seed=seed))
-
         return AuxiliaryTerm(
-            batches=BatchesByStep(steps, draw),
+            batches=BatchesByStep(steps, self.draws(bitext, setting.seed)),
             loss=partial(self.loss, model, self._original(setting, model)),
             rows=tuple(bitext.rows),
             warnings=bitext.warnings(),
         )
+
+    def draws(self, bitext: AlignedBitext, seed: int) -> Callable[[int], AlignedBatch]:
+        """Return the batch of each step as a function of its number."""
+
+        def draw(step: int) -> AlignedBatch:
+            rows = sampled_rows(len(bitext), self.pairs, step=step, seed=derive(seed, "replay"))
+            return aligned_batch(bitext, rows)
+
+        return draw
 
     def _original(self, setting: Setting, model: Model) -> Model:
         """Return f⁰: the encoder as this training starts, or as it was before it was adjusted."""

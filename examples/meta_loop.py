@@ -1,0 +1,46 @@
+"""Train adapters of languages so that each helps all, in a loop of one's own.
+
+python examples/meta_loop.py    # paper: "On Negative Interference in Multilingual Models", Algorithm 1
+"""
+
+import random
+
+import torch
+from transformers import AutoModelForMaskedLM, DataCollatorForLanguageModeling
+
+import isogloss
+
+LANGUAGES = ("qaa", "qad")
+
+
+def train(model, meta, steps, optimizer):
+    model.train()
+    for language, batch, validation in steps:
+        meta(language, batch, validation).backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+def main(steps: int = 100) -> None:
+    encoder, tokenizer = isogloss.load_encoder("shipped")
+    model = AutoModelForMaskedLM.from_pretrained(encoder.name_or_path)
+    text = {code: isogloss.load_corpus("ud", code, examples=1000) for code in LANGUAGES}
+    mask, rng = DataCollatorForLanguageModeling(tokenizer), random.Random(0)
+
+    def batch(language):
+        return mask([tokenizer(" ".join(chosen.words)) for chosen in rng.sample(text[language], 16)])
+
+    def step(language):
+        return language, batch(language), {code: batch(code) for code in LANGUAGES}
+
+    meta = isogloss.MetaLearner(model, LANGUAGES, own_rate=1e-3, inner_rate=1e-3)
+    optimizer = torch.optim.AdamW((w for w in model.parameters() if w.requires_grad), lr=1e-3)
+    train(model, meta, (step(LANGUAGES[number % 2]) for number in range(steps)), optimizer)
+    for code in LANGUAGES:
+        with meta.language(code):
+            print(f"{code}: loss {float(model(**batch(code)).loss):.3f}")
+
+
+if __name__ == "__main__":
+    main()
