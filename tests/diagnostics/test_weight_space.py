@@ -15,6 +15,7 @@ from torch import nn
 
 from each import each
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.data.examples import ParsedSentence
 from isogloss.diagnostics.scores import Scores
@@ -95,11 +96,12 @@ class Known:
     """Scores a model by one of its weights, whose value on every path is known."""
 
     def __init__(self, name):
-        self.name, self.metric, self.seen = name, "accuracy", []
+        self.name, self.metric, self.seen, self.examples = name, "accuracy", [], [SimpleNamespace(id="0")]
 
-    def score(self, model):
+    def score_by_example(self, model):
         self.seen.append(weights(model))
-        return first_of(model, self.name)
+        score = first_of(model, self.name)
+        return score, Contributions([score], [1.0])
 
 
 @pytest.fixture
@@ -181,7 +183,7 @@ def test_a_walk_that_fails_leaves_nothing(known):
     def failing(model):
         raise KeyboardInterrupt
 
-    known.scorers["de"].score = failing
+    known.scorers["de"].score_by_example = failing
     models = [Toy(0), Toy(1)]
     before, held = weights(models[0]), [id(weight) for weight in models[0].parameters()]
     with pytest.raises(KeyboardInterrupt):
@@ -272,17 +274,39 @@ def test_scores_at_ends_and_corners_are_those_of_the_models(real):
     assert at == alone
 
 
+def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_planes(real):
+    models, data = real
+    stored = []
+    kept = replace(measure_setting(models, data), keep=stored.append)
+    rows = Plane(alphas=(0.0, 0.5)).measure(kept)
+    names = ["at 0 0", "at 0 0.5", "at 0.5 0"]
+    assert [[name.split(" ", 1)[1] for name in one.contributions] for one in stored] == [names, names]
+    path_stored = []
+    Interpolation(alphas=(0.0, 1.0)).measure(
+        replace(measure_setting(models[:2], data), keep=path_stored.append)
+    )
+    for one in each((*stored, *path_stored)):
+        assert one.ids == [example.id for example in data(one.language).examples]
+        assert all(
+            len(added.part) == len(added.whole) == len(one.ids) for added in one.contributions.values()
+        )
+    at = {(row.alpha_first, row.alpha_second, row.language): row.score for row in rows}
+    for one in each(stored):
+        (added,) = [added for name, added in one.contributions.items() if name.endswith("at 0 0.5")]
+        assert sum(added.part) / sum(added.whole) == pytest.approx(at[0.0, 0.5, one.language])
+
+
 @pytest.mark.slow
 def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
     models, data = real
     scored, seen = data("en"), []
 
     class Raw:
-        metric = "accuracy"
+        metric, examples = "accuracy", ()
 
-        def score(self, model):
+        def score_by_example(self, model):
             seen.append(scored.scores(model))
-            return 0.0
+            return 0.0, Contributions([], [])
 
     setting = measure_setting(models[:2], lambda _: Raw(), languages=("en",))
     Interpolation(alphas=(0.0, 1.0)).measure(setting)

@@ -5,12 +5,15 @@ noise of examples: all seeds answer the same ones, and at each point of a path s
 `python benchmarks/court.py` prints levels and powers of some hundred draws.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
+import numpy.typing as npt
 from made_up_rows import Row, delta, measured, path, plane, score
 
+from isogloss.data.result_files import StoredPredictions, measure_at
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import Verdict, judge
 
@@ -42,34 +45,61 @@ class Trial:
 
 def verdict(claim: str, frames: Frames) -> Verdict:
     """Judge one claim."""
-    (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(**frames))
+    m = measured(answers_of(frames), **frames)
+    (outcome,) = judge([one for one in CLAIMS if one.id == claim], m)
     return outcome.verdict
 
 
-def noisy(rng: Rng, curve: Iterable[float]) -> list[float]:
-    """Return scores along a curve of true scores: the same examples, some of them answered anew."""
-    scores = []
+ANSWERS = "answers"
+"""Column of the rows of paths and planes: which examples were right at a point."""
+
+IDS = tuple(map(str, range(EXAMPLES)))
+
+COORDINATES = {"interpolation": ("alpha",), "plane": ("alpha_first", "alpha_second")}
+
+
+def answers_of(frames: Frames) -> dict[str, dict[str, StoredPredictions]]:
+    """Return what paths and planes record of their examples."""
+    stored: dict[str, dict[str, StoredPredictions]] = {}
+    for name, coordinates in COORDINATES.items():
+        for row in frames.get(name, ()):
+            if ANSWERS in row:
+                key = measure_at(row["metric"], [row[of] for of in coordinates])
+                of_run = stored.setdefault(row["run"], {})
+                right = row[ANSWERS]
+                examples = of_run.setdefault(row["language"], StoredPredictions(ids=IDS[: len(right)]))
+                examples.measures[key] = (right, np.ones_like(right))
+    return stored
+
+
+def answered(rng: Rng, curve: Iterable[float]) -> list[npt.NDArray[np.float64]]:
+    """Return which examples are right along a curve of true scores; some are answered anew at each point."""
+    points = []
     for accuracy in curve:
         again = rng.random(EXAMPLES) < REDRAWN
-        answered = np.where(again, rng.random(EXAMPLES), DIFFICULTY)
-        scores.append(float((answered < accuracy).mean()))
-    return scores
+        points.append((np.where(again, rng.random(EXAMPLES), DIFFICULTY) < accuracy).astype(float))
+    return points
 
 
 def paths(
     rng: Rng, seeds: int, curve: Callable[[float], float], spread: float = 0.01, **facts: object
 ) -> list[Row]:
     """Return a path for each seed along a curve, moved up or down from seed to seed."""
-    return [
-        point
-        for seed in range(seeds)
-        for moved in [rng.normal(0, spread)]
-        for point in path(
-            dict(zip(ALPHAS, noisy(rng, (curve(at) + moved for at in ALPHAS)), strict=True)),
-            seed=seed,
-            **facts,
-        )
-    ]
+    rows: list[Row] = []
+    for seed in range(seeds):
+        moved = rng.normal(0, spread)
+        answers = answered(rng, (curve(at) + moved for at in ALPHAS))
+        scores = {at: float(right.mean()) for at, right in zip(ALPHAS, answers, strict=True)}
+        points = path(scores, seed=seed, **facts)
+        rows += with_answers(points, answers)
+    return rows
+
+
+def with_answers(points: list[Row], answers: Iterable[npt.NDArray[np.float64]]) -> list[Row]:
+    """Return points of a path or plane with their answers, as those of a run of its own."""
+    about = ("encoder", "role", "part", "seed", "start", "first")
+    run = " ".join(str(points[0].get(name)) for name in about)
+    return [{**row, "run": run, ANSWERS: right} for row, right in zip(points, answers, strict=True)]
 
 
 def planes(rng: Rng, seeds: int, slope: float, start: float, **facts: object) -> list[Row]:
@@ -79,8 +109,10 @@ def planes(rng: Rng, seeds: int, slope: float, start: float, **facts: object) ->
     for seed in range(seeds):
         points = [(first, second) for first in grid for second in grid]
         true = (min(0.99, start + slope * (1 - first)) for first, _ in points)
-        scores = dict(zip(points, noisy(rng, true), strict=True))
-        rows += plane(lambda first, second, scores=scores: scores[first, second], seed=seed, **facts)
+        answers = answered(rng, true)
+        scores = {at: float(right.mean()) for at, right in zip(points, answers, strict=True)}
+        made = plane(lambda first, second, scores=scores: scores[first, second], seed=seed, **facts)
+        rows += with_answers(made, answers)
     return rows
 
 
@@ -183,7 +215,7 @@ TRIALS = (
     ),
     Trial("1g", lambda rng, n: deltas(rng, n, 1, 65), lambda rng, n: deltas(rng, n, 1, 55)),
     Trial("1h", lambda rng, n: ends(rng, n, 0.02, 0.02), lambda rng, n: ends(rng, n, 0.05, 0.005)),
-    Trial("1i", lambda rng, n: parts(rng, n, 0.17, 0.03), lambda rng, n: parts(rng, n, 0.2, 0.0), seeds=12),
+    Trial("1i", lambda rng, n: parts(rng, n, 0.17, 0.03), lambda rng, n: parts(rng, n, 0.2, 0.0), seeds=20),
     Trial("1j", lambda rng, n: along(rng, n, 0.03, 0.0), lambda rng, n: along(rng, n, 0.0, 0.3)),
     Trial("1k", lambda rng, n: slopes(rng, n, 0.0), lambda rng, n: slopes(rng, n, 0.3)),
     Trial(
@@ -208,11 +240,24 @@ class Tally:
     power: float
 
 
+BLOCK = 20
+"""Draws of one generator, so that a longer trial begins with a shorter one."""
+
+
+def generators(trial: Trial, seeds: int, draws: int) -> Iterator[Rng]:
+    """Yield a generator for each pair of draws, one with the effect and one without."""
+    for block in range(0, draws, BLOCK):
+        rng = np.random.default_rng([int(trial.claim[0]), ord(trial.claim[1]), seeds, block])
+        yield from repeat(rng, min(BLOCK, draws - block))
+
+
 def tried(trial: Trial, seeds: int, draws: int) -> Tally:
-    """Judge draws of a claim's frames, half of them with its effect and half without."""
-    rng = np.random.default_rng([int(trial.claim[0]), ord(trial.claim[1]), seeds])
-    absent = [verdict(trial.claim, trial.absent(rng, seeds)) for _ in range(draws)]
-    present = [verdict(trial.claim, trial.present(rng, seeds)) for _ in range(draws)]
+    """Judge draws of a claim's frames, each once with its effect and once without."""
+    pairs = [
+        tuple(verdict(trial.claim, make(rng, seeds)) for make in (trial.absent, trial.present))
+        for rng in generators(trial, seeds, draws)
+    ]
+    absent, present = zip(*pairs, strict=True)
     shares = [
         absent.count("supported"),
         *(verdicts.count("contradicted") + verdicts.count("mixed") for verdicts in (absent, present)),

@@ -54,6 +54,11 @@ class StoredPredictions:
     measures: dict[str, tuple[Array, Array]] = field(default_factory=dict)
 
 
+def measure_at(metric: str, coordinates: Sequence[float]) -> str:
+    """Name a measure at a point of a path or plane: "accuracy at 0.25"."""
+    return f"{metric} at {' '.join(f'{alpha:.6g}' for alpha in coordinates)}"
+
+
 def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
     """Write the file atomically."""
     import pyarrow as pa

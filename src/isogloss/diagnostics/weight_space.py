@@ -6,16 +6,16 @@ planes), and Appendix B, Fig. 4 (deltas: δ_S = θ_S - θ_ST, δ_T = θ_T - θ_S
 Models that mix inputs with translations (X-Mixup) are scored as they infer: λ₀, W and b of the ratio lie on
 paths and planes as the encoder's weights do.
 
-Of models with LoRA all this is about the merged weights, W + (alpha / rank) B A, that they compute with; part
-"factors" mixes A and B instead: then the middle of a path has a product of two means.
+Of models with LoRA the merged weights, W + (alpha / rank) B A, are mixed; part "factors" mixes A and B.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from math import acos, degrees, sqrt
-from typing import ClassVar, TypedDict, TypeVar
+from typing import ClassVar, TypedDict, TypeVar, cast
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -23,6 +23,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.rows.encoders import Delta, PathPoint, PlanePoint
+from isogloss.core.rows.models import Contributions
+from isogloss.data.result_files import Predictions, measure_at
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
 from isogloss.encoders.mixup import Mixup, MixupRatio
 
@@ -98,7 +100,7 @@ class Deltas(Diagnostic):
 
     def __post_init__(self) -> None:
         """Refuse a wrong number of models."""
-        _check_count(self.name, self.between, count=3)
+        _check(self.name, "all", self.between, count=3)
 
     def measure(self, setting: MeasureSetting) -> list[Delta]:
         """Return a row for all parameters, one for the encoder's and one for the head's."""
@@ -192,9 +194,7 @@ def delta_between(
     origin, first, second = matching_weights(names, models)
     norm_first, norm_second, angle = norms_and_angle(zip(origin, first, second, strict=True))
     return Delta(
-        origin=ids[0],
-        first=ids[1],
-        second=ids[2],
+        **dict(zip(("origin", "first", "second"), ids, strict=True)),
         part=part,
         norm_first=norm_first,
         norm_second=norm_second,
@@ -231,15 +231,20 @@ def _score_points(
     points: Sequence[Point],
     move: Callable[[Point, Weights], None],
 ) -> Iterator[tuple[Point, Scored]]:
-    """Move a model from point to point; yield each with its score on each language."""
+    """Yield each point with the score on each language; store what examples add, in planes on the axes."""
     sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
+    stored: dict[str, dict[str, Contributions]] = {language: {} for language in setting.languages}
     ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
     for number, point in enumerate(visited(model, names, points, move, extra=ratios), start=1):
         for mixup in mixups[:1]:
             moved_mixup = _mixing_so(mixup, ratios)
             evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
         for language, evaluation in evaluations.items():
+            score, parts = evaluation.score_by_example(model)
+            coordinates = np.atleast_1d(cast(float, point)).tolist()
+            if len(coordinates) == 1 or 0 in coordinates:
+                stored[language][measure_at(evaluation.metric, coordinates)] = parts
             yield (
                 point,
                 Scored(
@@ -247,10 +252,14 @@ def _score_points(
                     role=role_of(language, sources),
                     split=setting.split,
                     metric=evaluation.metric,
-                    score=evaluation.score(model),
+                    score=score,
                 ),
             )
         setting.on_progress(Progress("path", number, len(points)))
+    for language, evaluation in evaluations.items():
+        ids, added = [example.id for example in evaluation.examples], stored[language]
+        nothing = ["null"] * len(ids)
+        setting.keep(Predictions(language=language, ids=ids, predicted=nothing, contributions=added))
 
 
 def visited(
@@ -385,10 +394,6 @@ def replaced_parameters(model: nn.Module, weights: dict[str, nn.Parameter]) -> I
 
 def _check(where: str, part: str, between: tuple[str, ...], *, count: int) -> None:
     check_named(where, "part", (*MODEL_PARTS, FACTORS), part)
-    _check_count(where, between, count=count)
-
-
-def _check_count(where: str, between: tuple[str, ...], *, count: int) -> None:
     if len(between) != count:
         raise ConfigError(
             f"{where}: between names {len(between)} methods, but {count} are needed: {list(between)}."

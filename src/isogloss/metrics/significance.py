@@ -202,7 +202,7 @@ def per_example(pair: SystemPair) -> Array:
     For a mean these are the differences of the values. Any other ratio R = Σp/Σw is linearised: an example
     contributes R + (p - R·w)/mean(w) (its influence; Efron & Tibshirani 1993, Chapter 21).
     """
-    return _influence(pair.system) - _influence(pair.baseline)
+    return influence(pair.system) - influence(pair.baseline)
 
 
 def cohens_d(differences: npt.ArrayLike) -> float:
@@ -254,7 +254,8 @@ def _paired(system: npt.ArrayLike, baseline: npt.ArrayLike) -> tuple[Array, Arra
     return x, y
 
 
-def _influence(system: System) -> Array:
+def influence(system: System) -> Array:
+    """Return each example's contribution to a measure [example], averaged over seeds; it is their mean."""
     scores, mean_whole = system.scores()[:, None], system.whole.mean(axis=1, keepdims=True)
     extra = _ratio(system.part - scores * system.whole, np.broadcast_to(mean_whole, system.part.shape))
     return np.asarray((extra + scores).mean(axis=0), dtype=np.float64)

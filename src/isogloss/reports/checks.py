@@ -72,6 +72,8 @@ class Check:
     """Set where the values are differences of scores; it has the error over examples too."""
     statistic: Statistic | Estimate | None = None
     """Set where the number is not the mean of the values, which then only count the units."""
+    examples: int | None = None
+    """Examples whose error is in the statistic; 0 where a run recorded none, None where none are meant."""
     note: str = ""
     """Additional findings that do not affect the verdict."""
     judged: bool = True
@@ -114,13 +116,20 @@ def check_of(
 
 
 def check_independent(
-    ours: Iterable[float], theirs: Iterable[float], label: str, bounds: Bounds, unit: str = "seed"
+    ours: Iterable[float],
+    theirs: Iterable[float],
+    label: str,
+    bounds: Bounds,
+    unit: str = "seed",
+    *,
+    examples: tuple[float, int] = (0.0, 0),
 ) -> Check:
     """Return the check of a difference of two means over independent units, such as two encoders' seeds.
 
-    Its test is Welch's; of one unit on a side it has no p.
+    Its test is Welch's; of one unit on a side it has no p. ``examples`` are their standard error and number.
     """
     estimate = independent_estimate([*ours], [*theirs])
+    estimate = estimate.with_examples(*examples) if examples[1] else estimate
     return Check(
         about=label, values=(estimate.mean,) * estimate.units, unit=unit, statistic=estimate, **bounds
     )

@@ -7,11 +7,13 @@ value of a seed is the mean over all targets; seeds that lack one are left out. 
 pretrained with several seeds, these are the units, and fine-tuning seeds are averaged within them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import pandas as pd
 
+from isogloss.metrics.estimates import crossed_estimate
 from isogloss.reports.checks import (
     HELPS,
     UNITS,
@@ -31,7 +33,15 @@ from isogloss.reports.comparison import (
     without_pilots,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.transfer_rows import WHOLE, delta_rows, in_papers_setting, path_rows, plane_rows
+from isogloss.reports.path_examples import Added, difference, error_over_examples, example_error
+from isogloss.reports.transfer_rows import (
+    WHOLE,
+    barrier_rows,
+    delta_rows,
+    in_papers_setting,
+    path_rows,
+    plane_rows,
+)
 from isogloss.reports.verdicts import Claim
 
 HARDLY = 0.03
@@ -46,6 +56,9 @@ FAR_LARGER = 3.0
 ON_PATH = [*TEST_SET, "encoder", "way", "start.way"]
 
 NO_FILTER: Mapping[str, str] = {}
+LINEAR = ("slope", "gain", "drop")
+"""Statistics of a path that are sums of scores, so that examples have a share in each."""
+
 PLAIN: Bounds = {"scale": 1, "digits": 2}
 SOURCE, TARGET = {"role": "source"}, {"role": "target"}
 EQ_1, EQ_2 = ({"start.method": start, **WHOLE} for start in ("source-only", "target-only"))
@@ -124,8 +137,10 @@ def _mean(
     """Return a function that checks the mean over seeds of a column: of some rows, minus that of others."""
 
     def check(label: str, group: pd.DataFrame) -> list[Check]:
-        values, less = (rows_of(group, of).groupby(["unit", "target"])[name].mean() for of in (of, minus))
-        return _check(f"{label}: {words}", values - less if minus else values, bounds, _unit(group))
+        sides = [rows_of(group, side) for side in (of, minus)]
+        values, less = (side.groupby(["unit", "target"])[name].mean() for side in sides)
+        means = _complete(values - less if minus else values)
+        return [_check(f"{label}: {words}", means, bounds, _unit(group), _added(name, means, sides, minus))]
 
     return check
 
@@ -134,10 +149,35 @@ def _unit(group: pd.DataFrame) -> str:
     return "pretraining seed" if (group["units"] == "pretraining seed").any() else "seed"
 
 
-def _check(label: str, values: "pd.Series[float]", bounds: Bounds, unit: str = "seed") -> list[Check]:
-    """Check the mean over units of values by unit and target."""
-    means = values.dropna().unstack("target").dropna().mean(axis=1)
-    return [check_of(means, label, {"scale": 100, "digits": 1, **bounds}, unit)]
+def _added(
+    name: str, means: pd.DataFrame, sides: Sequence[pd.DataFrame], minus: object
+) -> list[tuple[float, Added]] | None:
+    """Return what examples add to a difference; empty where a run recorded none, None of other statistics."""
+    if name not in LINEAR:
+        return None
+    added = [example_error(side, name, means) for side in (sides if minus else sides[:1])]
+    return difference(*added) if all(added) else []
+
+
+def _complete(values: "pd.Series[float]") -> pd.DataFrame:
+    """Return values by unit and target as a table [unit target] of the units that have all targets."""
+    return values.dropna().unstack("target").dropna()
+
+
+def _check(
+    label: str,
+    means: pd.DataFrame,
+    bounds: Bounds,
+    unit: str = "seed",
+    examples: Sequence[tuple[float, Added]] | None = None,
+) -> Check:
+    """Check the mean over units [unit target], with the error of examples where the runs recorded them."""
+    check = check_of(means.mean(axis=1), label, {"scale": 100, "digits": 1, **bounds}, unit)
+    if examples is None or not check.values:
+        return check
+    error, number = error_over_examples(examples) if examples else (0.0, 0)
+    estimate = crossed_estimate(check.values, example_error=error, examples=number)
+    return replace(check, statistic=estimate, examples=number)
 
 
 def _level(label: str, group: pd.DataFrame) -> list[Check]:
@@ -145,27 +185,17 @@ def _level(label: str, group: pd.DataFrame) -> list[Check]:
     if not group["highest"].max() > 0:
         return [Check(about=f"{label}: every score is 0, nothing was learned")]
     return [
-        *_check(f"{label}: barrier", _barriers(group), {"below": HARDLY}, _unit(group)),
+        _barrier(f"{label}: barrier", group),
         *_mean("drop from end to end", "drop", {"below": HARDLY})(label, group),
     ]
 
 
-def _barriers(group: pd.DataFrame) -> "pd.Series[float]":
-    """Return by unit and target how far the score is below the line between the ends where it is lowest.
-
-    Where that is, is decided by the other units, so that noise is no barrier; by a single unit itself.
-    """
-    curves = pd.DataFrame({at: pd.Series(row) for at, row in group["below_line"].items()}).T
-    means = curves.groupby([group["unit"], group["target"]]).mean().dropna(axis=1)
-    units = means.index.get_level_values("unit")
-    inner = [at for at in means if 0 < at < 1]
-    lowest: dict[tuple[object, ...], float] = {}
-    for unit in set(units) if inner else ():
-        others = means[inner][units != unit] if len(set(units)) > 1 else means[inner]
-        at = others.mean().idxmax()
-        lowest |= {key: float(means.loc[key, at]) for key in means.index[units == unit]}
-    index = pd.MultiIndex.from_tuples(lowest, names=["unit", "target"]) if lowest else means.index[:0]
-    return pd.Series(lowest.values(), index=index, dtype=float)
+def _barrier(label: str, group: pd.DataFrame) -> Check:
+    barriers, with_examples = barrier_rows(group)
+    means = _complete(barriers)
+    return _check(
+        label, means, {"below": HARDLY}, _unit(group), example_error(with_examples, "barrier", means)
+    )
 
 
 def _variances(label: str, group: pd.DataFrame) -> list[Check]:
@@ -203,9 +233,23 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
             if len(shared) and len(ours) and len(theirs):
                 words = f"{label}: slope of {names[worse]} − of {names[better]}, which transfers better"
                 scaled = {**HELPS, "scale": 100, "digits": 1}
-                checks.append(check_independent(ours, theirs, words, scaled, UNITS[unit]))
+                error = _slope_error(group, unit, (worse, better), [side[shared].dropna() for side in sides])
+                check = check_independent(ours, theirs, words, scaled, UNITS[unit], examples=error)
+                checks.append(replace(check, examples=error[1]))
         all_checks += checks or [not_measured(f"{label}: no paths that two encoders share")]
     return all_checks
+
+
+def _slope_error(
+    group: pd.DataFrame, unit: str, encoders: Sequence[str], means: Sequence[pd.DataFrame]
+) -> tuple[float, int]:
+    """Return the error over examples of the difference of two encoders' slopes, and how many there are."""
+    rows = group.assign(unit=group[unit])
+    sides = [
+        example_error(rows[rows["encoder"] == name], "slope", table)
+        for name, table in zip(encoders, means, strict=True)
+    ]
+    return error_over_examples(difference(*sides)) if all(sides) else (0.0, 0)
 
 
 RISES = (_mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}), _mean("gain", "gain", HELPS))

@@ -148,12 +148,17 @@ class Measurements:
 
     def predictions(self, run: str, language: str) -> StoredPredictions | None:
         """Return the recorded predictions of a score run on a language, or None."""
-        if run not in self._predictions:
-            self._predictions[run] = {}
-            with suppress(StorageError, KeyError):
-                path = self._by_id[run].folder / PREDICTIONS
-                self._predictions[run] = read_predictions(path) if path.is_file() else {}
+        self._predictions[run] = self.stored(run)
         return self._predictions[run].get(language)
+
+    def stored(self, run: str) -> dict[str, StoredPredictions]:
+        """Return what a run recorded of its examples, by language; what was not read before is not cached."""
+        with suppress(StorageError, KeyError):
+            path = self._by_id[run].folder / PREDICTIONS if run not in self._predictions else None
+            return (
+                self._predictions[run] if path is None else read_predictions(path) if path.is_file() else {}
+            )
+        return {}
 
     def answers(self, run: str) -> dict[str, dict[str, str]]:
         """Return what a run's model predicted, as JSON, by language and example's id; empty where unknown."""

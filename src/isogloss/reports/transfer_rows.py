@@ -5,6 +5,8 @@ models.
 """
 
 import math
+from collections.abc import Hashable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,6 +15,7 @@ from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots
 from isogloss.reports.measurements import Measurements, cached
+from isogloss.reports.path_examples import Added, Weights, examples_of
 
 NEAR = 0.25
 """What is at the source-only model lies within this α of Eq. 1."""
@@ -40,8 +43,25 @@ def path_rows(m: Measurements) -> pd.DataFrame:
     paths = rows[rows["alpha"].between(0, 1)].groupby(
         ["start", "end", "part", "role", *MEASURED_ON], dropna=False
     )
-    shapes = [{**path.iloc[0], **_shape(path.groupby("alpha")["score"].mean())} for _, path in paths]
+    shapes = [_path_row(m, path) for _, path in paths]
     return _with_unit(pd.DataFrame(shapes) if shapes else rows)
+
+
+def _path_row(m: Measurements, path: pd.DataFrame) -> dict[str, object]:
+    """Return facts and shape of a path, and what examples add to its slope, gain and drop."""
+    first, scores = path.iloc[0], path.groupby("alpha")["score"].mean()
+    examples = examples_of(m, first)
+    return {**first, **_shape(scores), "examples": examples, "added": examples.added(_linear(scores))}
+
+
+def _linear(scores: "pd.Series[float]") -> dict[str, Weights]:
+    """Return the weights of the scores in the statistics of a path that are sums of them."""
+    last, near = scores.get(1.0), [at for at in scores.index if 0 < at <= NEAR]
+    return {
+        "gain": {(0.0,): -1.0, (1.0,): 1.0},
+        **({"slope": {(0.0,): -1 / near[-1], (near[-1],): 1 / near[-1]}} if near else {}),
+        **({"drop": {(0.0,): 1 / last, (1.0,): -1 / last}} if last else {}),
+    }
 
 
 def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
@@ -109,7 +129,11 @@ def plane_rows(m: Measurements) -> pd.DataFrame:
         grid = group.round(dict.fromkeys(("alpha_first", "alpha_second"), DIGITS)).pivot_table(
             index="alpha_first", columns="alpha_second", values="score"
         )
-        surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid)})
+        nearest = _nearest(grid)
+        along = 1 / (1 - nearest)
+        slope: Weights = {(1.0, 0.0): -along, (nearest, 0.0): along}
+        added = examples_of(m, group.iloc[0]).added({"slope": slope})
+        surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid), "added": added})
     return _with_unit(pd.DataFrame(surfaces) if surfaces else rows)
 
 
@@ -119,9 +143,45 @@ def _surface(grid: pd.DataFrame) -> dict[str, float]:
     The slope is the gain per unit towards the bilingual model, at (0, 0), up to the nearest point measured.
     """
     first = grid.loc[1.0, 0.0] if 1.0 in grid.index and 0.0 in grid.columns else math.nan
-    nearest = max((at for at in grid.index if 0 <= at < 1), default=math.nan)
+    nearest = _nearest(grid)
     complete = not math.isnan(first) and not math.isnan(nearest)
     return {
         "slope": (grid.loc[nearest, 0.0] - first) / (1 - nearest) if complete else math.nan,
         "first": float(first),
     }
+
+
+def _nearest(grid: pd.DataFrame) -> float:
+    """Return the point towards the bilingual model that is nearest to the source-only one; nan without."""
+    return max((float(at) for at in grid.index if 0 <= at < 1), default=math.nan)
+
+
+def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]:
+    """Return by unit and target how far scores lie below the line between the ends where they are lowest.
+
+    Where that is, is decided by the other units, so that noise is no barrier; by a single unit itself. The
+    rows are returned with what examples add to it.
+    """
+    curves = pd.DataFrame({at: pd.Series(row) for at, row in group["below_line"].items()}).T
+    means = curves.groupby([group["unit"], group["target"]]).mean().dropna(axis=1)
+    units = means.index.get_level_values("unit")
+    inner = [at for at in means if 0 < at < 1]
+    lowest: dict[tuple[object, ...], float] = {}
+    places: dict[object, float] = {}
+    for unit in set(units) if inner else ():
+        others = means[inner][units != unit] if len(set(units)) > 1 else means[inner]
+        at = places[unit] = others.mean().idxmax()
+        lowest |= {key: float(means.loc[key, at]) for key in means.index[units == unit]}
+    index = pd.MultiIndex.from_tuples(lowest, names=["unit", "target"]) if lowest else means.index[:0]
+    barriers = pd.Series(lowest.values(), index=index, dtype=float)
+    return barriers, group.assign(added=[_below_line(row, places) for row in group.to_dict("records")])
+
+
+def _below_line(row: Mapping[Hashable, Any], places: Mapping[object, float]) -> dict[str, Added]:
+    """Return what examples add to how far a path lies below the line between its ends, at its unit's α."""
+    at, last = places.get(row["unit"]), row["last"]
+    if at is None or not last:
+        return {}
+    weights = {(0.0,): (1 - at) / last, (1.0,): at / last, (at,): -1 / last}
+    added: dict[str, Added] = row["examples"].added({"barrier": weights})
+    return added

@@ -134,7 +134,7 @@ def _outcome(claim: Claim, checks: Sequence[Check], scope: str) -> Outcome:
 
 CHECKED = (
     *("claim", "verdict", "about", "mean", "low", "high", "above", "below", "unit", "units"),
-    *("p", "p_holm", "smallest_seen", "judged", "note"),
+    *("examples", "p", "p_holm", "smallest_seen", "judged", "note"),
 )
 """The columns of checks."""
 
@@ -157,6 +157,7 @@ def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
                 numbers["smallest_seen"] = estimate.smallest_seen(LEVEL / max(tests, 1))
                 row |= {name: check.scale * value for name, value in numbers.items() if math.isfinite(value)}
                 row |= {"p": check.p_value, "p_holm": p_holm}
+            row |= {"examples": check.comparison.examples if check.comparison else check.examples}
             rows.append(row | {"judged": check.judged, "note": check.note})
     return pd.DataFrame(rows, columns=[*CHECKED])
 
@@ -271,6 +272,12 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
     if by and by.examples:
         p = f"p = {p_text(by.p_units)} over {check.unit}s, {p_text(by.p_examples)} over examples, "
         p += f"{p_text(check.p_value)} over both"
+    if check.examples is not None:
+        p += (
+            f" and {check.examples} examples"
+            if check.examples
+            else ", on these examples alone (the runs stored no answers)"
+        )
     after = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 and check.judged else []
     parts = [f"{check.text} [{number(estimate.low)}, {number(estimate.high)}]", p, *after, f"n = {n}"]
     if _verdict(check, p_holm) == "undecided":

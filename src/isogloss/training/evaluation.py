@@ -19,6 +19,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import BOTH
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Optimization
 from isogloss.data.examples import Example
 from isogloss.data.projection.parallel_examples import mixed_pairs, mixed_questions
@@ -86,6 +87,12 @@ class Evaluation:
     def score(self, model: Model) -> float:
         """Return the task's metric for a model."""
         return self.task.score(self.gold, self.predict(model))
+
+    def score_by_example(self, model: Model) -> tuple[float, Contributions]:
+        """Return the task's metric for a model, and what each example adds to it."""
+        predicted = self.predict(model)
+        added = self.task.contributions(self.gold, predicted)[self.metric]
+        return self.task.score(self.gold, predicted), added
 
     def measures(self, model: Model) -> dict[str, float]:
         """Return the task's metric first, then its secondary metrics."""

@@ -1,0 +1,99 @@
+"""What each example adds to a statistic of a path or plane, and the error over examples that follows.
+
+A statistic is a weighted sum of scores at points, such as the slope (s(.25) - s(0)) / .25; an example's
+contribution to it is the same sum of what it adds to each score (``metrics.significance.influence``).
+"""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from isogloss.data.result_files import measure_at
+from isogloss.metrics.significance import Array, System, influence
+from isogloss.reports.measurements import Measurements
+
+Weights = Mapping[tuple[float, ...], float]
+"""Of the score at each point, by its coordinates."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """What each example adds to a statistic: their mean is the statistic."""
+
+    ids: tuple[str, ...]
+    values: Array
+    """[example]."""
+
+
+@dataclass(frozen=True)
+class PathExamples:
+    """The examples of a path or plane in one language; they are read anew each time, since they are many."""
+
+    m: Measurements
+    run: str
+    language: str
+    metric: str
+
+    def added(self, statistics: Mapping[str, Weights]) -> dict[str, Added]:
+        """Return what each example adds to each statistic; only those whose points were all recorded."""
+        stored = self.m.stored(self.run).get(self.language)
+        if stored is None:
+            return {}
+        sums: dict[str, Added] = {}
+        for name, weights in statistics.items():
+            points = {measure_at(self.metric, at): weight for at, weight in weights.items()}
+            if points.keys() <= stored.measures.keys():
+                systems = {
+                    point: System(*(side[None] for side in stored.measures[point])) for point in points
+                }
+                values = [weight * influence(systems[point]) for point, weight in points.items()]
+                sums[name] = Added(stored.ids, np.sum(values, axis=0))
+        return sums
+
+
+def examples_of(m: Measurements, first: pd.Series) -> PathExamples:
+    """Return the examples of the path or plane of a row."""
+    return PathExamples(m, first["run"], first["language"], first["metric"])
+
+
+def error_over_examples(weighted: Iterable[tuple[float, Added]]) -> tuple[float, int]:
+    """Return the standard error over examples of a weighted sum of statistics, and the number of examples.
+
+    Examples with equal ids are one: all seeds answer them, and parallel sets have them in every language.
+    """
+    sums: dict[tuple[str, ...], Array] = {}
+    for weight, added in weighted:
+        centred = weight * (added.values - added.values.mean()) / len(added.values)
+        sums[added.ids] = sums[added.ids] + centred if added.ids in sums else centred
+    by_id: dict[str, float] = {}
+    for ids, values in sums.items():
+        for key, value in zip(ids, values, strict=True):
+            by_id[key] = by_id.get(key, 0.0) + float(value)
+    n = len(by_id)
+    scale = n / (n - 1) if n > 1 else math.nan
+    return math.sqrt(scale * math.fsum(value**2 for value in by_id.values())), n
+
+
+def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tuple[float, Added]]:
+    """Return what examples add to the mean over units and targets of a statistic; empty where one lacks them.
+
+    ``means`` [unit target] has the units and targets that count; a unit's fine-tuning seeds are averaged.
+    """
+    counted = rows[rows["unit"].isin(means.index) & rows["target"].isin(means.columns)]
+    size = counted.groupby(["unit", "target"])["unit"].transform("size") * means.size
+    added = [of_row.get(name) for of_row in counted["added"]]
+    return [
+        (1 / number, one)
+        for number, one in zip(size, added, strict=True)
+        if one is not None and None not in added
+    ]
+
+
+def difference(
+    ours: Iterable[tuple[float, Added]], theirs: Iterable[tuple[float, Added]] = ()
+) -> list[tuple[float, Added]]:
+    """Return what examples add to the difference of two means."""
+    return [*ours, *((-weight, added) for weight, added in theirs)]

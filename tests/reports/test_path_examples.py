@@ -1,0 +1,97 @@
+"""Claims about paths carry the error of examples, where runs recorded what each adds to the scores."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from court import ANSWERS, EXAMPLES, IDS, answers_of, paths
+from made_up_rows import measured, path
+
+from isogloss.data.result_files import StoredPredictions, measure_at
+from isogloss.reports.path_examples import Added, PathExamples, error_over_examples, example_error
+from isogloss.reports.report import CLAIMS
+from isogloss.reports.transfer_rows import path_rows
+from isogloss.reports.verdicts import check_rows, judge
+
+RNG = np.random.default_rng(0)
+
+
+def ratio(parts):
+    """Return an F1 of parts and wholes that vary over examples."""
+    return parts, parts + RNG.integers(1, 5, len(parts)).astype(float)
+
+
+@pytest.fixture
+def recorded():
+    """Two points of a path, measured by a ratio of sums over 60 examples."""
+    points = {measure_at("span_f1", [at]): ratio(RNG.integers(0, 4, 60).astype(float)) for at in (0.0, 0.25)}
+    stored = StoredPredictions(ids=tuple(map(str, range(60))), measures=points)
+    return PathExamples(measured({"run": {"qad": stored}}), "run", "qad", "span_f1"), points
+
+
+def test_what_examples_add_to_a_slope_has_the_slope_as_its_mean(recorded):
+    examples, points = recorded
+    first, near = (part.sum() / whole.sum() for part, whole in points.values())
+    slope = {(0.0,): -4.0, (0.25,): 4.0}
+    added = examples.added({"slope": slope, "unrecorded": {(0.7,): 1.0}})
+    assert added["slope"].values.mean() == pytest.approx(4 * (near - first))
+    assert "unrecorded" not in added
+
+
+def test_the_error_over_examples_is_that_of_drawing_them_anew(recorded):
+    examples, points = recorded
+    added = examples.added({"slope": {(0.0,): -4.0, (0.25,): 4.0}})["slope"]
+    error, number = error_over_examples([(1.0, added)])
+    draws = RNG.integers(0, 60, (4000, 60))
+    scores = [part[draws].sum(axis=1) / whole[draws].sum(axis=1) for part, whole in points.values()]
+    assert number == 60
+    assert error == pytest.approx(4 * (scores[1] - scores[0]).std(), rel=0.1)
+
+
+def test_the_same_examples_in_every_seed_bring_no_less_error():
+    added = Added(IDS, RNG.normal(size=EXAMPLES))
+    once = error_over_examples([(1.0, added)])
+    assert error_over_examples([(0.25, added)] * 4) == pytest.approx(once)
+    others = Added(tuple(f"other {key}" for key in IDS), added.values)
+    error, number = error_over_examples([(0.5, added), (0.5, others)])
+    assert (error, number) == (pytest.approx(once[0] / np.sqrt(2), rel=0.01), 2 * EXAMPLES)
+
+
+def test_seeds_within_a_unit_are_averaged_and_a_missing_path_leaves_all_out():
+    added = Added(IDS, RNG.normal(size=EXAMPLES))
+    rows = pd.DataFrame({"unit": [0, 0, 1], "target": "qad", "added": [{"slope": added}] * 3})
+    means = pd.DataFrame({"qad": [0.1, 0.2]}, index=[0, 1])
+    assert [weight for weight, _ in example_error(rows, "slope", means)] == [0.25, 0.25, 0.5]
+    assert example_error(rows.assign(added=[rows["added"][0], {}, rows["added"][0]]), "slope", means) == []
+
+
+def judged(claim, rows, *, with_answers):
+    frames = {"interpolation": rows}
+    stored = answers_of(frames) if with_answers else {}
+    (outcome,) = judge([one for one in CLAIMS if one.id == claim], measured(stored, **frames))
+    return outcome
+
+
+def test_a_barrier_that_a_few_examples_make_in_every_seed_is_none_of_others():
+    """In each seed the same three of forty examples are wrong in the middle alone."""
+    rows = []
+    for seed in range(8):
+        right = {at: np.ones(40) for at in (0.0, 0.5, 1.0)}
+        right[0.5][:2] = right[0.5][3 + seed] = 0.0
+        points = path({at: one.mean() for at, one in right.items()}, role="source", seed=seed)
+        rows += [{**row, "run": f"run {seed}", ANSWERS: right[row["alpha"]]} for row in points]
+    alone, both = (judged("1a", rows, with_answers=flag) for flag in (False, True))
+    assert "over seeds, on these examples alone" in alone.found
+    assert (alone.verdict, both.verdict) == ("mixed", "undecided")
+    assert "over seeds and 40 examples" in both.found
+
+
+@pytest.mark.parametrize("claim", ["1a", "1b"])
+def test_answers_leave_the_numbers_and_widen_the_intervals(claim):
+    rows = paths(RNG, 4, lambda at: 0.5 + 0.3 * at, role="source" if claim == "1a" else "target")
+    alone, both = (check_rows([judged(claim, rows, with_answers=flag)]) for flag in (False, True))
+    pd.testing.assert_series_equal(alone["mean"], both["mean"])
+    assert (both["high"] - both["low"] >= alone["high"] - alone["low"] - 1e-9).all()
+    assert set(both["examples"].dropna()) == {EXAMPLES}
+    assert set(alone["examples"].dropna()) == {0}
+    added = path_rows(measured(answers_of({"interpolation": rows}), interpolation=rows))["added"]
+    assert {name for of_row in added for name in of_row} == {"gain", "slope", "drop"}
