@@ -84,12 +84,10 @@ def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tu
     """
     counted = rows[rows["unit"].isin(means.index) & rows["target"].isin(means.columns)]
     size = counted.groupby(["unit", "target"])["unit"].transform("size") * means.size
-    added = [of_row.get(name) for of_row in counted["added"]]
-    return [
-        (1 / number, one)
-        for number, one in zip(size, added, strict=True)
-        if one is not None and None not in added
-    ]
+    added = [contributions.get(name) for contributions in counted["added"]]
+    if None in added:
+        return []
+    return [(1 / number, part) for number, part in zip(size, added, strict=True)]
 
 
 def difference(
