@@ -65,6 +65,7 @@ KNOWN_TO = {
     "systran_align": {"aligners"},
 }
 WALL_CLOCKS = {
+    "reports/exchange.py": {"time"},  # when a record was written, for its readers
     "data/fetching/downloading.py": {"time"},  # Of a server that does not say what time it has.
     "store/leases.py": {"now"},  # In the log, for people.
 }

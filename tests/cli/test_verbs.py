@@ -58,6 +58,7 @@ VERBS = {
         *("corpus", "--from", "--into", "--text", "--translator", "--model", "--split", "--examples"),
         *("--out", "--data", "--set", "--quiet -q", "--json", "--debug"),
     ],
+    "results": ["folder", "--as", "--to", "--organization", "--quiet -q", "--debug"],
     "explore": ["runs", "--data", "--port", "--open", "--quiet -q", "--debug"],
     "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
     "push": [

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
+from isogloss.cli.display import show_line
 from isogloss.cli.model_verbs import model_verbs
 from isogloss.cli.options import (
     Data,
@@ -16,6 +17,7 @@ from isogloss.cli.options import (
     Json,
     Out,
     Output,
+    Quiet,
     RecipeGroup,
     show_list,
     with_groups,
@@ -135,6 +137,30 @@ def report(
         import webbrowser
 
         webbrowser.open(written.html.resolve().as_uri())
+
+
+@app.command()
+@with_groups
+def results(
+    folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
+    form: Annotated[
+        str,
+        typer.Option("--as", metavar="FORM", help="every-eval-ever, hub (.eval_results) or json."),
+    ] = "every-eval-ever",
+    to: Annotated[Path, typer.Option("--to", help="A new folder for the files.")] = Path("results"),
+    organization: Annotated[
+        str, typer.Option("--organization", help="Who publishes them, for every-eval-ever.")
+    ] = "unknown",
+    *,
+    quiet: Quiet = False,
+) -> None:
+    """Write the scores of a folder of runs in the forms in which others collect them."""
+    from isogloss.reports.exchange import write_results
+    from isogloss.study import read
+
+    for path in write_results(read(folder).measurements, form, to, organization=organization):
+        if not quiet:
+            show_line(path)
 
 
 @claims_app.callback()

@@ -1,0 +1,183 @@
+"""Scores in the forms in which others collect them: Every Eval Ever, the Hugging Face hub, JSON lines.
+
+Built-in languages are data of isogloss: no form gives their scores the name of a real dataset.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from isogloss.core import VERSION
+from isogloss.core.atomic_files import atomic_file, atomic_folder, writing
+from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.languages import is_built_in, language_name
+from isogloss.core.untrusted import plain
+from isogloss.data.corpora.catalogue import CORPORA
+from isogloss.data.hub import HubSplit, hub_splits
+from isogloss.reports.measurements import Measurements
+from isogloss.reports.names import name_systems
+
+EVERY_EVAL_EVER = "0.3.0"
+"""Version of the schema of Every Eval Ever."""
+
+SPLITS = {"dev": "validation"}
+"""Names of splits elsewhere, where they differ from ours."""
+
+SIGNED = frozenset({"spearman", "pearson"})
+"""Measures from -1 to 1; all others are from 0 to 1."""
+
+Json = dict[str, Any]
+
+Form = Callable[[Measurements, pd.DataFrame, str], Iterator[tuple[str, str]]]
+"""From measurements, their scores, and the name of who publishes them, to files: path and content."""
+
+
+def every_eval_ever(m: Measurements, scores: pd.DataFrame, organization: str) -> Iterator[tuple[str, str]]:
+    """Yield a file for each model: an evaluation run of Every Eval Ever, a result for each score."""
+    now = f"{time.time():.0f}"
+    for model, rows in scores.groupby("model", sort=False):
+        record = {
+            "schema_version": EVERY_EVAL_EVER,
+            "evaluation_id": f"isogloss/{model}/{now}",
+            "retrieved_timestamp": now,
+            "source_metadata": {
+                "source_name": plain(m.title),
+                "source_type": "evaluation_run",
+                "source_organization_name": organization,
+                "evaluator_relationship": "first_party",
+            },
+            "eval_library": {"name": "isogloss", "version": VERSION},
+            "model_info": _model(rows.iloc[0]),
+            "evaluation_results": [_result(row) for _, row in rows.iterrows()],
+        }
+        yield f"{model}.json", json.dumps(record, ensure_ascii=False, indent=1)
+
+
+def hub(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple[str, str]]:
+    """Yield ``.eval_results`` of each model, for its repository: scores on datasets that the hub has.
+
+    JSON is YAML.
+    """
+    own_inputs = scores[(scores["inputs"] == "") & scores["main"]]
+    on_hub = own_inputs.assign(dataset=[_dataset(row) for _, row in own_inputs.iterrows()])
+    on_hub = on_hub[on_hub["dataset"].notna()]
+    for (model, corpus), rows in on_hub.groupby(["model", "corpus"], sort=False):
+        entries = [
+            {
+                "dataset": {"id": row["dataset"].repository, "task_id": row["dataset"].config or "default"},
+                "value": round(100 * row["score"], 2),
+                "notes": f"{row['metric']}, {_split(row)}, {row['examples']} examples",
+            }
+            for _, row in rows.iterrows()
+        ]
+        yield f"{model}/.eval_results/{corpus}.yaml", json.dumps(entries, ensure_ascii=False, indent=1)
+
+
+def json_lines(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple[str, str]]:
+    """Yield one file: a line for each score, with the facts of its model."""
+    lines = scores.assign(split=scores["split"].replace(SPLITS)).to_json(
+        orient="records", lines=True, force_ascii=False
+    )
+    yield "results.jsonl", lines
+
+
+FORMS: Mapping[str, Form] = {"every-eval-ever": every_eval_ever, "hub": hub, "json": json_lines}
+
+
+def write_results(m: Measurements, form: str, folder: Path, *, organization: str = "unknown") -> list[Path]:
+    """Write all scores in a form into a new folder; return its files. ConfigError without a score."""
+    check_named("results", "form", FORMS, form)
+    if folder.exists():
+        raise ConfigError(f"--to {folder}: it is there already. Name a new folder, or delete it.")
+    scores = m.frame("scores")
+    scores = name_systems(scores, m.labels) if len(scores) else scores
+    files = list(FORMS[form](m, scores, organization)) if len(scores) else []
+    if not files:
+        raise ConfigError(
+            f"results --as {form}: found no score that it takes among {len(scores)}. "
+            + ("The hub has none of these datasets." if len(scores) else "Measure scores in the recipe.")
+        )
+    with atomic_folder(folder) as written:
+        for name, text in files:
+            path = written / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with writing(path), atomic_file(path) as file:
+                file.write(text)
+    return [folder / name for name, _ in files]
+
+
+def _model(row: "pd.Series[Any]") -> Json:
+    facts = ("method", "encoder.label", "task", "source", "target", "seed")
+    details = {name: str(row[name]) for name in facts if name in row and str(row[name])}
+    return {
+        "name": plain(f"{row['system']}, seed {row['seed']}"),
+        "id": f"isogloss/{row['model']}",
+        "additional_details": {
+            "deployment_type": "self_deployed",
+            "model_availability": "unknown",
+            **details,
+        },
+    }
+
+
+def _result(row: "pd.Series[Any]") -> Json:
+    split = _split(row)
+    measure = str(row["metric"])
+    details = {"split": split} | {name: row[name] for name in ("language", "baseline", "inputs", "treebank")}
+    return {
+        "evaluation_name": f"{row['corpus']} {row['task']}, {language_name(row['language'])}",
+        "source_data": _source(row, split),
+        "metric_config": {
+            "metric_id": measure,
+            "metric_name": measure,
+            "lower_is_better": False,
+            "score_type": "continuous",
+            "min_score": -1 if measure in SIGNED else 0,
+            "max_score": 1,
+            "metric_unit": "proportion",
+        },
+        "score_details": {
+            "score": float(row["score"]),
+            "details": {name: str(value) for name, value in details.items() if str(value) not in ("", "nan")},
+            "uncertainty": {"num_samples": int(row["examples"])},
+        },
+    }
+
+
+def _split(row: "pd.Series[Any]") -> str:
+    return SPLITS.get(str(row["split"]), str(row["split"]))
+
+
+def _source(row: "pd.Series[Any]", split: str) -> Json:
+    corpus = CORPORA.get(str(row["corpus"]).partition(":")[0])
+    if is_built_in(row["language"]):
+        return {"dataset_name": f"isogloss built-in languages: {row['corpus']}", "source_type": "other"}
+    if (dataset := _dataset(row)) is not None:
+        return {
+            "dataset_name": str(row["corpus"]),
+            "source_type": "hf_dataset",
+            "hf_repo": dataset.repository,
+            "hf_split": {"validation": "val"}.get(split, split),
+        }
+    if corpus is not None and corpus.about.url:
+        return {"dataset_name": str(row["corpus"]), "source_type": "url", "url": [corpus.about.url]}
+    return {"dataset_name": str(row["corpus"]), "source_type": "other"}
+
+
+def _dataset(row: "pd.Series[Any]") -> HubSplit | None:
+    """Return the split of the hub that a score is of; None for a score on anything else."""
+    key = (row["corpus"], row["language"], row["split"], row["treebank"])
+    return None if is_built_in(row["language"]) else _by_split().get(key)
+
+
+@cache
+def _by_split() -> dict[tuple[str, str, str, str], HubSplit]:
+    return {
+        (split.corpus.name, split.language, split.split, split.dataset.treebank): split
+        for split in hub_splits().values()
+    }

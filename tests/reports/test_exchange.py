@@ -1,0 +1,81 @@
+"""Scores in others' forms: valid, complete, and never a real dataset's where the language is made up."""
+
+import json
+from pathlib import Path
+
+import pytest
+from made_up_rows import measured, score
+
+from isogloss.core.errors import ConfigError
+from isogloss.reports.exchange import write_results
+
+SCHEMA = Path(__file__).parents[3] / "shared" / "data" / "schemas" / "every_eval_ever-0.3.0.json"
+
+BUILT_IN = [score(0.75, language="qad", corpus="xnli", task="nli", seed=seed) for seed in (0, 1)]
+REAL = [
+    score(0.5, language=language, corpus="xnli", task="nli", split=split, source="en", target="")
+    for language, split in (("en", "test"), ("de", "test"), ("de", "dev"))
+]
+
+
+def written(rows, form, folder, **options):
+    files = write_results(measured(scores=rows), form, folder, **options)
+    assert files and all(file.is_file() for file in files)
+    return [file.read_text(encoding="utf-8") for file in files]
+
+
+def test_every_model_is_an_evaluation_with_each_of_its_scores(tmp_path):
+    records = [json.loads(text) for text in written([*BUILT_IN, *REAL], "every-eval-ever", tmp_path / "out")]
+    results = [result for record in records for result in record["evaluation_results"]]
+    assert len(records) == 3 and len(results) == 5
+    by_source = {result["source_data"]["source_type"]: result for result in results}
+    assert set(by_source) == {"other", "hf_dataset"}
+    assert by_source["other"]["source_data"]["dataset_name"] == "isogloss built-in languages: xnli"
+    assert by_source["hf_dataset"]["source_data"]["hf_repo"] == "facebook/xnli"
+    splits = {result["score_details"]["details"]["split"] for result in results}
+    assert splits == {"test", "validation"}
+    assert {result["score_details"]["score"] for result in results} == {0.5, 0.75}
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not SCHEMA.exists(), reason="the published schema is not here")
+def test_records_are_valid_against_the_published_schema(tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    validator = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text(encoding="utf-8")))
+    texts = written([*BUILT_IN, *REAL], "every-eval-ever", tmp_path / "out", organization="Us")
+    assert [error.message for text in texts for error in validator.iter_errors(json.loads(text))] == []
+
+
+def test_the_hub_gets_scores_on_its_own_datasets_alone(tmp_path):
+    yaml = pytest.importorskip("yaml")
+    from huggingface_hub import parse_eval_result_entries
+
+    files = write_results(measured(scores=[*BUILT_IN, *REAL]), "hub", tmp_path / "out")
+    assert [file.relative_to(tmp_path / "out").parts[1:] for file in files] == [
+        (".eval_results", "xnli.yaml")
+    ]
+    entries = parse_eval_result_entries(yaml.safe_load(files[0].read_text(encoding="utf-8")))
+    assert [(entry.dataset_id, entry.task_id, entry.value) for entry in entries] == [
+        ("facebook/xnli", "en", 50.0),
+        ("facebook/xnli", "de", 50.0),
+        ("facebook/xnli", "de", 50.0),
+    ]
+    assert "validation" in entries[2].notes
+    with pytest.raises(ConfigError, match="The hub has none of these datasets"):
+        write_results(measured(scores=BUILT_IN), "hub", tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_json_lines_have_a_line_for_each_score_with_its_facts(tmp_path):
+    (text,) = written([*BUILT_IN, *REAL], "json", tmp_path / "out")
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert [line["score"] for line in lines] == [0.75, 0.75, 0.5, 0.5, 0.5]
+    assert [line["split"] for line in lines][-1] == "validation"
+    assert all(line["method"] and line["task"] == "nli" for line in lines)
+
+
+def test_a_folder_that_is_there_and_an_unknown_form_are_refused(tmp_path):
+    with pytest.raises(ConfigError, match="it is there already"):
+        write_results(measured(scores=REAL), "json", tmp_path)
+    with pytest.raises(ConfigError, match="Did you mean 'json'"):
+        write_results(measured(scores=REAL), "jsonl", tmp_path / "out")
