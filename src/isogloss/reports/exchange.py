@@ -14,9 +14,8 @@ import pandas as pd
 
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import atomic_file, atomic_folder, writing
-from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.errors import ConfigError, check_named, plain
 from isogloss.core.languages import is_built_in, language_name
-from isogloss.core.untrusted import plain
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.hub import HubSplit, hub_splits
 from isogloss.reports.measurements import Measurements
