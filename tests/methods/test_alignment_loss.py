@@ -8,7 +8,7 @@ import torch
 from aligned import Slowly, in_float64, translations
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.identity import derive
+from isogloss.core.identity import content, derive
 from isogloss.data.examples import Translation
 from isogloss.encoders import load_tokenizer, load_whole, save_model
 from isogloss.methods.alignment_loss import AlignmentLoss, sampled_rows
@@ -16,6 +16,7 @@ from isogloss.methods.plain import FewShot, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training.fine_tuning import with_auxiliary
+from isogloss.training.memory import Load
 from trained import equal
 
 
@@ -38,12 +39,21 @@ def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(mak
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("weighs", "stay"), [("both", 0.3), ("pull", 1.0)])
+@pytest.mark.parametrize(
+    ("fields", "stay"),
+    [
+        ({"weighs": "both"}, 0.3),
+        ({"weighs": "pull"}, 1.0),
+        ({"stay": 1.0}, 1.0),
+        ({"stay": 0.7}, 0.7),
+        ({"stay": 0.0}, 0.0),
+    ],
+)
 @pytest.mark.parametrize("form", ["sum", "mean"])
-def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, stay, bert_folder):
+def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, fields, stay, bert_folder):
     setting, task, tokenizer = make(), TASKS["upos"], load_tokenizer(bert_folder)
     model = task.head(bert_folder, seed=1, attention="eager")
-    auxiliary = AlignmentLoss(alpha=0.3, weighs=weighs, form=form, pairs=5)
+    auxiliary = AlignmentLoss(alpha=0.3, form=form, pairs=5, **fields)
     term = auxiliary.prepare(setting, model, tokenizer, 3)
     with torch.no_grad():
         for weight in model.parameters():
@@ -62,6 +72,20 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, weighs, 
     )
     expected = task.loss(model, own[0]).double() + align
     torch.testing.assert_close(loss(model, batches[2]).double(), expected, rtol=1e-4, atol=1e-6)
+
+
+def test_the_weight_of_holding_is_its_own_and_stands_once(make, bert_folder):
+    """Released: .01 of pulling and 1 of holding; without a weight of either nothing is added."""
+    assert content(AlignmentLoss()).keys().isdisjoint({"stay"})
+    assert AlignmentLoss(alpha=0.01, stay=1.0).anchor == AlignmentLoss(weighs="pull").anchor == 1.0
+    model = TASKS["upos"].head(bert_folder, seed=1)
+    tokenizer = load_tokenizer(bert_folder)
+    assert AlignmentLoss(alpha=0.0, stay=0.0).prepare(make(), model, tokenizer, 3) is None
+    assert AlignmentLoss(alpha=0.0, stay=0.5).prepare(make(), model, tokenizer, 3) is not None
+    assert AlignmentLoss(stay=0.0).cost(Load(rows=4, length=64)).copies == 0
+    message = r'alignment-loss: weighs = "pull" gives the second term the weight 1, and stay 0\.5\. Leave weighs'
+    with pytest.raises(ConfigError, match=message):
+        AlignmentLoss(weighs="pull", stay=0.5)
 
 
 def test_pairs_are_drawn_at_random_and_from_seed_and_step_alone():

@@ -270,6 +270,9 @@ class Optimization:
     patience: Count | None = None
     """Epochs in a row without a higher dev score after which training stops; the rate falls as if all epochs
     were to come. Never when left out or 0."""
+    dev: Literal["source", "target", "all"] | None = None
+    """Languages whose mean dev score chooses the epoch: source, target (then transfer is not zero-shot), or
+    all; those that the method reads when left out. few-shot has a field of this name itself."""
     updates: Updates = dataclasses.field(default=Updates(), metadata=NESTED)
     """How weights are updated."""
 

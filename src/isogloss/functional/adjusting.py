@@ -21,7 +21,8 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.models import require_encoder, showing_progress
 from isogloss.functional.sentences import Links, Sentence, align, translations
 from isogloss.methods import alignment_loss as methods
-from isogloss.methods.adjustments import CrossLingualAdjustment, PairTraining, adjust_model
+from isogloss.methods.adjustments import CrossLingualAdjustment, adjust_model
+from isogloss.methods.presets import preset_fields
 from isogloss.training.aligned_batches import Form, frozen_copy
 from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
 from isogloss.training.states import check_layers
@@ -37,7 +38,8 @@ def adjust(
     links: Iterable[Links] | None = None,
     *,
     languages: tuple[str, str] = ("source", "target"),
-    form: Form = PAPER.form,
+    preset: str = "",
+    form: Form | None = None,
     stay: float = PAPER.stay,
     word: Word = PAPER.encoding.word,
     layer: int = PAPER.encoding.layer,
@@ -52,21 +54,19 @@ def adjust(
     Σ‖f(s) − f(t)‖² over linked words, plus ``stay`` times Σ‖f(s) − f⁰(s)‖² over all words of ``first``, the
     source, which stay where the encoder had them. ``links`` between words are found by ``align`` if left out.
     ``form`` "mean" takes means over words and dimensions, as the released code does; ``word`` is the state of
-    a word: average, first, last, or subwords, each for itself. The defaults are the paper's. Trained in
-    float32 or bfloat16, whichever is faster; ``languages`` are required by encoders with language modules.
+    a word: average, first, last, or subwords, each for itself. The defaults are the paper's; with ``preset``
+    "released" the form, and what has no argument, are its code's. Trained in float32 or bfloat16, whichever
+    is faster; ``languages`` are required by encoders with language modules.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
     >>> adjusted = isogloss.adjust(model, tokenizer, english, swahili)       # doctest: +SKIP
     """
     require_encoder(model, "adjust")
-    method = CrossLingualAdjustment(
-        form=form,
-        stay=stay,
-        encoding=PairEncoding(word=word, layer=layer),
-        training=PairTraining(epochs=epochs, batch_size=batch_size),
-        updates=with_fields(PAPER.updates, learning_rate=learning_rate),
-    )
+    stated = preset_fields(PAPER.name, preset) if preset else {}
+    lengths = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
+    chosen = {"stay": stay, "word": word, "layer": layer, **lengths} | ({"form": form} if form else {})
+    method = with_fields(PAPER, **{**stated, **chosen})
     with showing_progress(on_progress) as progress, TemporaryDirectory() as folder:
         linked = align(first, second, on_progress=progress) if links is None else links
         pairs = translations(first, second, linked)
@@ -101,6 +101,7 @@ class AlignmentLoss(nn.Module):
         languages: tuple[str, str] = ("source", "target"),
         alpha: float = CONTINUAL.alpha,
         weighs: Literal["both", "pull"] = CONTINUAL.weighs,
+        stay: float | None = CONTINUAL.stay,
         form: Form = CONTINUAL.form,
         pairs: int = CONTINUAL.pairs,
         word: Word = CONTINUAL.encoding.word,
@@ -112,7 +113,8 @@ class AlignmentLoss(nn.Module):
         require_encoder(model, "AlignmentLoss")
         check_layers(model.config.num_hidden_layers, [layer])
         encoding = PairEncoding(word=word, layer=layer)
-        method = methods.AlignmentLoss(alpha=alpha, weighs=weighs, form=form, pairs=pairs, encoding=encoding)
+        weights = {"alpha": alpha, "weighs": weighs, "stay": stay}
+        method = with_fields(CONTINUAL, **weights, form=form, pairs=pairs, encoding=encoding)
         linked = align(first, second) if links is None else links
         sentences = {"-".join(languages): translations(first, second, linked)}
         self._draw = method.draws(_bitext("AlignmentLoss", sentences, tokenizer, encoding), seed)

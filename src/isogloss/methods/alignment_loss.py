@@ -46,6 +46,10 @@ class AlignmentLoss(AuxiliaryLoss):
     """What alpha multiplies: both terms of Eq. 1, as printed, or the first alone (released code: the term
     that anchors source words then has weight 1, also with alpha = 0)."""
 
+    stay: Weight | None = None
+    """Weight of the second term of Eq. 1, which anchors source words at f⁰, whatever alpha is; 0 leaves it
+    out, and what weighs says holds when left out."""
+
     form: Form = "mean"
     """mean: the terms of Eq. 1 are means over words and dimensions, as in the released code, for which the
     paper's alpha was tuned; sum: as printed, thousands of times larger than a task's loss."""
@@ -62,6 +66,21 @@ class AlignmentLoss(AuxiliaryLoss):
 
     _nested = nested_fields()
 
+    def __post_init__(self) -> None:
+        """Refuse two weights of the second term."""
+        if self.stay is not None and self.weighs == "pull":
+            raise ConfigError(
+                f'{self.name}: weighs = "pull" gives the second term the weight 1, and stay {self.stay:g}. '
+                f"Leave weighs out."
+            )
+
+    @property
+    def anchor(self) -> float:
+        """Weight of the second term of Eq. 1."""
+        if self.stay is not None:
+            return self.stay
+        return self.alpha if self.weighs == "both" else 1.0
+
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read bitext of each source language with each target language."""
         original = self.reference == "original"
@@ -70,13 +89,13 @@ class AlignmentLoss(AuxiliaryLoss):
     def cost(self, batch: Load) -> AddedCost:
         """Return the cost of both sides of its sentence pairs, and of f⁰."""
         subwords = 2 * self.pairs * subwords_of(self.encoding.longest)
-        return AddedCost(rows=-(-subwords // batch.length), copies=1.0)
+        return AddedCost(rows=-(-subwords // batch.length), copies=1.0 if self.anchor else 0.0)
 
     def prepare(
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
     ) -> AuxiliaryTerm | None:
         """Read the setting's bitext and copy f⁰; None without weight."""
-        if not self.alpha and self.weighs == "both":
+        if not self.alpha and not self.anchor:
             return None
         check_layers(model.config.num_hidden_layers, [self.encoding.layer])
         check_languages(model, chain.from_iterable(pair.split("-") for pair in setting.bitext))
@@ -88,7 +107,7 @@ class AlignmentLoss(AuxiliaryLoss):
             )
         return AuxiliaryTerm(
             batches=BatchesByStep(steps, self.draws(bitext, setting.seed)),
-            loss=partial(self.loss, model, self._original(setting, model)),
+            loss=partial(self.loss, model, self._original(setting, model) if self.anchor else None),
             rows=tuple(bitext.rows),
             warnings=bitext.warnings(),
         )
@@ -113,10 +132,10 @@ class AlignmentLoss(AuxiliaryLoss):
             )
         return frozen_copy(load_model(setting.original, attention=fastest_attention()))
 
-    def loss(self, model: Model, original: Model, batch: AlignedBatch) -> Tensor:
+    def loss(self, model: Model, original: Model | None, batch: AlignedBatch) -> Tensor:
         """Return the second term of Eq. 2, α·L_align."""
         terms = alignment_terms(model, original, batch, layer=self.encoding.layer, form=self.form)
-        return self.alpha * terms.aligned + (self.alpha if self.weighs == "both" else 1.0) * terms.anchored
+        return self.alpha * terms.aligned + self.anchor * terms.anchored
 
 
 def sampled_rows(count: int, size: int, *, step: int, seed: int) -> list[int]:

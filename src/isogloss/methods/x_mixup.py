@@ -103,12 +103,30 @@ class XMixup(Method):
     sampling: Sampling = "batch"
     """Whether a batch or each example draws its source: batch or example."""
 
+    back_loss: Literal["target"] | None = None
+    """target: a batch of back-translations has the loss of its target side alone, with weight 1, as in the
+    released code of tagging and QA; both sides, by alpha, when left out. For sampling by batch."""
+
+    source_as_target: bool | None = None
+    """Whether each source language is a target, too: each of its examples is paired with itself, in training
+    and where inputs are paired, as English in the paper; no when left out."""
+
     labels: Literal["projected"] | None = None
     """projected: in tagging the words of translations have the tags of the words that they are linked to;
     when left out those that a source-only model predicts, as in the paper."""
 
     def __post_init__(self) -> None:
-        """Raise ConfigError for a residual of states, which have none."""
+        """Refuse fields that exclude each other."""
+        if self.back_loss and self.sampling == "example":
+            raise ConfigError(
+                f'{self.name}: back_loss = "{self.back_loss}" is of batches, and sampling = "example" has '
+                f"batches with real sources and back-translations. Leave one of the two out."
+            )
+        if self.source_as_target and self.attends == "links":
+            raise ConfigError(
+                f"{self.name}: source_as_target pairs a sentence with itself, which has no word links, and "
+                f'attends = "links" mixes along them. Leave one of the two out.'
+            )
         if self.mixed and self.residual != "normed":
             raise ConfigError(
                 f'{self.name}: residual = "{self.residual}" is of mixed attention, and mixed = '
@@ -126,6 +144,7 @@ class XMixup(Method):
             links=self.attends == "links",
             sides=2 if target else 1,
             mixes=True,
+            itself=bool(self.source_as_target),
         )
 
     def check(self, task: Task, encoder: Config | None) -> None:
@@ -162,6 +181,7 @@ class XMixup(Method):
             train,
             takes_real=schedule.takes_real if self.schedule else None,
             pseudo_labels=self.reads((), ()).needs_teacher(setting.task),
+            itself=bool(self.source_as_target),
         )
         model = self.mixed_model(setting.task, network)
         if model.ratio is not None:
@@ -178,6 +198,8 @@ class XMixup(Method):
         """Return the loss of Eq. 7 of pairs that run through the model in one pass."""
         kind = mixup_task(task)
         alpha = kind.alpha if self.alpha is None else self.alpha
+        if self.back_loss and batch.back:
+            alpha = 0.0
         with batch.mixing(model.network, model.mixup), last_states(model.network) as states:
             source, target = batch.split(task.scores(model.network, batch.joined))
         share = batch.shares

@@ -17,6 +17,7 @@ from isogloss.methods.plain import Given, SourceOnly
 from isogloss.planning.encoders import seeds_for
 from isogloss.planning.methods import (
     MethodEntry,
+    all_changes,
     changes_of,
     check_patience,
     dependencies_of,
@@ -178,7 +179,7 @@ def _started(planning: Planning, cell: Cell, entry: MethodEntry) -> FineTune:
         _check_method(planning, cell, entry)
     choice = entry.choice
     start, teacher = (cell.models[label] if label else None for label in (choice.start, choice.teacher))
-    model = _model(planning, cell, entry, {**cell.changes, **entry.changes})
+    model = _model(planning, cell, entry, all_changes(entry, cell.changes, cell.corpus, cell.task))
     return replace(model, start=start, teacher=_teacher(planning, cell, entry, teacher))
 
 
@@ -213,17 +214,20 @@ def _cells(grid: GridTable, planning: Planning) -> Iterator[Cell]:
 
 
 def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune:
-    sources, uses = planning.sources, {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
+    sources = planning.sources
+    with located(entry.table):
+        optimization = optimization_of(changes, cell.encoder, cell.task, sources)
+    uses = {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
+    uses |= {"source", "target"} if optimization.dev == "all" else {str(optimization.dev)}
     source = cell.source if "source" in uses else ()
     target = cell.targets if "target" in uses else ()
     added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
-    reads = entry.method.reads(source, target)
+    reads = entry.method.reads(source, target).chosen_by(optimization.dev, source, target)
     train = dict.fromkeys((*reads.train, *added.train))
     splits: list[tuple[Split, str]] = [("train", code) for code in train]
     splits += [("dev", code) for code in reads.dev]
     with located(entry.table):
         translated = _translations(cell, entry, splits, sources)
-        optimization = optimization_of(changes, cell.encoder, cell.task, sources)
         check_patience(optimization, entry.method.name, reads)
         _check_peft(planning, cell, entry)
         aligned = _aligned(planning, cell, entry, added)
@@ -359,6 +363,13 @@ def _check_lists(grid: GridTable) -> None:
                 check_language(code, f".{name}")
     if all({*codes} <= {*source} for source in sources for codes in targets):
         raise ConfigError(f".targets: {list(grid.targets)} holds only the source. Name another language.")
+    for codes in targets if len(sources) == 1 else ():
+        if among := {*codes} & {*sources[0]}:
+            raise ConfigError(
+                f".targets: {'+'.join(codes)!r} holds the source {' and '.join(sorted(among))}, which is no "
+                f"target of its own. Leave it out; x-mixup pairs the source with itself by "
+                f"source_as_target = true."
+            )
     check_named(".treebanks", "language of this grid", [*chain(*sources, *targets)], *grid.treebanks)
 
 

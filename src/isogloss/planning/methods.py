@@ -12,6 +12,7 @@ from isogloss.data.sources import Sources
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
 from isogloss.methods.average import Average
 from isogloss.methods.plain import Given
+from isogloss.methods.presets import preset_fields
 from isogloss.planning.encoders import dependencies_first
 from isogloss.planning.translations import RecipeTranslator
 from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice, refuse_unknown
@@ -76,6 +77,7 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
             f"which takes alpha and the other fields too."
         )
     kind = METHOD_KINDS.choose(table, Optimization, MethodTable)
+    table = METHOD_KINDS.filled(table)
     choice = part_of(table, MethodTable)
     check_named("targets", "target of this grid", grid.targets, *choice.targets)
     check_named("sources", "source of this grid", many(grid.source), *choice.sources)
@@ -96,7 +98,7 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
         choice=choice,
         label=choice.label or " + ".join((kind.name, *added)),
         method=method,
-        changes={key: table[key] for key in names(Optimization) & set(table)},
+        changes={key: table[key] for key in names(Optimization) & set(table) - names(kind)},
         auxiliary=auxiliary,
         peft=peft if choice.peft else of_grid,
         teacher_peft=of_grid,
@@ -221,6 +223,15 @@ def changes_of(table: Table) -> Iterator[Table]:
         changes = dict(zip(lists, combination, strict=True))
         checked(Optimization, changes)
         yield changes
+
+
+def all_changes(entry: MethodEntry, of_grid: Table, corpus: str, task: str) -> Table:
+    """Return what a method changes of the optimization: its table, else the grid's, else its preset."""
+    preset, unit = entry.choice.preset, find_task(task).labels_are
+    stated = preset_fields(entry.method.name, preset, corpus=corpus, unit=unit) if preset else {}
+    changes = {**stated, **of_grid, **entry.changes}
+    fields = names(Optimization) - names(type(entry.method))  # few-shot has a dev itself.
+    return {name: value for name, value in changes.items() if name in fields}
 
 
 def optimization_of(changes: Table, encoder: Encoder, task: str, sources: Sources) -> Optimization:

@@ -14,9 +14,13 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.run_parts import Architecture, Modules, Named, NewSubwords, Replay, keys_of
+from isogloss.methods.presets import preset_fields
 from isogloss.recipes.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
 from isogloss.recipes.recipe_text import from_toml, merged
 from isogloss.training.gradient_conflict import Conflict
+
+PRESET = "preset"
+"""Field of a table whose others may be those of a paper or of its code."""
 
 _EXPECTED = {
     "int_type": "a whole number",
@@ -98,15 +102,23 @@ class Kinds(Generic[PlugIn]):
 
     def read(self, table: Table, *others: type[object]) -> PlugIn:
         """Build the value that a table names; its other fields may be those of the dataclasses ``others``."""
-        return part_of(table, self.choose(table, *others))
+        kind = self.choose(table, *others)
+        return part_of(self.filled(table), kind)
 
     def choose(self, table: Table, *others: type[object]) -> type[PlugIn]:
         """Return the class that a table names; ConfigError for a field that neither it nor ``others`` has."""
         kind = self.named(table)
-        refuse_unknown(
-            table, {self.key} | names(kind, *others), f"{self.noun or self.what} {self._name(table)}"
-        )
+        allowed = {self.key, PRESET} | names(kind, *others)
+        refuse_unknown(table, allowed, f"{self.noun or self.what} {self._name(table)}")
         return kind
+
+    def filled(self, table: Table) -> Table:
+        """Return a table with those fields of its class that the preset it names states and it leaves out."""
+        if PRESET not in table:
+            return table
+        kind = self.named(table)
+        stated = preset_fields(str(self._name(table)), str(table[PRESET]))
+        return {**{name: value for name, value in stated.items() if name in names(kind)}, **table}
 
     def named(self, table: Table) -> type[PlugIn]:
         """Return the class that a table names; ConfigError, with the nearest match, for an unknown name."""

@@ -87,6 +87,9 @@ class AdjustTable:
 
     name: str
     """How the encoder is adjusted."""
+    preset: str = ""
+    """paper or released: the fields of the method that are left out are as the paper prints them, or as in
+    its released code; the defaults when left out."""
     bitext: str
     """Corpus of translations ("bitext:bible")."""
     pairs: tuple[Language, ...]
@@ -139,6 +142,9 @@ class MethodTable:
 
     name: str
     """The method."""
+    preset: str = ""
+    """paper or released: its fields, and those of the optimization, that are left out here and in the grid's
+    are as the paper prints them, or as in its released code; the defaults when left out."""
     label: str = ""
     """Its name in measurements; the method's name when left out."""
     sources: tuple[Language, ...] = ()

@@ -114,6 +114,7 @@ class FineTune(Run):
     @property
     def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102
         reads = self.method.reads(self.source, self.target)
+        reads = reads.chosen_by(self.optimization.dev, self.source, self.target)
         added = self.auxiliary.reads(self.source, self.target).train if self.auxiliary else ()
         sizes: dict[Split, int] = {"train": self.examples, "dev": self.dev_examples}
         codes: dict[Split, Iterable[str]] = {"train": dict.fromkeys((*reads.train, *added)), "dev": reads.dev}

@@ -312,10 +312,12 @@ class _Inputs:
         return replace(encoded, baseline=task.majority(self.trained_on, examples)) if labelled else encoded
 
     def paired(self, language: str) -> Evaluation:
-        """Pair a language's examples with their translations; the source's, which have none, run alone."""
+        """Pair a language's examples with their translations; the source's with themselves, or alone."""
         unpaired, source = self.evaluation(language), self.model.source_languages
         mixup = load_mixup(self.folder)
         _, *pairs = codes_read(PAIRED, language, source)
+        if not pairs and self.model.method.reads((), ()).itself:
+            pairs, source = [language], (language,)
         if mixup is None or not pairs:
             return unpaired
         return pair_with_translations(

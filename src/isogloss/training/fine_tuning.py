@@ -154,6 +154,7 @@ def fine_tune(
     The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
     model to continue from has its own head. ``conflict`` measures the languages' gradients meanwhile.
     """
+    reads = reads.chosen_by(setting.optimization.dev, setting.source, setting.target)
     start = prepare_model(setting, reads, prepare)
     training, model, setting = start.training, start.model, start.setting
     selection = Selection(

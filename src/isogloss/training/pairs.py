@@ -72,12 +72,14 @@ def paired_batches(
     *,
     takes_real: TakesReal | None = None,
     pseudo_labels: bool = False,
+    itself: bool = False,
 ) -> tuple[Bucketed[PairedRow, Sides], tuple[str, ...]]:
     """Return batches of ``batch_size`` pairs, each of one pair of languages, every pair once an epoch.
 
     Examples without a translation are left out, with a warning; DataError where too many labels differ for
     the two to be the same examples. With ``takes_real`` back-translations sometimes replace the source; with
-    ``pseudo_labels`` the setting's teacher labels all translations.
+    ``pseudo_labels`` the setting's teacher labels all translations; with ``itself`` the examples of each
+    source language are paired with themselves, too.
     """
 
     def encoded(examples: Sequence[Example], language: str) -> list[EncodedRow]:
@@ -103,11 +105,15 @@ def paired_batches(
                 f"label in {name} and were left out."
             )
 
+    for source in setting.source if itself else ():
+        groups[f"{source}-{source}"] = [PairedRow(row, row) for row in encoded(train[source], source)]
+
     def make(pairs: list[PairedRow], name: str, step: int) -> Sides:
         source, _, target = name.partition("-")
         real = takes_real(step, len(pairs)) if takes_real else [True] * len(pairs)
         sampled = [pair.sampled(real=is_real) for pair, is_real in zip(pairs, real, strict=True)]
-        return collate_pairs(sampled, padding=tokenizer.pad_token_id, languages=(source, target))
+        sides = collate_pairs(sampled, padding=tokenizer.pad_token_id, languages=(source, target))
+        return replace(sides, back=not any(real))
 
     batches = Bucketed(
         groups=groups,

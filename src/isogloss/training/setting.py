@@ -5,7 +5,7 @@ Classes inherit from these; members they leave out have the most common meaning.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -136,6 +136,14 @@ class Reads:
     """Inputs of an example that run through the model together: 2 where its translation does, too."""
     mixes: bool = False
     """Whether its models mix an input with its translation."""
+    itself: bool = False
+    """Whether an input in a source language is its own translation there."""
+
+    def chosen_by(self, dev: str | None, source: tuple[str, ...], target: tuple[str, ...]) -> "Reads":
+        """Return the reads with the dev sets that an optimization's ``dev`` names; the method's for None."""
+        if dev is None:
+            return self
+        return replace(self, dev={"source": source, "target": target, "all": (*source, *target)}[dev])
 
     def needs_teacher(self, task: Task) -> bool:
         """Return whether a teacher's predictions are learned in a task."""

@@ -60,6 +60,8 @@ class Sides:
     target: Batch
     links: Bool[Tensor, "pair target source"] | None = None
     """Whether subwords belong to linked words; None unless the words of all pairs are linked."""
+    back: bool = False
+    """Whether back-translations replace the source rows, where all of a batch do or none."""
     shares: Shares = FULL_BATCH
 
     @property
@@ -91,9 +93,8 @@ class Sides:
                 len(source.subwords) / len(self.source.subwords),
             )
             links = None if self.links is None else self.links[rows.start : rows.stop]
-            parts.append(
-                (Sides(joined=joined, source=source, target=target, links=links, shares=shares), 1.0)
-            )
+            part = Sides(joined=joined, source=source, target=target, links=links, shares=shares)
+            parts.append((replace(part, back=self.back), 1.0))
         return parts
 
     def split(self, scores: Tensor) -> tuple[Tensor, Tensor]:
