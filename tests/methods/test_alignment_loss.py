@@ -83,7 +83,7 @@ def test_the_weight_of_holding_is_its_own_and_stands_once(make, bert_folder):
     assert AlignmentLoss(alpha=0.0, stay=0.0).prepare(make(), model, tokenizer, 3) is None
     assert AlignmentLoss(alpha=0.0, stay=0.5).prepare(make(), model, tokenizer, 3) is not None
     assert AlignmentLoss(stay=0.0).cost(Load(rows=4, length=64)).copies == 0
-    message = r'alignment-loss: weighs = "pull" gives the second term the weight 1, and stay 0\.5\. Leave weighs'
+    message = r'weighs = "pull" gives the second term the weight 1, and stay 0\.5\. Leave weighs out'
     with pytest.raises(ConfigError, match=message):
         AlignmentLoss(weighs="pull", stay=0.5)
 

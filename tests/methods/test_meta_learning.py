@@ -100,6 +100,23 @@ def test_vectors_at_the_embeddings_move_by_the_training_loss_with_what_is_shared
         assert vector.abs().min() > 0
 
 
+def test_validation_batches_are_of_held_out_text_where_released(setting):
+    """Then all training text is trained on, and perplexity is measured on what the batches are of."""
+    method = with_fields(METHOD, validation_text="held-out", evaluate_every=None)
+    assert method.holds_out and not with_fields(METHOD, evaluate_every=None).holds_out
+    start = begin(setting, method)
+    assert start.held_out.keys() == start.streams.keys() == {*LANGUAGES}
+    validation = Validation(share=0.2, batch_subwords=48, text=start.held_out)
+    how = {"validation": validation, "updates": METHOD.updates, "seed": 0}
+    batches = meta_batches(start.streams, start.sampling, start.masking, **how)
+    for language in LANGUAGES:
+        assert batches.validation[language].streams == {language: start.held_out[language]}
+        assert batches.train.streams[language] is start.streams[language]
+    assert "validation_text" not in content(METHOD)
+    with pytest.raises(DataError, match=r"validation_text needs held-out text, and none was given"):
+        begin(replace(setting, held_out=None), method)
+
+
 @pytest.mark.slow
 def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
     method = with_fields(METHOD, steps=100, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)

@@ -13,6 +13,8 @@ from torch.nn.functional import cross_entropy
 import isogloss
 from in_translation import READ, pairs, sentences, setting, without_tags
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.identity import content
+from isogloss.core.run_parts import Optimization
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer, save_model
 from isogloss.encoders.mixup import Mixup, load_mixup, mixing
@@ -21,7 +23,7 @@ from isogloss.methods.x_mixup import MixedModel, SourceSchedule, XMixup, mixup_t
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation, pair_with_translations
-from isogloss.training.pairs import pseudo_labels
+from isogloss.training.pairs import paired_batches, pseudo_labels
 from isogloss.training.sides import RowPair, collate_pairs
 from trained import equal, interrupted, weights
 
@@ -110,6 +112,67 @@ def test_the_loss_of_a_batch_is_that_of_its_parts(name, bert_folder):
         parts = [share * XMixup().loss(task, model, part) for part, share in batch.parts(3)]
     assert len(parts) == 3
     torch.testing.assert_close(sum(parts), whole)
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_back_translated_batch_has_the_loss_of_its_target_alone_where_released(bert_folder, back):
+    """With mse = 0 in tagging that is all there is: CE of the target, with weight 1."""
+    task, model = TASKS["upos"], mixed_model("upos", bert_folder, learned=False)
+    batch = replace(batch_of("upos", load_tokenizer(bert_folder)), back=back)
+    with torch.no_grad(), batch.mixing(model.network, model.mixup):
+        source, target = batch.split(task.scores(model.network, batch.joined))
+    sides = [cross_entropy(source, batch.source.gold), cross_entropy(target, batch.target.gold)]
+    method = XMixup(mse=0.0, back_loss="target")
+    expected = sides[1] if back else 0.8 * sides[0] + 0.2 * sides[1]
+    with torch.no_grad():
+        assert torch.allclose(method.loss(task, model, batch), expected)
+        plain = [XMixup(mse=0.0).loss(task, model, one) for one in (batch, replace(batch, back=False))]
+        assert torch.equal(*plain)
+    assert {part.back for part, _ in batch.parts(2)} == {back}
+
+
+def test_batches_know_whether_their_sources_are_back_translations(bert_folder, tmp_path):
+    drawn = SourceSchedule(k=2, seed=0, sampling="batch")
+    made = setting("nli", bert_folder, tmp_path, epochs=3)
+    train = {code: pairs(code) for code in ("en", "en-de", "en-de-en")}
+    tokenizer = load_tokenizer(bert_folder)
+    batches, _ = paired_batches(made, tokenizer, train, takes_real=drawn.takes_real)
+    assert [batches[step].back for step in range(len(batches))] == [
+        not drawn.takes_real(step, 1)[0] for step in range(len(batches))
+    ]
+    assert {batches[step].back for step in range(len(batches))} == {True, False}
+
+
+def test_the_source_is_paired_with_itself_under_its_own_labels(bert_folder, tmp_path):
+    made = setting("upos", bert_folder, tmp_path, epochs=1)
+    train = {code: sentences(code) for code in ("en", "en-de")}
+    tokenizer = load_tokenizer(bert_folder)
+    plain, _ = paired_batches(made, tokenizer, train)
+    batches, _ = paired_batches(made, tokenizer, train, itself=True)
+    assert len(batches) == 2 * len(plain)
+    sides = [batches[step] for step in range(len(batches))]
+    same = [batch for batch in sides if torch.equal(batch.source.subwords, batch.target.subwords)]
+    assert len(same) == len(plain)
+    assert all(torch.equal(batch.source.gold, batch.target.gold) for batch in same)
+    assert {batch.joined.languages[0] for batch in same} == {"en"}
+    assert XMixup(source_as_target=True).reads(("en",), ("de",)).itself
+
+
+def test_fields_that_are_left_out_are_in_no_id():
+    assert content(XMixup()).keys().isdisjoint({"back_loss", "source_as_target"})
+    assert content(Optimization()).keys().isdisjoint({"dev"})
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"back_loss": "target", "sampling": "example"}, r'back_loss = "target" is of batches, and sampling'),
+        ({"source_as_target": True, "attends": "links"}, r"source_as_target pairs a sentence with itself"),
+    ],
+)
+def test_fields_that_exclude_each_other_are_refused(fields, message):
+    with pytest.raises(ConfigError, match=message):
+        XMixup(**fields)
 
 
 def test_in_tagging_the_targets_labels_are_probabilities_and_there_is_no_kl(bert_folder, teacher):

@@ -5,7 +5,7 @@
 """
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.run_parts import (
@@ -69,6 +69,11 @@ class MetaLearning(Pretraining):
     """Share of each language's training text that is set apart for the validation losses; with 0 their
     batches are drawn from the text that is trained on, as the released code can."""
 
+    validation_text: Literal["held-out"] | None = None
+    """held-out: their batches are of the text that perplexity is measured on, as by default in the released
+    code, and ``validation`` says nothing; then perplexity is no longer held out. Training text when left
+    out."""
+
     validation_subwords: Positive | None = None
     """Subwords of each language's validation batch, padding included; batch_subwords when left out."""
 
@@ -80,6 +85,10 @@ class MetaLearning(Pretraining):
     """How weights are updated."""
 
     _nested = nested_fields()
+
+    @property
+    def holds_out(self) -> bool:  # noqa: D102
+        return super().holds_out or self.validation_text is not None
 
     def __post_init__(self) -> None:
         """Raise ConfigError for invalid fields."""
@@ -129,7 +138,9 @@ class MetaLearning(Pretraining):
             )
         start = begin(setting, self)
         validation = Validation(
-            share=self.validation, batch_subwords=self.validation_subwords or self.training.batch_subwords
+            share=self.validation,
+            batch_subwords=self.validation_subwords or self.training.batch_subwords,
+            text=start.held_out if self.validation_text else None,
         )
         batches = meta_batches(
             start.streams,

@@ -230,7 +230,7 @@ def _files_read(run: Pretrain, sources: Sources) -> list[str]:
     with located(".bitext"):
         pairs = [f"{first}-{other}" for other in others] if run.bitext else []
         files += [_fingerprint(sources, run.bitext, "bitext", pair) for pair in pairs]
-    if run.method.training.evaluate_every is not None:
+    if run.method.holds_out:
         with_dev = [(corpus, code) for corpus, code in texts if sources.has_dev(corpus, code)]
         files += [sources.fingerprint(corpus, code, "dev") for corpus, code in with_dev]
     return files

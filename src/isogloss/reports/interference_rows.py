@@ -29,7 +29,7 @@ OURS: Mapping[str, Callable[[Any], bool]] = {
     "own_on_train": bool,
     "validation": lambda share: share == 0,
     **dict.fromkeys(("own_learning_rate", "inner_learning_rate"), lambda rate: rate != ""),
-    **dict.fromkeys(("mixed", "translation"), bool),
+    **dict.fromkeys(("mixed", "translation", "validation_text"), bool),
 }
 """What is not in the paper, by field: an encoder pretrained so is none of its systems. Algorithm 1 has one
 rate for all, and moves each language's modules by losses of validation text that is set apart."""

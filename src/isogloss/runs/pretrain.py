@@ -194,8 +194,7 @@ class Pretrain(Encoder):
             bitext = context.sources.stream(self.bitext, f"{first}-{second}", "train")
             return cast(Iterator[Translation], bitext)
 
-        holds_out = self.method.training.evaluate_every is not None
-        text = PretrainingText(self, context.sources, holds_out=holds_out)
+        text = PretrainingText(self, context.sources, holds_out=self.method.holds_out)
         setting = TextSetting(
             text=text.train,
             held_out=text.held_out,

@@ -310,6 +310,8 @@ class Validation:
     share: float
     """Of each language's training text; with 0 both parts are all of it."""
     batch_subwords: int
+    text: Mapping[str, TextStream] | None = None
+    """By language: text that is not trained on, in place of a share."""
 
 
 def meta_batches(
@@ -323,7 +325,9 @@ def meta_batches(
 ) -> MetaBatches:
     """Split off validation text, and sample both parts; DataError for a language with too little text."""
     parts = {
-        code: split_text(stream, share=validation.share, length=sampling.block - 2, language=code)
+        code: (stream, validation.text[code])
+        if validation.text is not None
+        else split_text(stream, share=validation.share, length=sampling.block - 2, language=code)
         if validation.share
         else (stream, stream)
         for code, stream in streams.items()

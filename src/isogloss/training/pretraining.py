@@ -77,6 +77,8 @@ class Start:
     masking: Masking
     streams: Streams
     """Training text."""
+    held_out: Streams
+    """Text that is not trained on; empty where none is held out."""
     sampling: BatchSampling
     """How batches are drawn from it."""
     periodic: tuple[Callback, ...]
@@ -126,6 +128,7 @@ def begin(
         tokenizer=tokenizer,
         masking=masking,
         streams=streams,
+        held_out=held_out,
         sampling=sampling,
         periodic=_perplexity_callbacks(model, batches, method, at_start=bool(setting.start)),
         rows=rows,
@@ -250,8 +253,9 @@ def check_fields(method: Pretraining, further: Mapping[str, bool]) -> None:
 
 
 def _check(setting: TextSetting, method: Pretraining) -> None:
-    if method.training.evaluate_every is not None and setting.held_out is None:
-        raise DataError("evaluate_every needs held-out text, and none was given. Leave the field out.")
+    if method.holds_out and setting.held_out is None:
+        field = "validation_text" if method.training.evaluate_every is None else "evaluate_every"
+        raise DataError(f"{field} needs held-out text, and none was given. Leave the field out.")
     shape = setting.architecture
     positions = (
         shape.positions
@@ -292,7 +296,7 @@ def _read(setting: TextSetting, method: Pretraining) -> tuple[Tokenizer, Streams
         lines |= {language: chain(first[language], lines[language]) for language in setting.languages}
         tokenizer = _learned_tokenizer(setting, chain.from_iterable(first.values()))
         write_tokenizer(tokenizer, path)
-    read = setting.held_out if method.training.evaluate_every else None
+    read = setting.held_out if method.holds_out else None
     held_out = {language: iter(read(language)) for language in setting.languages_read} if read else {}
 
     def streams(texts: Mapping[str, Iterator[str]], folder: Path) -> Streams:

@@ -339,6 +339,11 @@ class Pretraining(Named, Protocol):
         """How weights are updated."""
 
     @property
+    def holds_out(self) -> bool:
+        """Whether text is held out: to measure perplexity on, or more."""
+        return self.training.evaluate_every is not None
+
+    @property
     def mixed(self) -> bool:
         """Whether rows of one batch come from all languages."""
         return False
