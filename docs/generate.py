@@ -32,6 +32,7 @@ from isogloss.data import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
+from isogloss.methods.presets import DIFFERENCES, MODULES, Difference
 from isogloss.planning import measures, translations
 from isogloss.recipes import descriptions, recipe
 from isogloss.reports.report import CLAIMS
@@ -151,6 +152,38 @@ def corpora() -> str:
     )
 
 
+def preset_table() -> str:
+    """Return every field in which papers, released code and defaults differ, with the source of each."""
+    parts = {**METHODS, **ADJUSTMENTS, **AUXILIARY_LOSSES, **PRETRAINING, MODULES: Modules}
+
+    def default(row: Difference) -> object:
+        part = parts[row.parts[0]]
+        values = values_of(part(kind="adapter") if part is Modules else part())
+        return (values_of(Optimization()) | values)[row.field]
+
+    return table(
+        ("of", "field", "paper", "released", "here", "where"),
+        (
+            (
+                ", ".join(f"`{name}`" for name in row.parts),
+                f"`{row.field}`",
+                _stated(row.paper),
+                _stated(row.released),
+                _stated(default(row)),
+                row.sources,
+            )
+            for row in DIFFERENCES
+        ),
+    )
+
+
+def _stated(value: object) -> str:
+    """Write a value, or those of corpora and of kinds of labels; a dash for none."""
+    if isinstance(value, dict):
+        return ", ".join(f"{_stated(part)}{f' ({name})' if name else ''}" for name, part in value.items())
+    return "–" if value is None else f"`{_toml(value)}`"
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "recipe": lambda: field_table(recipe.Recipe),
     "encoder": lambda: field_table(recipe.EncoderTable),
@@ -172,6 +205,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "optimization": lambda: field_table(Optimization),
     "measure": lambda: field_table(recipe.MeasureTable),
     "language": lambda: field_table(Language),
+    "presets": preset_table,
     "claims": claim_tables,
     "methods": method_tables,
     "diagnostics": diagnostic_tables,

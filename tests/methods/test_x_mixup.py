@@ -129,6 +129,12 @@ def test_a_back_translated_batch_has_the_loss_of_its_target_alone_where_released
         plain = [XMixup(mse=0.0).loss(task, model, one) for one in (batch, replace(batch, back=False))]
         assert torch.equal(*plain)
     assert {part.back for part, _ in batch.parts(2)} == {back}
+    labelled = replace(batch_of("nli", load_tokenizer(bert_folder)), back=back)
+    known, model = TASKS["nli"], mixed_model("nli", bert_folder)
+    with torch.no_grad():
+        assert torch.equal(
+            *(way.loss(known, model, labelled) for way in (XMixup(), XMixup(back_loss="target")))
+        )
 
 
 def test_batches_know_whether_their_sources_are_back_translations(bert_folder, tmp_path):

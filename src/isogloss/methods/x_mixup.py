@@ -104,8 +104,9 @@ class XMixup(Method):
     """Whether a batch or each example draws its source: batch or example."""
 
     back_loss: Literal["target"] | None = None
-    """target: a batch of back-translations has the loss of its target side alone, with weight 1, as in the
-    released code of tagging and QA; both sides, by alpha, when left out. For sampling by batch."""
+    """target: in tagging and QA a batch of back-translations has the loss of its target side alone, with
+    weight 1, as in the released code; both sides, by alpha, when left out, and in classification, where the
+    labels of back-translations are known. For sampling by batch."""
 
     source_as_target: bool | None = None
     """Whether each source language is a target, too: each of its examples is paired with itself, in training
@@ -198,7 +199,7 @@ class XMixup(Method):
         """Return the loss of Eq. 7 of pairs that run through the model in one pass."""
         kind = mixup_task(task)
         alpha = kind.alpha if self.alpha is None else self.alpha
-        if self.back_loss and batch.back:
+        if self.back_loss and batch.back and kind is not CLASSIFICATION:
             alpha = 0.0
         with batch.mixing(model.network, model.mixup), last_states(model.network) as states:
             source, target = batch.split(task.scores(model.network, batch.joined))
