@@ -217,10 +217,9 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     sources = planning.sources
     with located(entry.table):
         optimization = optimization_of(changes, cell.encoder, cell.task, sources)
-    uses = {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ())}
-    uses |= {"source", "target"} if optimization.dev == "all" else {str(optimization.dev)}
-    source = cell.source if "source" in uses else ()
-    target = cell.targets if "target" in uses else ()
+    uses = (*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ()), optimization.dev)
+    source = cell.source if {"source", "all"} & {*uses} else ()
+    target = cell.targets if {"target", "all"} & {*uses} else ()
     added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
     reads = entry.method.reads(source, target).chosen_by(optimization.dev, source, target)
     train = dict.fromkeys((*reads.train, *added.train))
@@ -353,9 +352,7 @@ def _check_lists(grid: GridTable) -> None:
     """Refuse lists that are empty or have duplicates, and unknown language codes."""
     for name in ("corpus", "source", "targets", "seeds", "method"):
         refuse_empty_or_twice(many(getattr(grid, name)), f".{name}")
-    sources, targets = (
-        [group.split("+") for group in many(groups)] for groups in (grid.source, grid.targets)
-    )
+    sources, targets = ([part.split("+") for part in many(parts)] for parts in (grid.source, grid.targets))
     for name, groups in (("source", sources), ("targets", targets)):
         for codes in groups:
             refuse_empty_or_twice(codes, f".{name}")
@@ -363,13 +360,11 @@ def _check_lists(grid: GridTable) -> None:
                 check_language(code, f".{name}")
     if all({*codes} <= {*source} for source in sources for codes in targets):
         raise ConfigError(f".targets: {list(grid.targets)} holds only the source. Name another language.")
-    for codes in targets if len(sources) == 1 else ():
-        if among := {*codes} & {*sources[0]}:
-            raise ConfigError(
-                f".targets: {'+'.join(codes)!r} holds the source {' and '.join(sorted(among))}, which is no "
-                f"target of its own. Leave it out; x-mixup pairs the source with itself by "
-                f"source_as_target = true."
-            )
+    if len(sources) == 1 and (among := {*chain(*targets)} & {*sources[0]}):
+        raise ConfigError(
+            f".targets: the source {' and '.join(sorted(among))} is no target. Leave it out; x-mixup pairs a "
+            f"source with itself by source_as_target = true."
+        )
     check_named(".treebanks", "language of this grid", [*chain(*sources, *targets)], *grid.treebanks)
 
 
