@@ -2,7 +2,6 @@ from dataclasses import replace
 
 import pytest
 import torch
-from made_up_text import lines, text_setting
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
@@ -17,6 +16,7 @@ from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import MetaBatches, MetaLearner, Validation, meta_batches
 from isogloss.training.pretraining import begin
+from made_up_text import lines, text_setting
 from trained import equal, interrupted, weights
 
 LANGUAGES = ("en", "sw")
