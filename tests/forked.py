@@ -5,6 +5,7 @@ does when it is killed, paused or asked to end: its number, streams, environment
 are its own here too. That `isogloss` begins as a program is tested with others (cli/test_streams.py).
 """
 
+import fcntl
 import json
 import os
 import select
@@ -14,11 +15,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+import termios
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from multiprocessing import util
 from pathlib import Path
 from runpy import run_module, run_path
 from typing import Any
@@ -37,6 +40,7 @@ class Forked:
         *,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        stdin: int = subprocess.DEVNULL,
         stdout: int | None = None,
         stderr: int | None = None,
         start_new_session: bool = False,
@@ -48,8 +52,9 @@ class Forked:
             "environment": dict(os.environ if env is None else env),
             "folder": str(cwd or Path.cwd()),
             "session": start_new_session,
+            "hangups": signal.getsignal(signal.SIGHUP) != signal.SIG_IGN,
         }
-        streams = [_stream(subprocess.DEVNULL, 0), _stream(stdout, 1), _stream(stderr, 2)]
+        streams = [_stream(stdin, 0), _stream(stdout, 1), _stream(stderr, 2)]
         (_, self.stdout, self.stderr), theirs = zip(*streams, strict=True)
         self._line = _connected()
         socket.send_fds(self._line, [b"."], theirs)
@@ -96,7 +101,9 @@ def _stream(wanted: int | None, inherited: int) -> tuple[Any, int]:
     if wanted == subprocess.PIPE:
         ours, theirs = os.pipe()
         return os.fdopen(ours, encoding="utf-8"), theirs
-    return None, os.open(os.devnull, os.O_RDWR) if wanted == subprocess.DEVNULL else os.dup(inherited)
+    if wanted == subprocess.DEVNULL:
+        return None, os.open(os.devnull, os.O_RDWR)
+    return None, os.dup(inherited if wanted is None else wanted)
 
 
 def _connected() -> socket.socket:
@@ -192,8 +199,12 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
+    if not request["hangups"]:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     if request["session"]:
         os.setsid()
+    if request["session"] and os.isatty(0):
+        fcntl.ioctl(0, termios.TIOCSCTTY, 0)
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
@@ -201,7 +212,51 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         stream = os.fdopen(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)
         setattr(sys, name, stream)
+    util.spawnv_passfds = Understudy(util.spawnv_passfds)
     return request["words"]
+
+
+class Understudy:
+    """A process with everything imported, which waits to be the one that forks those of ``--jobs``."""
+
+    def __init__(self, start: Callable[..., int]) -> None:
+        self.start = start
+        self.line, theirs = socket.socketpair()
+        self.pid = os.fork()
+        if self.pid:
+            theirs.close()
+        else:
+            self.line.close()
+            self.wait(theirs)
+
+    def __call__(self, path: str, words: Sequence[str], numbers: Sequence[int]) -> int:
+        """Start a process of this Python, which gets open files; return its number."""
+        code = os.fsdecode(words[-1])
+        if self.line.fileno() < 0 or "multiprocessing.forkserver" not in code:
+            return self.start(path, words, numbers)
+        socket.send_fds(self.line, [b"."], numbers)
+        self.line.sendall(json.dumps([code, list(numbers), dict(os.environ)]).encode() + b"\n")
+        self.line.close()
+        return self.pid
+
+    def wait(self, line: socket.socket) -> None:
+        """Run the code of a process, with its files under the numbers that they have in it."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        _, received, *_ = socket.recv_fds(line, 1, 16)
+        if not received:
+            os._exit(0)
+        with line.makefile("rb") as lines:
+            code, numbers, environment = json.loads(lines.readline())
+        line.close()
+        aside = [fcntl.fcntl(number, fcntl.F_DUPFD, 100) for number in received]
+        for number in received:
+            os.close(number)
+        for number, there in zip(aside, numbers, strict=True):
+            os.dup2(number, there)
+            os.close(number)
+        os.environ.update(environment)
+        exec(code, {"__name__": "__main__"})
+        os._exit(0)
 
 
 def run(words: Sequence[str]) -> None:

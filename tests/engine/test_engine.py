@@ -18,6 +18,7 @@ import torch
 
 import isogloss
 from each import each
+from forked import Forked
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, StorageError
 from isogloss.core.progress import Progress
@@ -241,7 +242,8 @@ def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
     (tmp_path / "mine.py").write_text(OWN)
     (tmp_path / "script.py").write_text(SCRIPT.replace("OWN", OWN))
     environment = os.environ | {"PYTHONPATH": ":".join(sys.path)}
-    said = subprocess.check_output([sys.executable, "script.py"], cwd=tmp_path, env=environment, text=True)
+    words = [sys.executable, "script.py"]
+    said, _ = Forked(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE).communicate()
     refused, alone, side_by_side = said.splitlines()
     assert refused.startswith(
         "Mine: it is defined in the script that was started, which other processes do not"

@@ -128,15 +128,13 @@ def hangups(how: signal.Handlers) -> Iterator[None]:
         signal.signal(signal.SIGHUP, before)
 
 
-def on_a_terminal(folder: Path, out: Path) -> tuple[subprocess.Popen, int]:
+def on_a_terminal(folder: Path, out: Path) -> tuple[Forked, int]:
     """Start a run on a terminal of its own, and return it and the other end while it trains."""
     (folder / "alone.toml").write_text(ALONE)
     words = command(folder, out.name, "processes", "alone.toml")
     words.remove("--quiet")
     ours, theirs = pty.openpty()
-    running = subprocess.Popen(
-        ["setsid", "--ctty", "--wait", *words], stdin=theirs, stdout=theirs, stderr=theirs
-    )
+    running = Forked(words, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
     os.close(theirs)
     wait_until(lambda: any(out.glob(f"*/{WORK}")) and in_batches(ours))
     return running, ours

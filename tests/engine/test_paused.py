@@ -5,13 +5,16 @@ More rounds, by hand: benchmarks/paused.py.
 
 import json
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import fsspec
 import pytest
 
+from forked import Forked
 from isogloss.core.errors import ModelError, StorageError
 from isogloss.core.identity import identity
 from isogloss.core.processes import stop_if_lost
@@ -234,6 +237,7 @@ def rounds(tmp_path_factory):
         patch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
         import paused
 
+        patch.setattr(paused, "subprocess", SimpleNamespace(Popen=Forked, DEVNULL=subprocess.DEVNULL))
         folder = tmp_path_factory.mktemp("paused")
         (folder / "recipe.toml").write_text(paused.SMALL)
         yield paused, folder, paused.undisturbed(folder, "whole")
