@@ -102,42 +102,17 @@ CONVERTED_FOLDER = "ctranslate2"
 
 
 @dataclass(frozen=True, kw_only=True)
-class CTranslate2:
+class CTranslate2(Seq2Seq):
     """Translate with a model of transformers that is converted to CTranslate2."""
 
     name: ClassVar[str] = "ctranslate2"
-    needs_model: ClassVar[bool] = True
-    knows_links: ClassVar[bool] = False
-
-    beams: Positive = 1
-    """Beam size; 1 is greedy search, 4 or 5 is usual and that many times slower."""
-
-    longest: Positive = 256
-    """Subwords of the longest piece of text and of its translation; what is longer is cut."""
-
-    sentences: bool = True
-    """Whether a text's sentences are translated one by one, as most models were trained."""
-
-    batch_subwords: Positive = 4096
-    """Subwords of one batch, padding included."""
-
-    prompt: str = ""
-    """Text before every piece, for models that need it (T5: translate {source} to {target}: )."""
 
     eight_bits: bool = False
     """Whether weights are quantised to 8 bits: less memory, often faster, slightly other translations."""
 
-    def __post_init__(self) -> None:
-        """Raise ConfigError for sizes that are too small."""
-        refuse_too_small(self)
-
     def check(self, source: str, target: str) -> None:  # noqa: ARG002 (the model knows the languages)
         """Raise MissingPackageError if the package is not installed."""
         import_ctranslate2()
-
-    def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
-        """Yield a translation for each text, in order."""
-        return in_chunks(texts, setting, self, lambda: self._load(setting).translate)
 
     def _load(self, setting: TranslateSetting) -> SentenceBatches:
         import_ctranslate2()
