@@ -9,7 +9,7 @@ from seqeval.metrics import f1_score
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_objects(tmp_path):
     """Write objects as JSON lines under a name."""
 
     def write(name, objects):
@@ -35,7 +35,7 @@ def labels(right, gold="ab" * 20, language="sw", **more):
     ]
 
 
-def holm(*p_values):
+def corrected_by_holm(*p_values):
     """Correct by the definition: the k-th smallest times how many are left, never falling."""
     order = sorted(p_values)
     return [
@@ -44,12 +44,16 @@ def holm(*p_values):
     ]
 
 
-def test_labels_are_scored_by_accuracy_and_tested_by_mcnemar_in_each_language(command, written):
+def test_labels_are_scored_by_accuracy_and_tested_by_mcnemar_in_each_language(command, write_objects):
     good, poor = set(range(32)), {*range(20), 39}
     ours = [*labels(good), *labels({*range(30)}, language="en")]
     theirs = [*labels(poor), *labels({*range(29)}, language="en")]
     sw, en, mean = command(
-        "compare", "--predictions", written("a.jsonl", ours), written("b.jsonl", theirs[::-1]), "--json"
+        "compare",
+        "--predictions",
+        write_objects("a.jsonl", ours),
+        write_objects("b.jsonl", theirs[::-1]),
+        "--json",
     ).lines
     assert (sw["language"], en["language"], mean["languages"]) == ("sw", "en", ["sw", "en"])
     assert {one["paired_by"] for one in (sw, en, mean)} == {"id"}
@@ -66,20 +70,20 @@ def test_labels_are_scored_by_accuracy_and_tested_by_mcnemar_in_each_language(co
     halves = [[((n in one) + (n < side)) / 2 for n in range(40)] for one, side in ((good, 30), (poor, 29))]
     assert mean["p_examples"] == pytest.approx(ttest_rel(*halves).pvalue, rel=1e-9)
     assert mean["difference"] == pytest.approx((11 / 40 + 1 / 40) / 2)
-    expected = holm(sw["p_examples"], en["p_examples"], mean["p_examples"])
+    expected = corrected_by_holm(sw["p_examples"], en["p_examples"], mean["p_examples"])
     assert [one["p_examples_holm"] for one in (sw, en, mean)] == pytest.approx(expected, rel=1e-12)
     assert sw["p_value"] is None
 
 
-def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, written):
+def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, write_objects):
     gold = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["B-ORG"], ["O", "O"], ["B-PER", "O", "B-LOC"]]
     ours = [["B-PER", "I-PER", "O"], ["O", "B-LOC"], ["O"], ["O", "B-LOC"], ["B-PER", "O", "O"]]
     theirs = [["B-PER", "O", "O"], ["B-LOC", "O"], ["B-ORG"], ["O", "O"], ["O", "O", "O"]]
     files = [
-        written(name, [{"labels": one, "line": n} for n, one in enumerate(said)])
+        write_objects(name, [{"labels": one, "line": n} for n, one in enumerate(said)])
         for name, said in (("a.jsonl", ours), ("b.jsonl", theirs))
     ]
-    right = written("gold.jsonl", [{"gold": one} for one in gold])
+    right = write_objects("gold.jsonl", [{"gold": one} for one in gold])
     (found,) = command("compare", "--predictions", *files, "--gold", right, "--json").lines
     assert (found["measure"], found["paired_by"], found["language"]) == ("span_f1", "order", "")
     assert found["score"] == pytest.approx(f1_score(gold, ours))
@@ -95,7 +99,7 @@ def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, written):
     # The gold file says no language; the outputs may, also those by id.
     for name, more in (("order", lambda n: {}), ("id", lambda n: {"id": n})):
         two = [
-            written(
+            write_objects(
                 f"{file.name}.{name}",
                 [
                     {**json.loads(one), **more(n), "language": "ab"[n % 2]}
@@ -104,12 +108,12 @@ def test_spans_are_scored_by_f1_and_tested_by_every_swap(command, written):
             )
             for file in files
         ]
-        by = written("by.jsonl", [{"gold": one, **more(n)} for n, one in enumerate(gold)])
+        by = write_objects("by.jsonl", [{"gold": one, **more(n)} for n, one in enumerate(gold)])
         a, b, mean = command("compare", "--predictions", *two, "--gold", by, "--json").lines
         assert [one["paired_by"] for one in (a, b, mean)] == [name] * 3
         assert a["score"] == pytest.approx(f1_score(gold[::2], ours[::2]))
         assert mean["score"] == pytest.approx((a["score"] + b["score"]) / 2)
-    short = written("short.jsonl", [{"gold": gold[0]}])
+    short = write_objects("short.jsonl", [{"gold": gold[0]}])
     assert (
         "5 outputs for 1 gold answers" in command("compare", "--predictions", *files, "--gold", short).message
     )
@@ -133,9 +137,9 @@ def samples(values, **more):
     ]  # fmt: skip
 
 
-def test_samples_of_the_harness_bring_their_metrics_under_its_names(command, written):
+def test_samples_of_the_harness_bring_their_metrics_under_its_names(command, write_objects):
     ours, theirs = [0.9, 0.8, 0.75, 0.2, 0.6], [0.7, 0.1, 0.8, 0.1, 0.4]
-    files = written("samples_a.jsonl", samples(ours)), written("samples_b.jsonl", samples(theirs))
+    files = write_objects("samples_a.jsonl", samples(ours)), write_objects("samples_b.jsonl", samples(theirs))
     (found,) = command("compare", "--predictions", *files, "--json").lines
     assert (found["measure"], found["score"], found["examples"]) == ("exact_match,strict", 4 / 5, 5)
     (found,) = command("compare", "--predictions", *files, "--measure", "score,strict", "--json").lines
@@ -148,15 +152,15 @@ def test_samples_of_the_harness_bring_their_metrics_under_its_names(command, wri
          "bleu": ["a", "b"], "acc": n % 2}
         for n in range(4)
     ]  # fmt: skip
-    old = written("old.jsonl", older), written("flat.jsonl", [{**one, "acc": 0} for one in older])
+    old = write_objects("old.jsonl", older), write_objects("flat.jsonl", [{**one, "acc": 0} for one in older])
     (found,) = command("compare", "--predictions", *old, "--json").lines
     assert (found["measure"], found["score"], found["baseline_score"]) == ("acc", 0.5, 0)
 
 
-def test_answers_are_scored_as_the_official_script_scores_them(command, written):
+def test_answers_are_scored_as_the_official_script_scores_them(command, write_objects):
     gold = [["the Nile", "Nile"], "in 1990"]
     both = [
-        written(
+        write_objects(
             name,
             [
                 {"id": n, "answer": one, "gold": right}
@@ -172,7 +176,7 @@ def test_answers_are_scored_as_the_official_script_scores_them(command, written)
     said = "mlqa_f1"
     assert "no measure of both files" in command("compare", "--predictions", *both, "--measure", said).message
     german = [
-        written(f"{answer}.jsonl", [{"id": 1, "answer": answer, "gold": "der Rhein", "language": "de"}])
+        write_objects(f"{answer}.jsonl", [{"id": 1, "answer": answer, "gold": "der Rhein", "language": "de"}])
         for answer in ("Rhein", "Nil")
     ]
     scores = {
@@ -182,11 +186,11 @@ def test_answers_are_scored_as_the_official_script_scores_them(command, written)
     assert scores == {"f1": pytest.approx(2 / 3), "mlqa_f1": 1, "em": 0, "mlqa_em": 1}
 
 
-def test_several_labels_numbers_and_options_have_measures_of_their_own(command, written):
+def test_several_labels_numbers_and_options_have_measures_of_their_own(command, write_objects):
     sets = [["joy"], ["joy", "fear"], [], ["fear"]]
     ours = [{"id": n, "label": one, "gold": one} for n, one in enumerate(sets)]
     theirs = [{**one, "label": ["joy"]} for one in ours]
-    files = written("a.jsonl", ours), written("b.jsonl", theirs)
+    files = write_objects("a.jsonl", ours), write_objects("b.jsonl", theirs)
     (found,) = command("compare", "--predictions", *files, "--json").lines
     assert (found["measure"], found["score"], found["baseline_score"]) == ("micro_f1", 1, 4 / 8)
     (found,) = command("compare", "--predictions", *files, "--json", "--measure", "exact_match").lines
@@ -195,20 +199,23 @@ def test_several_labels_numbers_and_options_have_measures_of_their_own(command, 
     ours = [
         {"id": n, "label": one, "gold": right} for n, (one, right) in enumerate(zip(said, gold, strict=True))
     ]
-    files = written("c.jsonl", ours), written("d.jsonl", [{**one, "label": -one["id"]} for one in ours])
+    files = (
+        write_objects("c.jsonl", ours),
+        write_objects("d.jsonl", [{**one, "label": -one["id"]} for one in ours]),
+    )
     (found,) = command("compare", "--predictions", *files, "--json").lines
     assert (found["measure"], found["test"]) == ("spearman", "paired t")
     assert found["score"] == pytest.approx(spearmanr(gold, said).statistic)
     assert found["baseline_score"] == pytest.approx(spearmanr(gold, range(0, -7, -1)).statistic)
     ours = [{"id": n, "options": ["a", "b", "c"], "label": n % 3, "gold": 0} for n in range(6)]
     theirs = [{"id": n, "label": 0, "gold": 0} for n in range(6)]  # which options there are, one file says
-    files = written("e.jsonl", ours), written("f.jsonl", theirs)
+    files = write_objects("e.jsonl", ours), write_objects("f.jsonl", theirs)
     (found,) = command("compare", "--predictions", *files, "--json").lines
     assert (found["measure"], found["score"], found["baseline_score"]) == ("accuracy", 2 / 6, 1)
 
 
-def test_people_are_told_how_it_was_paired_and_tested(command, written):
-    files = written("a.jsonl", labels(set(range(40)))), written("b.jsonl", labels(set(range(10))))
+def test_people_are_told_how_it_was_paired_and_tested(command, write_objects):
+    files = write_objects("a.jsonl", labels(set(range(40)))), write_objects("b.jsonl", labels(set(range(10))))
     ended = command("compare", *files, "--predictions", "--against", files[0], "--by", "order")
     assert ended.status == 0
     assert f"{files[1]} against {files[0]}: accuracy, paired by order" in ended.out
@@ -252,26 +259,26 @@ def test_people_are_told_how_it_was_paired_and_tested(command, written):
         ),
     ],
 )
-def test_what_does_not_fit_is_named_with_file_and_line(command, written, change, said):
-    a, b = written("a.jsonl", change(labels({1}))), written("b.jsonl", labels({2}))
+def test_what_does_not_fit_is_named_with_file_and_line(command, write_objects, change, said):
+    a, b = write_objects("a.jsonl", change(labels({1}))), write_objects("b.jsonl", labels({2}))
     message = command("compare", "--predictions", a, b).message
     assert said.format(a=a, b=b) in message
 
 
-def test_languages_are_the_same_however_they_are_written(command, written):
-    a, b = written("a.jsonl", labels({1}, language="swh_Latn")), written("b.jsonl", labels({2}))
+def test_languages_are_the_same_however_they_are_written(command, write_objects):
+    a, b = write_objects("a.jsonl", labels({1}, language="swh_Latn")), write_objects("b.jsonl", labels({2}))
     (found,) = command("compare", "--predictions", a, b, "--json").lines
     assert found["language"] == "sw"
 
 
-def test_what_is_asked_for_and_not_there_is_refused(command, written):
-    a, b = written("a.jsonl", labels({1})), written("b.jsonl", labels({2}))
-    plain = written("plain.jsonl", [{"label": "a"}] * 40)
-    nameless = written("nameless.jsonl", [{"id": None, "label": "a"}] * 40)
-    harness = written("samples.jsonl", samples([0.1]))
-    other = written("other.jsonl", samples([0.1], doc_hash="other"))
-    unlike = written("unlike.jsonl", samples([0.1], metrics=["bleu"], bleu=0.1))
-    numbers = [written(name, [{"label": 1.5, "gold": ["a"]}]) for name in ("number.jsonl", "n.jsonl")]
+def test_what_is_asked_for_and_not_there_is_refused(command, write_objects):
+    a, b = write_objects("a.jsonl", labels({1})), write_objects("b.jsonl", labels({2}))
+    plain = write_objects("plain.jsonl", [{"label": "a"}] * 40)
+    nameless = write_objects("nameless.jsonl", [{"id": None, "label": "a"}] * 40)
+    harness = write_objects("samples.jsonl", samples([0.1]))
+    other = write_objects("other.jsonl", samples([0.1], doc_hash="other"))
+    unlike = write_objects("unlike.jsonl", samples([0.1], metrics=["bleu"], bleu=0.1))
+    numbers = [write_objects(name, [{"label": 1.5, "gold": ["a"]}]) for name in ("number.jsonl", "n.jsonl")]
     for arguments, said in (
         ((a, b, "--measure", "acuracy"), "no measure of both files 'acuracy'. Did you mean 'accuracy'?"),
         ((a, b, "--by", "ids"), "no way to pair examples 'ids'. Did you mean 'id'?"),
@@ -279,7 +286,10 @@ def test_what_is_asked_for_and_not_there_is_refused(command, written):
         ((plain, plain.with_name("none.jsonl")), "cannot be read"),
         ((plain, b, "--by", "id"), f"{plain}:1: no id; expected an id on every line"),
         ((nameless, b, "--by", "id"), f"{nameless}:1: no id; expected an id on every line"),
-        ((plain, written("p.jsonl", [{"label": "b"}] * 40)), "plain.jsonl:1: no gold; expected a key gold"),
+        (
+            (plain, write_objects("p.jsonl", [{"label": "b"}] * 40)),
+            "plain.jsonl:1: no gold; expected a key gold",
+        ),
         ((harness, other), "samples.jsonl:1: doc_id d0; expected"),
         ((harness, unlike), f"{harness}: no metric is there for every example both here and in {unlike}."),
         ((*numbers,), "number.jsonl:1: gold \"['a']\"; expected what fits label 1.5"),

@@ -13,7 +13,7 @@ from isogloss.data.fetching.official_files import Fetched, Result
 
 
 @pytest.fixture
-def pretended(monkeypatch):
+def pretended_fetches(monkeypatch):
     """Every fetch succeeds without one."""
     asked = []
 
@@ -57,7 +57,7 @@ def test_languages_are_named_as_everywhere(command):
     assert wanted[0] == wanted[1] != []
 
 
-def test_the_licence_is_said_before_anything_comes(command, pretended, tmp_path):
+def test_the_licence_is_said_before_anything_comes(command, pretended_fetches, tmp_path):
     ended = command("fetch", "xnli:test", "ud", "--to", tmp_path, "--language", "hi")
     said = ended.err.splitlines()
     assert said[0] == (
@@ -68,16 +68,16 @@ def test_the_licence_is_said_before_anything_comes(command, pretended, tmp_path)
     assert "no published checksum: the one of this download is recorded (e3b0c44298fc…)" in said[3]
     assert f"{tmp_path}: 4 files of xnli, ud; 0.0 kB fetched.\n" in ended.out
     assert f"--data {tmp_path}" in ended.out
-    assert pretended[0][2] == ("hi",)
+    assert pretended_fetches[0][2] == ("hi",)
 
 
-def test_quiet_says_only_the_result(command, pretended, tmp_path):
+def test_quiet_says_only_the_result(command, pretended_fetches, tmp_path):
     ended = command("fetch", "xnli:test", "--to", tmp_path, "--quiet")
     assert ended.err == ""
     assert len(ended.out.splitlines()) == 2
 
 
-def test_json_gives_a_line_for_each_file(command, pretended, tmp_path):
+def test_json_gives_a_line_for_each_file(command, pretended_fetches, tmp_path):
     ended = command("fetch", "xnli", "--to", tmp_path, "--json")
     assert ended.err == ""
     assert [line["event"] for line in ended.lines] == ["fetched"] * 2
@@ -85,9 +85,9 @@ def test_json_gives_a_line_for_each_file(command, pretended, tmp_path):
     assert json.dumps(ended.lines)
 
 
-def test_the_data_folder_is_data_unless_said(command, pretended):
+def test_the_data_folder_is_data_unless_said(command, pretended_fetches):
     command("fetch", "xnli:test")
-    assert str(pretended[0][1]) == "data"
+    assert str(pretended_fetches[0][1]) == "data"
 
 
 @pytest.mark.parametrize(

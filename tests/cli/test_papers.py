@@ -102,7 +102,7 @@ def test_a_plan_without_the_data_is_neither_written_nor_run(papers, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-def described(corpus, source, target):
+def plan_of_described(corpus, source, target):
     own = {"corpus": corpus, "source": source, "targets": [target], "method": [{"name": "source-only"}]}
     changes = {"measure": [], **{f"grid.{key}": value for key, value in own.items()}}
     return partial(plan_recipe, "papers/made-up/table-1", scale="published", changes=changes)
@@ -112,7 +112,7 @@ def described(corpus, source, target):
     ("corpus", "task"), [("masakhaner", "span-tagging"), ("afrisenti", "text-classification")]
 )
 def test_a_described_corpus_is_assumed_with_what_its_description_tells(papers, corpus, task):
-    planned = described(corpus, "en", "ha")
+    planned = plan_of_described(corpus, "en", "ha")
     (model,) = planned(assume=True).runs
     assert model.task == task
     with pytest.raises(InputError):
@@ -121,7 +121,7 @@ def test_a_described_corpus_is_assumed_with_what_its_description_tells(papers, c
 
 def test_what_a_description_does_not_have_is_not_assumed(papers):
     with pytest.raises(DataError, match="has no language 'de'"):
-        described("xnli-eu", "de", "eu")(assume=True)
+        plan_of_described("xnli-eu", "de", "eu")(assume=True)
 
 
 @pytest.mark.parametrize(

@@ -54,17 +54,17 @@ class Half:
 """
 
 
-def install(project: Path, place: Path, code: str, about: str) -> None:
+def install(project: Path, site_folder: Path, code: str, about: str) -> None:
     project.mkdir()
     (project / "transfer_extras.py").write_text(code, encoding="utf-8")
     (project / "pyproject.toml").write_text(about, encoding="utf-8")
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
-    command += ["--disable-pip-version-check", "--no-index", "--no-compile", "--target", str(place)]
+    command += ["--disable-pip-version-check", "--no-index", "--no-compile", "--target", str(site_folder)]
     subprocess.run([*command, str(project)], check=True)
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def site_folder(tmp_path_factory):
     """The folder that the package was installed into, and one beside it whose plug-ins are all broken."""
     pytest.importorskip("setuptools", "77")
     pytest.importorskip("pip")
@@ -85,9 +85,9 @@ def place(tmp_path_factory):
 
 
 @pytest.fixture
-def there(place, monkeypatch):
-    monkeypatch.syspath_prepend(place)
-    yield place
+def installed_plug_ins(site_folder, monkeypatch):
+    monkeypatch.syspath_prepend(site_folder)
+    yield site_folder
     for name in [one for one in sys.modules if one.startswith("transfer_")]:
         del sys.modules[name]
 
@@ -128,11 +128,13 @@ def models(folder: Path, text: str = RECIPE) -> list[FineTune]:
 
 
 @pytest.mark.slow
-def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_its_run_alone(there, tmp_path):
+def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_its_run_alone(
+    installed_plug_ins, tmp_path
+):
     failing = CODE.replace(
         "            scores = setting", "            raise KeyError(7)\n            scores = setting"
     )
-    (there / "transfer_failing.py").write_text(failing.replace('"label-smoothing"', '"failing"'))
+    (installed_plug_ins / "transfer_failing.py").write_text(failing.replace('"label-smoothing"', '"failing"'))
     text = RECIPE + '[[grid.method]]\nname = "transfer_failing:LabelSmoothing"\n'
     planned = plan_recipe(str(recipe(tmp_path, text)), out=tmp_path / "runs")
     planned.write("")
@@ -163,7 +165,7 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
     assert make_planned(planned, Execution(jobs=1)).made == []
 
 
-def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(there, monkeypatch):
+def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug_ins, monkeypatch):
     claims, errors = all_claims()
     own = next(one for one in claims if one.id == "S1")
     assert errors == []
@@ -192,7 +194,7 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(there, monkeyp
         assert "plug-in smoothing: expected claims with a title and ids of their own" in error
 
 
-def test_task_and_corpus_of_a_package_are_planned_with_its_version(there, tmp_path, monkeypatch):
+def test_task_and_corpus_of_a_package_are_planned_with_its_version(installed_plug_ins, tmp_path, monkeypatch):
     folder = tmp_path / "data" / "reviews"
     folder.mkdir(parents=True)
     for name in ("train-en", "dev-en", "test-de"):
@@ -210,15 +212,15 @@ def test_task_and_corpus_of_a_package_are_planned_with_its_version(there, tmp_pa
     monkeypatch.setattr("isogloss.planning.grid.package_named", lambda *_: "transfer-extras 1.3")
     assert identity(planned()[0]) != identity(model)
     monkeypatch.undo()
-    monkeypatch.syspath_prepend(there)
+    monkeypatch.syspath_prepend(installed_plug_ins)
     monkeypatch.setattr("isogloss.data.sources.package_named", lambda *_: "transfer-extras 1.3")
     assert planned()[0].data != model.data
 
 
-def test_another_version_of_a_package_is_another_run(there, tmp_path):
+def test_another_version_of_a_package_is_another_run(installed_plug_ins, tmp_path):
     first, plain = sorted(models(tmp_path), key=lambda one: one.method.name)
     before = identity(first), identity(plain)
-    about = there / "transfer_extras-1.2.dist-info" / "METADATA"
+    about = installed_plug_ins / "transfer_extras-1.2.dist-info" / "METADATA"
     text = about.read_text()
     try:
         about.write_text(text.replace("Version: 1.2", "Version: 1.3"))
@@ -272,20 +274,22 @@ def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch)
         ("transfer_extras:CommonestLabel", "it has no needs_start, reads, train, uses"),
     ],
 )
-def test_what_cannot_be_used_is_named_with_its_error_where_it_is_asked_for(there, tmp_path, name, said):
+def test_what_cannot_be_used_is_named_with_its_error_where_it_is_asked_for(
+    installed_plug_ins, tmp_path, name, said
+):
     with pytest.raises(ConfigError) as error:
         models(tmp_path, RECIPE.replace('"label-smoothing"\nsmoothing = 0.0', f'"{name}"'))
     assert said in str(error.value)
     assert str(error.value).startswith("own.toml: grid.method[1]: ")
 
 
-def test_a_name_of_the_house_stays_the_houses(there, tmp_path):
+def test_a_name_of_the_house_stays_the_houses(installed_plug_ins, tmp_path):
     methods = {one.method.name: type(one.method).__module__ for one in models(tmp_path)}
     assert methods == {"source-only": "isogloss.methods.plain", "label-smoothing": "transfer_extras"}
 
 
 def test_lists_show_plug_ins_with_docstring_fields_and_package_and_the_broken_with_their_error(
-    there, command
+    installed_plug_ins, command
 ):
     methods = {line["method"]: line["what"] for line in command("list", "methods", "--json").lines}
     assert methods["label-smoothing"] == (
@@ -310,7 +314,7 @@ def test_lists_show_plug_ins_with_docstring_fields_and_package_and_the_broken_wi
     assert next(row for row in found["diagnostics"] if row[0] == "commonest-label")[1] == "model"
 
 
-def test_nothing_of_a_plug_in_is_imported_before_its_name_is_asked_for(there, tmp_path):
+def test_nothing_of_a_plug_in_is_imported_before_its_name_is_asked_for(installed_plug_ins, tmp_path):
     assert {*BROKEN, "label-smoothing"} == {*plugged_names("methods")}
     models(
         tmp_path,
@@ -321,7 +325,9 @@ def test_nothing_of_a_plug_in_is_imported_before_its_name_is_asked_for(there, tm
     assert not [name for name in sys.modules if name.startswith("transfer_")]
 
 
-def test_a_finished_folder_is_asked_anew_when_plug_ins_change_and_where_a_module_is_named(there, monkeypatch):
+def test_a_finished_folder_is_asked_anew_when_plug_ins_change_and_where_a_module_is_named(
+    installed_plug_ins, monkeypatch
+):
     first = request_digest(RECIPE)
     monkeypatch.setattr("isogloss.core.plug_ins._entries", lambda *_: ())
     assert first and request_digest(RECIPE) not in ("", first)

@@ -17,15 +17,15 @@ VERBS = {
 
 
 @pytest.fixture(params=VERBS)
-def asked(request, study_folder):
+def verb_and_progress(request, study_folder):
     folder = study_folder("transfer")
     words, told = VERBS[request.param]
     places = {"FOLDER": folder, "RUN": min(path.parent.name for path in folder.glob(f"*/{RECORD}"))}
     return [places.get(word, word) for word in words], told
 
 
-def test_what_takes_over_two_seconds_tells_progress(command, asked, monkeypatch):
-    words, told = asked
+def test_what_takes_over_two_seconds_tells_progress(command, verb_and_progress, monkeypatch):
+    words, told = verb_and_progress
     quiet = command(*words, "--quiet")
     monkeypatch.setattr(display, "FIRST_LINE_SECONDS", SECONDS)
     seconds = iter(range(1, 10_000))
@@ -38,16 +38,16 @@ def test_what_takes_over_two_seconds_tells_progress(command, asked, monkeypatch)
 
 
 @pytest.mark.usefixtures("impatient")
-def test_all_that_is_read_or_computed_is_told(command, asked):
-    words, told = asked
+def test_all_that_is_read_or_computed_is_told(command, verb_and_progress):
+    words, told = verb_and_progress
     lines = command(*words).err.splitlines()
     assert {line.strip().partition(":")[0] for line in lines} >= {*told}
 
 
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("option", ["--quiet", "--json"])
-def test_quiet_verbs_and_machines_are_told_nothing(command, asked, option):
-    words, _ = asked
+def test_quiet_verbs_and_machines_are_told_nothing(command, verb_and_progress, option):
+    words, _ = verb_and_progress
     ended = command(*words, option)
     assert ended.err == "" or ended.message
     assert "progress" not in ended.out

@@ -27,7 +27,7 @@ RECIPES = sorted((ROOT / "examples").glob("*.toml"))
 SHORT = TINY.partition('[[measure]]\nname = "transfer-gap"')[0]
 
 
-def ids(recipe, folder):
+def planned_ids(recipe, folder):
     return [identity(run) for run in plan_recipe(recipe, out=folder / "runs").runs]
 
 
@@ -48,13 +48,13 @@ def test_what_is_written_as_toml_reads_back_the_same(table):
 
 
 def test_tables_and_values_of_python_plan_as_the_file_does(tmp_path):
-    expected = ids(str(tiny(tmp_path, SHORT)), tmp_path)
+    expected = planned_ids(str(tiny(tmp_path, SHORT)), tmp_path)
     tables = tomllib.loads(SHORT)
     grid = {**tables["grid"], "method": (SourceOnly(), {"name": "bilingual", "targets": ["qab"]})}
     typed = isogloss.Recipe(
         title="Tiny", grid=GridTable(**grid), measure=({**as_table(Scores()), "examples": 8},)
     )
-    assert ids(tables, tmp_path) == ids(typed, tmp_path) == expected
+    assert planned_ids(tables, tmp_path) == planned_ids(typed, tmp_path) == expected
 
 
 def test_values_become_tables_of_what_they_say(tmp_path):
@@ -72,7 +72,7 @@ def test_values_become_tables_of_what_they_say(tmp_path):
         isogloss.run(body() | {"grid": body()["grid"] | {"sorce": "qaa"}}, out=tmp_path)
 
 
-def extending(folder, text, name="own.toml"):
+def recipe_file(folder, text, name="own.toml"):
     path = folder / name
     path.write_text(text, encoding="utf-8")
     return path
@@ -80,12 +80,14 @@ def extending(folder, text, name="own.toml"):
 
 def test_a_recipe_that_extends_another_is_the_two_merged(tmp_path):
     tiny(tmp_path, SHORT)
-    own = extending(
+    own = recipe_file(
         tmp_path, 'extends = "tiny.toml"\ntitle = "Own"\n[grid]\nseeds = [7]\noptimization = { epochs = 2 }\n'
     )
     whole = SHORT.replace('"Tiny"', '"Own"').replace("[0, 1]", "[7]").replace("epochs = 1", "epochs = 2")
-    assert ids(str(own), tmp_path) == ids(str(extending(tmp_path, whole, "whole.toml")), tmp_path)
-    assert ids({"extends": str(own)}, tmp_path) == ids(str(own), tmp_path)
+    assert planned_ids(str(own), tmp_path) == planned_ids(
+        str(recipe_file(tmp_path, whole, "whole.toml")), tmp_path
+    )
+    assert planned_ids({"extends": str(own)}, tmp_path) == planned_ids(str(own), tmp_path)
     text, where = recipe_text(str(own))
     assert (tomllib.loads(text), where) == (tomllib.loads(whole), "own.toml")
 
@@ -100,7 +102,7 @@ def test_tables_are_merged_field_by_field_and_lists_replaced():
 
 
 def test_a_packaged_recipe_is_extended_by_its_name(tmp_path):
-    own = extending(tmp_path, 'extends = "quickstart"\n[grid]\nseeds = [5]\n')
+    own = recipe_file(tmp_path, 'extends = "quickstart"\n[grid]\nseeds = [5]\n')
     expected = tomllib.loads(packaged_recipes()["quickstart"].read_text(encoding="utf-8"))
     expected["grid"]["seeds"] = [5]
     assert tomllib.loads(recipe_text(str(own))[0]) == expected
@@ -122,11 +124,11 @@ def test_a_packaged_recipe_is_extended_by_its_name(tmp_path):
     ],
 )
 def test_what_cannot_be_extended_is_refused(tmp_path, text, said):
-    extending(tmp_path, 'extends = "own.toml"', "other.toml")
-    extending(tmp_path, "title = ", "broken.toml")
-    extending(tmp_path, f"title = {'[' * 5000}", "deep.toml")
+    recipe_file(tmp_path, 'extends = "own.toml"', "other.toml")
+    recipe_file(tmp_path, "title = ", "broken.toml")
+    recipe_file(tmp_path, f"title = {'[' * 5000}", "deep.toml")
     with pytest.raises(ConfigError) as error:
-        recipe_text(str(extending(tmp_path, text)))
+        recipe_text(str(recipe_file(tmp_path, text)))
     assert said in str(error.value)
 
 
@@ -155,21 +157,21 @@ TYPES = {
 }  # fmt: skip
 
 
-def valid(value, rule, root):
+def is_valid(value, rule, root):
     """Check a value by a JSON schema: each keyword as the standard says, a KeyError for any other."""
     checks = {
-        "$ref": lambda ref: valid(value, root["$defs"][ref.rpartition("/")[2]], root),
-        "anyOf": lambda rules: any(valid(value, one, root) for one in rules),
+        "$ref": lambda ref: is_valid(value, root["$defs"][ref.rpartition("/")[2]], root),
+        "anyOf": lambda rules: any(is_valid(value, one, root) for one in rules),
         "type": lambda kind: (
             isinstance(value, TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
         ),
         "enum": lambda known: value in known,
         "const": lambda known: value == known,
-        "items": lambda one: not isinstance(value, list) or all(valid(part, one, root) for part in value),
+        "items": lambda one: not isinstance(value, list) or all(is_valid(part, one, root) for part in value),
         "required": lambda names: not isinstance(value, dict) or {*names} <= {*value},
-        "properties": lambda own: all(valid(value[key], own[key], root) for key in {*own} & {*value}),
+        "properties": lambda own: all(is_valid(value[key], own[key], root) for key in {*own} & {*value}),
         "additionalProperties": lambda one: all(
-            valid(part, one, root) if isinstance(one, dict) else one
+            is_valid(part, one, root) if isinstance(one, dict) else one
             for key, part in value.items()
             if key not in rule.get("properties", {})
         ),
@@ -185,7 +187,7 @@ def valid(value, rule, root):
 )
 def test_every_recipe_fits_the_schema(path):
     rules = schema_of("recipe")
-    assert valid(tomllib.loads(path.read_text(encoding="utf-8")), rules, rules)
+    assert is_valid(tomllib.loads(path.read_text(encoding="utf-8")), rules, rules)
 
 
 @pytest.mark.parametrize(
@@ -204,8 +206,8 @@ def test_every_recipe_fits_the_schema(path):
 )
 def test_what_a_plan_refuses_the_schema_refuses(old, new):
     rules = schema_of("recipe")
-    assert valid(tomllib.loads(TINY), rules, rules)
-    assert not valid(tomllib.loads(TINY.replace(old, new, 1)), rules, rules)
+    assert is_valid(tomllib.loads(TINY), rules, rules)
+    assert not is_valid(tomllib.loads(TINY.replace(old, new, 1)), rules, rules)
 
 
 def test_descriptions_of_corpora_fit_their_schema_and_its_fields_are_explained(command):
@@ -213,8 +215,8 @@ def test_descriptions_of_corpora_fit_their_schema_and_its_fields_are_explained(c
     shipped = sorted((ROOT / "src/isogloss/data/descriptions").glob("*.toml"))
     for path in each(shipped):
         told = tomllib.loads(path.read_text(encoding="utf-8"))
-        assert valid(told, rules, rules)
-        assert not valid({**told, "file": "x"}, rules, rules)
+        assert is_valid(told, rules, rules)
+        assert not is_valid({**told, "file": "x"}, rules, rules)
     assert rules["properties"]["labels"]["description"].startswith("The inventory, or each spelling")
     assert json.loads(command("schema").out) == schema_of("recipe")
     grid = schema_of("recipe")["$defs"]["GridTable"]["properties"]
@@ -235,7 +237,7 @@ def test_a_first_recipe_plans_without_a_change(command, tmp_path):
     command("init", tmp_path / "own.toml", *options.split(), "--seeds", 1)
     own = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))
     assert own["grid"]["targets"] == ["qaa", "qad", "qag"] and own["grid"]["seeds"] == [0]
-    assert len(ids(str(tmp_path / "own.toml"), tmp_path)) == 4 + 4 + 1
+    assert len(planned_ids(str(tmp_path / "own.toml"), tmp_path)) == 4 + 4 + 1
     assert "exists already" in command("init", tmp_path / "own.toml").message
     assert re.search("comments|#", (tmp_path / "own.toml").read_text())
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 
-def ended(redirected: str, *words: str) -> subprocess.CompletedProcess[str]:
+def completed(redirected: str, *words: str) -> subprocess.CompletedProcess[str]:
     command = f'"{sys.executable}" -m isogloss {" ".join(words)} {redirected}'
     return subprocess.run(["sh", "-c", command], capture_output=True, text=True, check=False)
 
@@ -15,14 +15,14 @@ def ended(redirected: str, *words: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(sys.platform == "win32", reason="closes streams by a shell of Unix")
 @pytest.mark.parametrize("redirected", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
 def test_closed_streams_lead_nowhere(redirected):
-    assert ended(redirected, "list", "tasks").returncode == 0
-    assert ended(redirected, "list", "nothing").returncode == 2
+    assert completed(redirected, "list", "tasks").returncode == 0
+    assert completed(redirected, "list", "nothing").returncode == 2
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
 def test_an_output_that_is_full_is_one_line():
-    full = ended("> /dev/full", "list", "tasks")
+    full = completed("> /dev/full", "list", "tasks")
     assert (full.returncode, full.stderr.count("\n")) == (2, 1)
     assert "standard output: cannot write (No space left on device)" in full.stderr
-    assert ended("2> /dev/full", "list", "nothing").returncode == 2
+    assert completed("2> /dev/full", "list", "nothing").returncode == 2

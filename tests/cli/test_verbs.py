@@ -256,7 +256,7 @@ ENDS = [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 
 
 @pytest.fixture
-def heeded():
+def interruptible_process():
     """Ctrl-C ends a program: a job in a shell's background begins with it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
@@ -266,7 +266,7 @@ def heeded():
 @pytest.mark.parametrize(("sign", "status"), ENDS)
 @pytest.mark.skipif(sys.platform == "win32", reason="signals end a process there")
 def test_an_interruption_says_what_the_same_command_does(
-    command, tmp_path, monkeypatch, heeded, sign, status
+    command, tmp_path, monkeypatch, interruptible_process, sign, status
 ):
     def interrupted(*_, **__):
         os.kill(os.getpid(), sign)

@@ -10,18 +10,18 @@ from isogloss.store.store import Outcome
 from tiny import tiny
 
 
-def shown(capsys, *warnings, **display) -> list[str]:
+def shown_warnings(capsys, *warnings, **display) -> list[str]:
     records = [SimpleNamespace(id=f"run{n}", warnings=some) for n, some in enumerate(warnings)]
     _show_outcome(SimpleNamespace(outcome=Outcome(), records=records), Display(**display))
     return capsys.readouterr().err.splitlines()[1:]
 
 
 def test_a_warning_names_its_run(capsys):
-    assert shown(capsys, (), ("all the same",)) == ["isogloss: run run1: all the same"]
+    assert shown_warnings(capsys, (), ("all the same",)) == ["isogloss: run run1: all the same"]
 
 
 def test_warnings_that_differ_in_their_numbers_alone_are_one_line_with_their_count(capsys):
-    lines = shown(capsys, ("stuck: 0.31", "few en"), ("stuck: 0.334",), ("stuck: 12",), ("few de",))
+    lines = shown_warnings(capsys, ("stuck: 0.31", "few en"), ("stuck: 0.334",), ("stuck: 12",), ("few de",))
     assert lines == [
         "isogloss: run run0 and 2 more: stuck: 0.31",
         "isogloss: run run0: few en",
@@ -30,11 +30,11 @@ def test_warnings_that_differ_in_their_numbers_alone_are_one_line_with_their_cou
 
 
 def test_a_run_that_warns_twice_of_one_kind_counts_once(capsys):
-    assert shown(capsys, ("few 1", "few 2")) == ["isogloss: run run0: few 1"]
+    assert shown_warnings(capsys, ("few 1", "few 2")) == ["isogloss: run run0: few 1"]
 
 
 def test_quiet_prints_none(capsys):
-    assert shown(capsys, ("all the same",), quiet=True) == []
+    assert shown_warnings(capsys, ("all the same",), quiet=True) == []
 
 
 @pytest.mark.slow

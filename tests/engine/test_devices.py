@@ -47,16 +47,16 @@ UUID = Device("GPU-5ea1", "Made-up 80", 80 * GB)
 VARIABLE = "HIP_VISIBLE_DEVICES" if torch.version.hip else "CUDA_VISIBLE_DEVICES"
 
 
-def pick(asked, found=FOUR):
+def chosen_devices(asked, found=FOUR):
     return chosen(asked, found, {UUID.visible: UUID}.get)
 
 
 def test_devices_are_those_named_and_all_where_none_is():
-    assert pick("") == pick("all") == FOUR
-    assert pick("2, 0,2") == (FOUR[2], FOUR[0])
-    assert pick(f"1,{UUID.visible}") == (FOUR[1], UUID)
-    assert pick("cpu") == (CPU,)
-    assert pick("", ()) == pick("cpu", ()) == ()
+    assert chosen_devices("") == chosen_devices("all") == FOUR
+    assert chosen_devices("2, 0,2") == (FOUR[2], FOUR[0])
+    assert chosen_devices(f"1,{UUID.visible}") == (FOUR[1], UUID)
+    assert chosen_devices("cpu") == (CPU,)
+    assert chosen_devices("", ()) == chosen_devices("cpu", ()) == ()
 
 
 @pytest.mark.parametrize("asked", ["7", "0,7", "0,cpu", "0,", "GPU-lost"])
@@ -67,7 +67,7 @@ def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(asked):
         r"3 \(Made-up 80, 75 GiB\). Name some of these, by number or UUID, all, or cpu alone.$"
     )
     with pytest.raises(ConfigError, match=refused):
-        pick(asked)
+        chosen_devices(asked)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here is a GPU")
@@ -293,7 +293,7 @@ def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, t
 
 
 @pytest.fixture
-def scarce(planned, tiny_runs, monkeypatch):
+def plan_on_scarce_gpus(planned, tiny_runs, monkeypatch):
     """Return the plan of the tiny recipe in a store whose GPUs are made up, its trainings and precision."""
     planned = planned()
     tuned = [run for run in planned.runs if isinstance(run, FineTune)]
@@ -307,10 +307,10 @@ def scarce(planned, tiny_runs, monkeypatch):
 
 @pytest.mark.slow
 def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_not_are_made_again(
-    scarce, context_of, tiny_runs, monkeypatch
+    plan_on_scarce_gpus, context_of, tiny_runs, monkeypatch
 ):
     """No two trainings have room; for one of them it does not help to be alone."""
-    planned, tuned, precision = scarce
+    planned, tuned, precision = plan_on_scarce_gpus
     store = planned.store
     need = max(map(MemoryNeeds(replace(context_of(planned), precision=precision)).of, tuned))
     monkeypatch.setattr(engine, "devices_of", lambda _: [Device("5", "Small", 2 * CONTEXT + need)])
@@ -337,8 +337,8 @@ def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_n
 
 
 @pytest.mark.slow
-def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(scarce, monkeypatch):
-    planned, tuned, _ = scarce
+def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(plan_on_scarce_gpus, monkeypatch):
+    planned, tuned, _ = plan_on_scarce_gpus
     planned = replace(planned, runs=tuned[2:4])
     two = (Device("3", "Small", GB, 0), Device("MIG-a", "Small", GB))
     monkeypatch.setattr(engine, "devices_of", lambda _: two)

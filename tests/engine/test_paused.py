@@ -37,10 +37,10 @@ KEY = identity(RUN)
 
 @pytest.fixture
 def context(tmp_path):
-    return within(tmp_path / "runs")
+    return run_context(tmp_path / "runs")
 
 
-def within(runs: Path) -> RunContext:
+def run_context(runs: Path) -> RunContext:
     """Give a folder of runs in which something was leased before."""
     (runs / LEASES).mkdir(parents=True)
     return RunContext(store=FolderStore(runs), sources=Sources(), precision="float32")
@@ -76,20 +76,20 @@ def attempt_after(monkeypatch):
     return attempt_run
 
 
-def another(context: RunContext) -> Leases:
+def other_leases(context: RunContext) -> Leases:
     """The leases as another process sees them, for which no lease has to be waited for."""
     return Leases(FolderBoard(context.store.root / LEASES), clock=iter(range(0, 10**6, 100)).__next__)
 
 
 def taken_over(context: RunContext):
     """Lease the run as another process, after a lease."""
-    others = another(context)
+    others = other_leases(context)
     while not (lease := others._lease(KEY)):
         pass
     return others, lease
 
 
-def left(context: RunContext) -> list[str]:
+def file_names(context: RunContext) -> list[str]:
     """List what is in the folder of the run and among the leases."""
     board = [path.name for path in (context.store.root / LEASES).iterdir() if path.name != "log"]
     return sorted(board + [path.name for path in context.store.folder(RUN).iterdir()])
@@ -97,7 +97,7 @@ def left(context: RunContext) -> list[str]:
 
 def finished_files(context: RunContext, tmp_path: Path) -> Path:
     """Give the folder of the run as an undisturbed process leaves it."""
-    undisturbed = within(tmp_path / "undisturbed")
+    undisturbed = run_context(tmp_path / "undisturbed")
     assert attempt(undisturbed) == "made"
     return undisturbed.store.folder(RUN)
 
@@ -108,8 +108,8 @@ def test_who_sleeps_and_finds_the_run_taken_writes_nothing_and_leaves_it(context
         asleep()
 
     assert attempt_after(context, begin) == "elsewhere"
-    assert left(context) == [f"{KEY}.1", f"{KEY}.2"]
-    assert (another(context).holder(KEY) != "", another(context).history(KEY).deaths) == (True, 0)
+    assert file_names(context) == [f"{KEY}.1", f"{KEY}.2"]
+    assert (other_leases(context).holder(KEY) != "", other_leases(context).history(KEY).deaths) == (True, 0)
 
 
 def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_path, attempt_after):
@@ -122,7 +122,7 @@ def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_pat
         asleep()
 
     assert attempt_after(context, begin) == "done"
-    assert left(context) == sorted(path.name for path in whole.iterdir())
+    assert file_names(context) == sorted(path.name for path in whole.iterdir())
     assert (context.store.folder(RUN) / RECORD).read_bytes() == (whole / RECORD).read_bytes()
 
 
@@ -164,7 +164,7 @@ def test_what_goes_wrong_in_a_run_that_is_anothers_is_no_error(
     assert attempt_after(context, begin) == ("done" if is_done else "elsewhere")
     assert not (context.store.folder(RUN) / FAILED).exists()
     if is_done:
-        assert left(context) == sorted(path.name for path in whole.iterdir())
+        assert file_names(context) == sorted(path.name for path in whole.iterdir())
 
 
 def test_what_goes_wrong_in_a_run_whose_record_a_paused_process_wrote_is_no_error(
@@ -177,7 +177,7 @@ def test_what_goes_wrong_in_a_run_whose_record_a_paused_process_wrote_is_no_erro
         raise StorageError("its work has gone")
 
     assert attempt_after(context, begin) == "done"
-    assert left(context) == sorted(path.name for path in whole.iterdir())
+    assert file_names(context) == sorted(path.name for path in whole.iterdir())
 
 
 def test_the_error_of_a_run_that_nobody_else_makes_is_one(context, attempt_after):

@@ -131,7 +131,7 @@ AGENTS = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
 """Processes of Ray that look for a dead server for a minute more, and then end by themselves."""
 
 
-def titled(pid: int) -> str:
+def command_line(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:  # It has ended.
@@ -143,7 +143,7 @@ def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_sam
     out = folder / "driver"
     running = subprocess.Popen(command(folder, out.name, "ray"), stdout=subprocess.PIPE)
     wait_until(lambda: any(out.glob(f"*/{WORK}/checkpoint-*")) or running.poll() is not None)
-    children = [pid for pid in descendants(running.pid) if not titled(pid).startswith(AGENTS)]
+    children = [pid for pid in descendants(running.pid) if not command_line(pid).startswith(AGENTS)]
     running.kill()
     said, _ = running.communicate()
     assert (running.returncode, said) == (-signal.SIGKILL, b"")
@@ -162,7 +162,7 @@ def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, who
     def kill_queue(progress):
         if not killed and any(out.glob(f"*/{WORK}/checkpoint-*")):
             killed.extend(
-                pid for pid in descendants(os.getpid()) if titled(pid).startswith("ray::_QueueActor")
+                pid for pid in descendants(os.getpid()) if command_line(pid).startswith("ray::_QueueActor")
             )
             for pid in killed:
                 os.kill(pid, signal.SIGKILL)

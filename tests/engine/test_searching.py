@@ -23,14 +23,14 @@ from tiny import TINY, tiny
 RATE = {"optimization.learning_rate": "1e-5..1e-2:log"}
 
 
-def requested(folder, over=RATE, text=TINY, **more):
+def search_request(folder, over=RATE, text=TINY, **more):
     return SearchRequest(recipe=tiny(folder, text), over=over, out=folder / "runs", **more)
 
 
-def refused(folder, **more):
+def refusal(folder, **more):
     """Return the message of a search that makes nothing."""
     with pytest.raises(ConfigError) as error:
-        search(requested(folder, **more), lambda _: pytest.fail("something was made"))
+        search(search_request(folder, **more), lambda _: pytest.fail("something was made"))
     assert not (folder / "runs").exists()
     return str(error.value)
 
@@ -74,9 +74,9 @@ def test_a_field_without_values_is_refused():
         parse_over("a.b")
 
 
-def proposed(folder, score, **more):
+def proposed_settings(folder, score, **more):
     """List the settings proposed where these are the scores."""
-    proposals = _proposals(requested(folder, **more))
+    proposals = _proposals(search_request(folder, **more))
     found = [next(proposals)]
     while found[-1]:
         found.append(proposals.send(score(found[-1], len(found))))
@@ -90,11 +90,11 @@ def test_proposals_follow_from_seed_and_scores_and_more_of_them_begin_alike(tmp_
         return None if number == 3 else -abs(values["grid.optimization.learning_rate"] - 1e-4)
 
     over = {"optimization.epochs": "1..9", **RATE}
-    first, again, more = (proposed(tmp_path, score, over=over, trials=n) for n in (14, 14, 20))
+    first, again, more = (proposed_settings(tmp_path, score, over=over, trials=n) for n in (14, 14, 20))
     assert first == again == more[:14]
-    assert first == proposed(tmp_path, score, over=dict(reversed(over.items())), trials=14)
-    assert first != proposed(tmp_path, score, over=over, trials=14, seed=1)
-    assert first != proposed(tmp_path, lambda *_: 0.0, over=over, trials=14)
+    assert first == proposed_settings(tmp_path, score, over=dict(reversed(over.items())), trials=14)
+    assert first != proposed_settings(tmp_path, score, over=over, trials=14, seed=1)
+    assert first != proposed_settings(tmp_path, lambda *_: 0.0, over=over, trials=14)
     assert first[0].keys() == {"grid.optimization.epochs", "grid.optimization.learning_rate"}
     assert all(isinstance(one["grid.optimization.epochs"], int) for one in first)
     rates = [one["grid.optimization.learning_rate"] for one in first]
@@ -103,7 +103,7 @@ def test_proposals_follow_from_seed_and_scores_and_more_of_them_begin_alike(tmp_
 
 def test_few_values_are_all_tried_once(tmp_path):
     over = {"optimization.epochs": "1,2", "peft": [{"kind": "none"}, {"kind": "layer-freezing"}]}
-    found = proposed(tmp_path, lambda *_: 0.0, over=over, trials=4)
+    found = proposed_settings(tmp_path, lambda *_: 0.0, over=over, trials=4)
     assert len(found) == 4
     assert all(found.count(one) == 1 for one in found)
 
@@ -112,7 +112,7 @@ def test_a_trial_makes_what_is_chosen_by_and_nothing_else(tmp_path):
     values = {"grid.optimization.learning_rate": 1e-4}
     with_target_only = TINY + '[[grid.method]]\nname = "target-only"\n'
     for target_dev, languages in ((False, ("qaa",)), (True, ("qab", "qad"))):
-        runs = _plan(requested(tmp_path, text=with_target_only, target_dev=target_dev), values).runs
+        runs = _plan(search_request(tmp_path, text=with_target_only, target_dev=target_dev), values).runs
         measures = [run for run in runs if isinstance(run, Measure)]
         assert {(run.diagnostic.name, run.split, run.languages) for run in measures} == {
             ("scores", "dev", languages)
@@ -125,30 +125,30 @@ def test_a_trial_makes_what_is_chosen_by_and_nothing_else(tmp_path):
 
 
 def test_mistakes_are_found_before_anything_is_made(tmp_path, monkeypatch):
-    assert refused(tmp_path, over={}).startswith("search: nothing to search over. Add --over, as in")
-    assert "Did you mean 'learning_rate'" in refused(tmp_path, over={"optimization.learning_rte": "1..2"})
-    assert "limit: rows of 9999 subwords" in refused(tmp_path, over={"optimization.limit": "128,9999"})
+    assert refusal(tmp_path, over={}).startswith("search: nothing to search over. Add --over, as in")
+    assert "Did you mean 'learning_rate'" in refusal(tmp_path, over={"optimization.learning_rte": "1..2"})
+    assert "limit: rows of 9999 subwords" in refusal(tmp_path, over={"optimization.limit": "128,9999"})
     for over in ({"title": "a,b"}, {**RATE, "title": "a,b"}):
-        assert "the models are the same whatever its value" in refused(tmp_path, over=over)
-    assert refused(tmp_path, by="f1").startswith("--by: no measure 'f1'. Known: span_f1")
+        assert "the models are the same whatever its value" in refusal(tmp_path, over=over)
+    assert refusal(tmp_path, by="f1").startswith("--by: no measure 'f1'. Known: span_f1")
     no_grid = 'title = "t"\n[encoder.pretrain]\ntext = ["rawtext"]\nlanguages = ["qaa", "qab"]\n'
-    assert refused(tmp_path, text=no_grid).startswith("search: this recipe trains no model that could be sc")
+    assert refusal(tmp_path, text=no_grid).startswith("search: this recipe trains no model that could be sc")
     alone = TINY.replace('"source-only"', '"target-only"').partition('[[grid.method]]\nname = "bil')[0]
-    assert refused(tmp_path, text=alone).endswith("Let those of the targets choose by --target-dev.")
+    assert refusal(tmp_path, text=alone).endswith("Let those of the targets choose by --target-dev.")
     (tmp_path / "tiny-best.toml").write_text('title = "mine"')
-    assert "tiny-best.toml: this file was not written by a search. Name another by --to." in refused(tmp_path)
+    assert "tiny-best.toml: this file was not written by a search. Name another by --to." in refusal(tmp_path)
     (tmp_path / "tiny-best.toml").write_bytes(b"\xff\xfe")
-    assert "this file was not written by a search" in refused(tmp_path)
+    assert "this file was not written by a search" in refusal(tmp_path)
     (tmp_path / "tiny-best.toml").unlink()
     (tmp_path / "tiny-best.toml").mkdir()
-    assert "tiny-best.toml: this is a folder, and the best recipe is a file" in refused(tmp_path)
+    assert "tiny-best.toml: this is a folder, and the best recipe is a file" in refusal(tmp_path)
     monkeypatch.setattr("isogloss.engine.searching.find_spec", lambda _: None)
-    assert refused(tmp_path).endswith('Install: pip install "isogloss[search]"')
+    assert refusal(tmp_path).endswith('Install: pip install "isogloss[search]"')
 
 
 def test_a_trial_that_fails_is_one_of_the_others(tmp_path):
     over = {"optimization.limit": [128, 64], "optimization.overlap": [10, 100]}
-    found = search(requested(tmp_path, over=over), lambda planned: Outcome(failed={"id": "it diverged"}))
+    found = search(search_request(tmp_path, over=over), lambda planned: Outcome(failed={"id": "it diverged"}))
     assert [one.failed[0][:20] for one in found.trials[:3]] == ["it diverged"] * 3
     assert "overlap: windows of 64 subwords cannot overlap by 100" in found.trials[3].failed[0]
     assert (found.best, found.recipe) == (None, None)
@@ -165,7 +165,7 @@ def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_pa
         f'{TINY}{methods}\n"grid.optimization" = {{ epochs = 3 }}\n'  # The scale says what is searched, too.
     )
     how = {"scale": "least", "changes": {"grid.dev_examples": 2, "grid.method.0.batch_size": 4}}
-    request = requested(tmp_path, over={"optimization.epochs": "1,2"}, text=text, **how)
+    request = search_request(tmp_path, over={"optimization.epochs": "1,2"}, text=text, **how)
     plans = []
     found = search(request, lambda planned: plans.append(planned) or Outcome())
     again = plan_recipe(found.recipe, out=tmp_path / "runs", scale="least")

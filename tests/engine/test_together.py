@@ -114,17 +114,17 @@ def test_a_script_in_several_processes_is_refused(monkeypatch, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def alone(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("alone")
+def undisturbed_runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed_runs")
     (folder / "together.toml").write_text(RECIPE + META, encoding="utf-8")
     return isogloss.run(folder / "together.toml", out=folder / "one", jobs=1, report=False)
 
 
-def in_two_processes(recipe, folder, alone, **said):
+def in_two_processes(recipe, folder, undisturbed_runs, **said):
     """Make a recipe's runs in two processes, as precise as one alone did; return how that ended."""
     path = folder / "together.toml"
     path.write_text(recipe, encoding="utf-8")
-    as_precise_as(alone, folder / "two")
+    as_precise_as(undisturbed_runs, folder / "two")
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     isogloss_run = ["-m", "isogloss", "run", str(path), "--out", str(folder / "two"), "--no-report"]
     environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **said}
@@ -152,16 +152,16 @@ def assert_equal_but_for_rounding(record, ours, theirs):
 
 
 @pytest.mark.slow
-def test_two_processes_make_what_one_does(alone, tmp_path):
+def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
     """One process computes an update in the parts that two share: equal but for rounding."""
-    ended = in_two_processes(RECIPE + META, tmp_path, alone.out)
-    made, failed = len(alone.outcome.made), len(alone.outcome.failed)
+    ended = in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)
+    made, failed = len(undisturbed_runs.outcome.made), len(undisturbed_runs.outcome.failed)
     assert failed
     assert f"{made} runs made in 2 processes, 0 were there, {failed} failed." in ended.stderr
     assert not ended.stdout
-    for record in each(alone.records):
-        assert_equal_but_for_rounding(record, tmp_path / "two", alone.out)
-    for key, why in alone.outcome.failed.items():
+    for record in each(undisturbed_runs.records):
+        assert_equal_but_for_rounding(record, tmp_path / "two", undisturbed_runs.out)
+    for key, why in undisturbed_runs.outcome.failed.items():
         assert json.loads((tmp_path / "two" / key / "failed.json").read_text())["error"] == why
 
     again = isogloss.run(tmp_path / "together.toml", out=tmp_path / "two", jobs=1, report=False)
@@ -169,14 +169,14 @@ def test_two_processes_make_what_one_does(alone, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_with_shares_of_each_model_make_what_one_does(alone, tmp_path):
+def test_two_processes_with_shares_of_each_model_make_what_one_does(undisturbed_runs, tmp_path):
     said = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}
-    ended = in_two_processes(RECIPE, tmp_path, alone.out, **said)
-    made = [one for one in alone.records if (tmp_path / "two" / one.id / "record.json").exists()]
+    ended = in_two_processes(RECIPE, tmp_path, undisturbed_runs.out, **said)
+    made = [one for one in undisturbed_runs.records if (tmp_path / "two" / one.id / "record.json").exists()]
     assert (
-        f"{len(made)} runs made in 2 processes, 0 were there, {len(alone.outcome.failed)} failed."
+        f"{len(made)} runs made in 2 processes, 0 were there, {len(undisturbed_runs.outcome.failed)} failed."
         in ended.stderr
     )
     assert {"pretrain", "adjust", "fine-tune"} <= {one.kind for one in made}
     for record in each(made):
-        assert_equal_but_for_rounding(record, tmp_path / "two", alone.out)
+        assert_equal_but_for_rounding(record, tmp_path / "two", undisturbed_runs.out)

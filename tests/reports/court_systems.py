@@ -240,7 +240,7 @@ def encoders(
     return {"scores": rows, **frames}
 
 
-def on_both(encoder: Mapping[str, Any], within: float, zero_shot: float) -> Iterable[Any]:
+def both_halves(encoder: Mapping[str, Any], within: float, zero_shot: float) -> Iterable[Any]:
     """Return an encoder on both halves."""
     return (encoder, WITHIN, within), (encoder, ZERO_SHOT, zero_shot)
 
@@ -329,8 +329,8 @@ def close_pair(rng: Rng, number: int, effect: float) -> Frames:
 
 def owned(rng: Rng, number: int, effect: float) -> Frames:
     """Return own modules that help within languages, own feed-forward by an effect, and hurt zero-shot."""
-    systems = [*on_both(JOINT, 0.0, 0.0), *on_both(FFN, effect, -EFFECT)]
-    systems += [*on_both(ATTENTION, EFFECT, -EFFECT), *on_both(ADAPTER, EFFECT, -EFFECT)]
+    systems = [*both_halves(JOINT, 0.0, 0.0), *both_halves(FFN, effect, -EFFECT)]
+    systems += [*both_halves(ATTENTION, EFFECT, -EFFECT), *both_halves(ADAPTER, EFFECT, -EFFECT)]
     settled = [
         row for encoder in (JOINT, FFN, ATTENTION, ADAPTER) for row in curves(encoder, 2, (50.0, 40.0, 39.8))
     ]
@@ -339,8 +339,12 @@ def owned(rng: Rng, number: int, effect: float) -> Frames:
 
 def learned(rng: Rng, number: int, effect: float) -> Frames:
     """Return meta-learned adapters that help zero-shot, and within languages by an effect."""
-    systems = [*on_both(JOINT, 0.0, 0.0), *on_both(ADAPTER, 0.0, 0.0), *on_both(SHARED_ADAPTER, 0.0, 0.0)]
-    return encoders(rng, number, *systems, *on_both(meta(), effect, EFFECT))
+    systems = [
+        *both_halves(JOINT, 0.0, 0.0),
+        *both_halves(ADAPTER, 0.0, 0.0),
+        *both_halves(SHARED_ADAPTER, 0.0, 0.0),
+    ]
+    return encoders(rng, number, *systems, *both_halves(meta(), effect, EFFECT))
 
 
 def little(rng: Rng, number: int, effect: float) -> Frames:
@@ -354,7 +358,7 @@ def little(rng: Rng, number: int, effect: float) -> Frames:
 def third(rng: Rng, number: int, effect: float) -> Frames:
     """Return an encoder of three languages, above that of two zero-shot by an effect."""
     three = pretrained(languages="qaa+qad+qab")
-    return encoders(rng, number, *on_both(JOINT, 0.0, 0.0), *on_both(three, 0.0, effect))
+    return encoders(rng, number, *both_halves(JOINT, 0.0, 0.0), *both_halves(three, 0.0, effect))
 
 
 def trial(claim: str, make: Callable[..., Frames], absent: Any, present: Any, seeds: int = 6) -> Trial:
@@ -482,7 +486,9 @@ SYSTEM_TRIALS = (
     trial("4i", lambda rng, n, x: speeds(rng, n, EFFECT, x), 0.0, -EFFECT),
     trial(
         "4j",
-        lambda rng, n, x: encoders(rng, n, *on_both(JOINT, 0.0, 0.0), *on_both(SHARED_ADAPTER, x, EFFECT)),
+        lambda rng, n, x: encoders(
+            rng, n, *both_halves(JOINT, 0.0, 0.0), *both_halves(SHARED_ADAPTER, x, EFFECT)
+        ),
         0.0,
         EFFECT,
     ),

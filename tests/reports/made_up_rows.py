@@ -166,7 +166,7 @@ def measured(
     return Measurements(runs=list[Run](), _frames=made, _predictions=dict(predictions or {}))
 
 
-def kept(rows: Iterable[Row], right: Any) -> dict[str, dict[str, StoredPredictions]]:
+def stored_predictions(rows: Iterable[Row], right: Any) -> dict[str, dict[str, StoredPredictions]]:
     """Return the predictions of score rows: ``right(row)`` gives each example as 1.0 or 0.0."""
     found: dict[str, dict[str, StoredPredictions]] = {}
     for row in rows:

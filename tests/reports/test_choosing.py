@@ -29,16 +29,16 @@ LANGUAGES = ("qab", "qac", "qad", "qae", "qaf")
 SEEDS = range(4)
 
 
-def truth(seed, language):
+def true_score(seed, language):
     return 0.5 + 0.08 * LANGUAGES.index(language) + 0.03 * seed
 
 
-def own(seed, **about):
+def model_row(seed, **about):
     return {**facts({"seed": seed, **about}), "model": model_of({**facts({"seed": seed, **about})})}
 
 
 def signal(seed, language, name, value, **about):
-    row = own(seed, **about)
+    row = model_row(seed, **about)
     told = {"language": language, "split": "dev", "signal": name, "value": value, "examples": 9}
     return {**row, "run": f"free {row['model']}", **told}
 
@@ -50,16 +50,22 @@ def rows(seeds=SEEDS, **about):
         found.append(signal(seed, "qaa", "score", 0.9 - 0.01 * seed, **about))
         found.append(signal(seed, "qaa", "confidence", 0.95, **about))
         for language in LANGUAGES:
-            found.append(signal(seed, language, "confidence", truth(seed, language) + 0.1, **about))
-            found.append(signal(seed, language, "entropy", 0.4 - truth(seed, language) / 2, **about))
-            found.append(signal(seed, language, "atc", truth(seed, language) + 0.02, **about))
+            found.append(signal(seed, language, "confidence", true_score(seed, language) + 0.1, **about))
+            found.append(signal(seed, language, "entropy", 0.4 - true_score(seed, language) / 2, **about))
+            found.append(signal(seed, language, "atc", true_score(seed, language) + 0.02, **about))
     return found
 
 
 def scores(seeds=SEEDS, languages=LANGUAGES, **about):
     told = {"split": "test", "metric": "accuracy", "main": True, "baseline": 0.1, "examples": 9}
     return [
-        {**own(seed, **about), "run": f"scores {seed}", **told, "language": code, "score": truth(seed, code)}
+        {
+            **model_row(seed, **about),
+            "run": f"scores {seed}",
+            **told,
+            "language": code,
+            "score": true_score(seed, code),
+        }
         for seed in seeds
         for code in languages
     ]
@@ -77,14 +83,14 @@ def test_candidates_have_their_signals_by_language():
     assert {*one.signals} == {"confidence", "entropy", "atc", SOURCE}
     for place, seed in enumerate(SEEDS):
         for column, code in enumerate(LANGUAGES):
-            assert one.signals["confidence"][place, column] == truth(seed, code) + 0.1
-            assert one.signals["entropy"][place, column] == -(0.4 - truth(seed, code) / 2)
+            assert one.signals["confidence"][place, column] == true_score(seed, code) + 0.1
+            assert one.signals["entropy"][place, column] == -(0.4 - true_score(seed, code) / 2)
             assert one.signals[SOURCE][place, column] == 0.9 - 0.01 * seed
-            assert one.scores[place, column] == truth(seed, code)
+            assert one.scores[place, column] == true_score(seed, code)
     sure = [one.signals[name] for name in ("confidence", "entropy", "atc")]
     np.testing.assert_allclose(one.ranked, rule([sure, [one.signals[SOURCE]]]), atol=1e-8)
     assert one.estimated == pytest.approx(
-        [fmean(truth(seed, code) for seed in SEEDS) + 0.02 for code in LANGUAGES]
+        [fmean(true_score(seed, code) for seed in SEEDS) + 0.02 for code in LANGUAGES]
     )
     assert {"cka", "retrieval", "word-distance"} <= {*KINDS}
 
@@ -100,7 +106,7 @@ def test_the_order_of_rows_changes_nothing():
 def test_similarity_of_states_counts_where_it_was_measured():
     about = {"layer": 4, "sentences": 9, "first": "qaa", "debiased": None}
     cka = [
-        {**own(seed), "run": "c", "second": code, "cka": value, **about, "layer": layer}
+        {**model_row(seed), "run": "c", "second": code, "cka": value, **about, "layer": layer}
         for seed in SEEDS
         for code in LANGUAGES
         for layer, value in ((1, seed / 10), (4, seed / 5))
@@ -229,7 +235,7 @@ def test_agreement_is_of_the_answers_that_were_kept(tmp_path):
     runs = []
     for seed in SEEDS:
         keep(tmp_path / str(seed), {code: {"1": answers[seed], "2": ["B"]} for code in LANGUAGES})
-        name = f"free {own(seed)['model']}"
+        name = f"free {model_row(seed)['model']}"
         runs.append(Run(id=name, state="finished", folder=tmp_path / str(seed)))
     (one,) = all_candidates(measured(rows(), scores(), runs=runs))
     # Of three words: 0 and 1 share 3, 0 and 2 share 2, 0 and 3 share 1, 2 and 3 share 2.

@@ -129,12 +129,12 @@ def entities() -> Rows:
     return [*gains("nli", UP), *gains("ner", DOWN, metric="span_f1"), *words, *gains("qa", FLAT)]
 
 
-def of_any_size() -> Rows:
+def gains_at_any_size() -> Rows:
     rows = [*scores([0.0] * 5, **adjusted(250)), *scores(UP, **adjusted(None))]
     return [*rows, *({**row, "task": "ner"} for row in rows)]
 
 
-def of_fewer_examples() -> Rows:
+def gains_with_fewer_examples() -> Rows:
     """Give an original encoder that is better on a third of the examples, as of another recipe."""
     rows = [{**row, "optimization.examples": 3000} for row in helped(UP, UP)]
     better = [row for task in ("nli", "ner") for row in scores([0.3] * 5, task=task)]
@@ -154,8 +154,8 @@ RULES = {
         "3a", other_adjustment(**{"encoder.adjusted.pulled": "opening"}), "supported"),
     "only languages adjusted to count": ("3a", [*helped(UP, UP), *ELSEWHERE], "supported"),
     "entities are judged by words where they were measured": ("3a", entities(), "supported"),
-    "all translations are more than any number": ("3b", of_any_size(), "supported"),
-    "models that read fewer examples decide nothing": ("3a", of_fewer_examples(), "supported"),
+    "all translations are more than any number": ("3b", gains_at_any_size(), "supported"),
+    "models that read fewer examples decide nothing": ("3a", gains_with_fewer_examples(), "supported"),
 }  # fmt: skip
 
 
@@ -262,7 +262,7 @@ def test_settings_as_near_to_the_papers_are_judged_one_by_one() -> None:
     assert "stay 9.0" in found.found
 
 
-def on_another(rows: Rows) -> Rows:
+def of_second_encoder(rows: Rows) -> Rows:
     """The same of a second encoder and of what was made of it."""
     other = {"encoder.original": "large", "encoder.name": "large"}
     names = [{one: f"large {row[one]}" for one in ("encoder", "encoder.run", "run")} for row in rows]
@@ -275,7 +275,7 @@ def on_another(rows: Rows) -> Rows:
 def two_encoders(first: dict[str, Rows], second: dict[str, Rows]) -> dict[str, Rows]:
     return {
         name: [{**row, "run": f"{name} {row.get('run')}", "encoder.name": "small"} for row in rows]
-        + on_another([{**row, "run": f"{name} {row.get('run')}"} for row in second[name]])
+        + of_second_encoder([{**row, "run": f"{name} {row.get('run')}"} for row in second[name]])
         for name, rows in first.items()
     }
 

@@ -44,7 +44,7 @@ def mono(gain: tuple[float, ...]) -> Rows:
     return [*START, *seeds(ALONE, gain, **WITHIN)]
 
 
-def own(within: tuple[float, ...], zero_shot: tuple[float, ...]) -> Rows:
+def adapted(within: tuple[float, ...], zero_shot: tuple[float, ...]) -> Rows:
     return [*START, *(row for kind in (FFN, ATTENTION, ADAPTER) for row in halves(kind, within, zero_shot))]
 
 
@@ -116,7 +116,7 @@ def close_pair(gain: tuple[float, ...]) -> dict[str, Rows]:
     return {"scores": rows, "gradient_conflict": overlaps}
 
 
-def third(within: tuple[float, ...], zero_shot: tuple[float, ...]) -> Rows:
+def with_third_language(within: tuple[float, ...], zero_shot: tuple[float, ...]) -> Rows:
     return [*START, *halves(pretrained(languages="qaa+qad+qab"), within, zero_shot)]
 
 
@@ -134,10 +134,10 @@ CASES = [
     ("4c", {"gradient_conflict": parts(FALLS, MORE)}, "supported"),
     ("4c", {"gradient_conflict": parts(RISES, MORE)}, "mixed"),
     ("4c", {"gradient_conflict": parts(EITHER, MORE)}, "undecided"),
-    ("4d", {"scores": own(UP, DOWN), "perplexity": SETTLED}, "supported"),
-    ("4d", {"scores": own(DOWN, DOWN), "perplexity": SETTLED}, "mixed"),
-    ("4d", {"scores": own(UP, NOISY), "perplexity": SETTLED}, "undecided"),
-    ("4d", {"scores": own(UP, DOWN), "perplexity": curves(JOINT, FFN, ends=(50, 40, 30))}, "not tested"),
+    ("4d", {"scores": adapted(UP, DOWN), "perplexity": SETTLED}, "supported"),
+    ("4d", {"scores": adapted(DOWN, DOWN), "perplexity": SETTLED}, "mixed"),
+    ("4d", {"scores": adapted(UP, NOISY), "perplexity": SETTLED}, "undecided"),
+    ("4d", {"scores": adapted(UP, DOWN), "perplexity": curves(JOINT, FFN, ends=(50, 40, 30))}, "not tested"),
     ("4e", {"scores": learned(UP, UP)}, "supported"),
     ("4e", {"scores": learned(UP, DOWN)}, "mixed"),
     ("4e", {"scores": learned(UP, NOISY)}, "undecided"),
@@ -163,9 +163,9 @@ CASES = [
     ("4l", close_pair(UP), "supported"),
     ("4l", close_pair(DOWN), "contradicted"),
     ("4l", close_pair(NOISY), "undecided"),
-    ("4m", {"scores": third(FLAT, UP)}, "supported"),
-    ("4m", {"scores": third(UP, UP)}, "mixed"),
-    ("4m", {"scores": third(NOISY, UP)}, "undecided"),
+    ("4m", {"scores": with_third_language(FLAT, UP)}, "supported"),
+    ("4m", {"scores": with_third_language(UP, UP)}, "mixed"),
+    ("4m", {"scores": with_third_language(NOISY, UP)}, "undecided"),
 ]
 
 
@@ -180,7 +180,7 @@ def test_every_pretraining_seed_counts_once_however_many_draws_it_has() -> None:
 
 def everything() -> dict[str, Rows]:
     return {
-        "scores": [*own(UP, NOISY), *halves(meta(), UP, DOWN), *seeds(ALONE, NOISY, **WITHIN)],
+        "scores": [*adapted(UP, NOISY), *halves(meta(), UP, DOWN), *seeds(ALONE, NOISY, **WITHIN)],
         "language_gates": masks(EITHER, MORE),
         "gradient_conflict": parts(EITHER, LESS),
         "perplexity": SETTLED,
@@ -277,7 +277,8 @@ def test_several_encoders_of_one_seed_are_one_unit() -> None:
 def test_a_pair_that_shares_no_test_set_hides_no_other() -> None:
     elsewhere = seeds(pretrained(languages="qaa+qab"), UP, **{**WITHIN, "task": "ner"})
     before, after = (
-        Judged(CLAIMS, measured(scores=third(FLAT, UP) + more))["4m"] for more in ([], elsewhere)
+        Judged(CLAIMS, measured(scores=with_third_language(FLAT, UP) + more))["4m"]
+        for more in ([], elsewhere)
     )
     assert (after.verdict, after.found) == (before.verdict, before.found)
 
@@ -407,7 +408,7 @@ def test_correction_divides_by_the_geometric_mean_and_leaves_noise_out() -> None
 
 @pytest.mark.slow
 def test_folders_about_something_else_are_not_asked() -> None:
-    plain = [{**row, "encoder.kind": "pretrained"} for row in own(UP, DOWN)]
+    plain = [{**row, "encoder.kind": "pretrained"} for row in adapted(UP, DOWN)]
     assert outcomes(CLAIMS, measured(scores=plain)) == {}
     assert outcomes(CLAIMS, measured(scores=START)) == {}
 

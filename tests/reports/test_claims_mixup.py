@@ -3,7 +3,7 @@
 from functools import cache
 
 import pytest
-from made_up_rows import MIXES, TRANSLATES, centroid, cka, kept, measured, mixup_ratio, score
+from made_up_rows import MIXES, TRANSLATES, centroid, cka, measured, mixup_ratio, score, stored_predictions
 
 from isogloss.reports.mixup_comparisons import CLASSIFICATION
 from isogloss.reports.report import CLAIMS as ALL
@@ -223,7 +223,7 @@ def with_examples(differences, n=2000):
             (PLAIN, "", 0.4, 0.0),
         )
     ]
-    return rows, kept(rows, lambda row: [float(at < row["score"] * n) for at in range(n)])
+    return rows, stored_predictions(rows, lambda row: [float(at < row["score"] * n) for at in range(n)])
 
 
 def test_examples_without_seeds_support_nothing():
@@ -262,7 +262,7 @@ def test_an_ablation_needs_seeds_too_and_all_of_them_are_corrected_together():
     left = [{**row, **{"method.mse": 0.0}, "way": "without mse"} for row in rows if row["target"]]
     left = [row for row in left if row["method"] == "x-mixup"]
     level = [{**row, "score": 0.6, "run": f"{row['run']} less"} for row in left]
-    predictions |= kept(level, lambda row: [float(at < 0.6 * 2000) for at in range(2000)])
+    predictions |= stored_predictions(level, lambda row: [float(at < 0.6 * 2000) for at in range(2000)])
     one = outcomes(measured(predictions, scores=rows + level))["2d"]
     assert one.checks[0].comparison.p_examples < 1e-4
     assert one.verdict == "undecided"
@@ -296,7 +296,7 @@ def test_every_encoder_counts_whatever_its_depth():
 
 
 @cache
-def found_without_strangers():
+def verdicts_without_strangers():
     return found(measured(scores=unseen(0.1)))
 
 
@@ -315,7 +315,7 @@ STRANGERS = {
 @pytest.mark.parametrize("stranger", STRANGERS)
 def test_what_the_paper_does_not_have_decides_none_of_its_claims(stranger):
     bad = system({**MIXES, **STRANGERS[stranger]}, 0.1) + system({**TRANSLATES, **STRANGERS[stranger]}, 0.2)
-    assert found(measured(scores=unseen(0.1) + bad)) == found_without_strangers()
+    assert found(measured(scores=unseen(0.1) + bad)) == verdicts_without_strangers()
 
 
 @pytest.mark.slow

@@ -178,7 +178,7 @@ def everything():
 
 
 @cache
-def found_without_strangers():
+def verdicts_without_strangers():
     own = outcomes(measured(interpolation=everything()["interpolation"]))
     assert len(own) == 7
     return {name: one.found for name, one in own.items()}
@@ -200,7 +200,7 @@ def test_a_path_that_is_not_the_papers_changes_no_verdict(stranger):
         one for role in ("source", "target") for one in straight(0.9, 0.2, role=role, **STRANGERS[stranger])
     ]
     after = outcomes(measured(interpolation=rows["interpolation"] + down))
-    assert {name: one.found for name, one in after.items()} == found_without_strangers()
+    assert {name: one.found for name, one in after.items()} == verdicts_without_strangers()
 
 
 def test_a_path_of_another_training_has_a_check_of_its_own():

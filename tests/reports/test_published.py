@@ -131,14 +131,14 @@ def test_rho_is_of_cka_and_score_over_languages():
     assert (found["mean"], found["seeds"]) == (pytest.approx((1 + 0.5) / 2), 2)
 
 
-def alike(*rows):
+def cka_rows(*rows):
     """CKA of one system, each of an encoder, a layer, a corpus and a language."""
     own = {**MODEL, "method": "source-only", "way": "source-only", "model": "m", "seed": 0}
     names = ("encoder", "encoder.run", "layer", "corpus", "second", "cka")
     return [{**own, **dict(zip(names, (one[0], *one), strict=True))} for one in rows]
 
 
-def of_cka(rows, language, encoder=""):
+def mean_cka(rows, language, encoder=""):
     about = {"system": "plain", "measure": "cka", "value": 0.5, "page": "3"}
     number = {**about, "language": language, "encoder": encoder}
     labels = {"small": "small", "large": "large"}
@@ -147,18 +147,18 @@ def of_cka(rows, language, encoder=""):
 
 
 def test_the_mean_of_cka_has_the_source_with_itself():
-    rows = alike(("small", 4, "xnli", "qab", 0.8), ("small", 4, "xnli", "qad", 0.6))
-    assert of_cka(rows, "mean") == pytest.approx((1 + 0.8 + 0.6) / 3)
+    rows = cka_rows(("small", 4, "xnli", "qab", 0.8), ("small", 4, "xnli", "qad", 0.6))
+    assert mean_cka(rows, "mean") == pytest.approx((1 + 0.8 + 0.6) / 3)
 
 
 def test_each_encoder_has_a_last_layer_of_its_own():
-    rows = alike(("small", 4, "xnli", "qab", 0.8), ("large", 24, "xnli", "qab", 0.6))
-    assert [of_cka(rows, "qab", one) for one in ("small", "large")] == [0.8, 0.6]
+    rows = cka_rows(("small", 4, "xnli", "qab", 0.8), ("large", 24, "xnli", "qab", 0.6))
+    assert [mean_cka(rows, "qab", one) for one in ("small", "large")] == [0.8, 0.6]
 
 
 def test_cka_of_two_corpora_is_none_of_the_papers():
-    rows = alike(("small", 4, "xnli", "qab", 0.8), ("small", 4, "bible", "qab", 0.6))
-    assert of_cka(rows, "qab") is None
+    rows = cka_rows(("small", 4, "xnli", "qab", 0.8), ("small", 4, "bible", "qab", 0.6))
+    assert mean_cka(rows, "qab") is None
 
 
 def test_the_caption_says_what_can_be_compared():

@@ -103,7 +103,7 @@ def numbers(frame):
 
 
 @pytest.fixture
-def several():
+def several_systems():
     return [
         models(),
         models(method="bilingual", target="de", languages="en de fr", gain=0.1),
@@ -117,8 +117,8 @@ def several():
 
 
 @pytest.mark.slow
-def test_rows_in_another_order_give_the_same_tables(several):
-    first = measured(*several)
+def test_rows_in_another_order_give_the_same_tables(several_systems):
+    first = measured(*several_systems)
     rng = np.random.default_rng(0)
     for _ in range(2):
         frame = first.frame("scores").iloc[rng.permutation(len(first.frame("scores")))]
@@ -132,8 +132,8 @@ def test_rows_in_another_order_give_the_same_tables(several):
 
 
 @pytest.mark.slow
-def test_every_number_is_that_of_its_own_models(several):
-    m = measured(*several)
+def test_every_number_is_that_of_its_own_models(several_systems):
+    m = measured(*several_systems)
     scores, found = m.frame("scores"), data(m)
     checked = 0
     for row in found[found["column"].isin(["en", "de", "fr"])].to_dict("records"):
@@ -193,8 +193,11 @@ def test_mean_gap_and_unseen_are_means_of_the_columns():
 
 
 @pytest.mark.slow
-def test_another_corpus_changes_no_table(several):
-    before, after = tables(measured(*several)), tables(measured(*several, models(corpus="other", gain=0.3)))
+def test_another_corpus_changes_no_table(several_systems):
+    before, after = (
+        tables(measured(*several_systems)),
+        tables(measured(*several_systems, models(corpus="other", gain=0.3))),
+    )
     assert len(after) == len(before) + 1
     for name, table in before.items():
         if name != "significance":
@@ -212,8 +215,8 @@ def test_another_encoder_changes_no_other_line_but_by_holm():
 
 
 @pytest.mark.slow
-def test_labels_change_names_alone(several):
-    first = measured(*several)
+def test_labels_change_names_alone(several_systems):
+    first = measured(*several_systems)
     labels = {f"mini{seed}": "source-only" for seed in range(3)}
     renamed = Measurements(
         runs=[], labels=labels, _frames={"scores": first.frame("scores")}, _predictions=first._predictions
@@ -225,9 +228,9 @@ def test_labels_change_names_alone(several):
     pd.testing.assert_frame_equal(*map(numbers, sides))
 
 
-def test_holm_is_over_the_whole_table(several):
+def test_holm_is_over_the_whole_table(several_systems):
     checked = 0
-    for name, table in tables(measured(*several)).items():
+    for name, table in tables(measured(*several_systems)).items():
         own = table.data[table.data["p_value"].notna()] if name != "significance" else table.data.head(0)
         if len(own):
             assert list(own["p_holm"]) == pytest.approx(holm(list(own["p_value"])))
@@ -251,8 +254,10 @@ def test_a_star_needs_seeds():
 
 
 @pytest.mark.slow
-def test_a_mark_stands_where_holm_says_so(several):
-    m = measured(*several, models(method="target-only", source="", target="fr", languages="fr", gain=0.45))
+def test_a_mark_stands_where_holm_says_so(several_systems):
+    m = measured(
+        *several_systems, models(method="target-only", source="", target="fr", languages="fr", gain=0.45)
+    )
     table = tables(m)["scores-xnli-nli-en-test-accuracy"]
     shown = Counter(
         cell.text.split()[-1] for row in table.rows for cell in row if cell.text[-1:] in ("*", "°")
@@ -292,11 +297,16 @@ TREEBANK = measurements.TESTED.index("treebank")
 
 
 def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_others():
-    def read(**treebanks):
+    def record_of(**treebanks):
         run = {"corpus": "ud", "languages": [*treebanks], "treebanks": [*treebanks.items()]}
         return Record(id=" ".join(treebanks.values()), kind="measure", title="", run=run)
 
-    runs = [read(en="EWT", fr="GSD"), read(fr="GSD"), read(en="PUD", fr="PUD"), read(fr="PUD")]
+    runs = [
+        record_of(en="EWT", fr="GSD"),
+        record_of(fr="GSD"),
+        record_of(en="PUD", fr="PUD"),
+        record_of(fr="PUD"),
+    ]
     m = Measurements(runs=[Run(id=one.id, state="finished", folder=Path(), record=one) for one in runs])
     assert [measurements.tested_inputs(one.run, m._combined_treebanks)[TREEBANK] for one in runs] == [
         "",
@@ -335,8 +345,8 @@ def test_inputs_in_translation_stand_together_and_mixed_ones_apart():
     assert list(inputs.values()) == [{"", "translated", "paired"}, {"mixed"}, {"mixed-question"}]
 
 
-def test_only_the_tasks_own_measure_on_the_best_split_lies_open(several):
-    found = {name: table.folded for name, table in tables(measured(*several)).items()}
+def test_only_the_tasks_own_measure_on_the_best_split_lies_open(several_systems):
+    found = {name: table.folded for name, table in tables(measured(*several_systems)).items()}
     assert [name for name, folded in found.items() if not folded] == [
         "scores-pawsx-paraphrase-en-test-accuracy",
         "scores-xnli-nli-en-test-accuracy",
@@ -358,7 +368,7 @@ def systems_of(*systems):
     return where.systems
 
 
-def against(systems, **facts):
+def reference(systems, **facts):
     """Return which system the one with these facts is held against."""
     (own,) = [one for one in systems if all(one[name] == value for name, value in facts.items())]
     found = reference_of(own, systems)
@@ -379,13 +389,13 @@ def test_what_reads_translations_is_held_against_translate_train_by_the_same_tra
         models(way="way of source-only", inputs="translated", **{"inputs.translator": read}),
         models(method="consistency", way="other", translator="other", target="de"),
     )
-    assert against(systems, way="mix", inputs="") == ("mini", "files", "")
-    assert against(systems, way="mix", inputs="paired") == ("mini", "files", "")
-    assert against(systems, way="mix made") == ("mini", "slow", "")
-    assert against(systems, inputs="translated")[1] in ("made", "slow")
-    assert against(systems, way="other") == ("mini", "way of source-only", "")
-    assert against(systems, way="files") == ("mini", "way of source-only", "")
-    assert against(systems, way="way of source-only", inputs="") is None
+    assert reference(systems, way="mix", inputs="") == ("mini", "files", "")
+    assert reference(systems, way="mix", inputs="paired") == ("mini", "files", "")
+    assert reference(systems, way="mix made") == ("mini", "slow", "")
+    assert reference(systems, inputs="translated")[1] in ("made", "slow")
+    assert reference(systems, way="other") == ("mini", "way of source-only", "")
+    assert reference(systems, way="files") == ("mini", "way of source-only", "")
+    assert reference(systems, way="way of source-only", inputs="") is None
 
 
 def test_x_mixup_in_tagging_is_held_against_translate_train_with_a_teacher_too():
@@ -398,8 +408,8 @@ def test_x_mixup_in_tagging_is_held_against_translate_train_with_a_teacher_too()
         models(method="x-mixup", way="mix", **by),
         models(method="consistency", way="consistent", **by),
     )
-    assert against(systems, way="mix") == ("mini", "taught", "")
-    assert against(systems, way="consistent") == ("mini", "carried", "")
+    assert reference(systems, way="mix") == ("mini", "taught", "")
+    assert reference(systems, way="consistent") == ("mini", "carried", "")
 
 
 def test_adjusted_encoders_are_held_against_their_original_and_continual_against_its_own():
@@ -414,11 +424,11 @@ def test_adjusted_encoders_are_held_against_their_original_and_continual_against
         models(target="de", **continual, **made),
         models(encoder="other"),
     )
-    assert against(systems, encoder="aligned", method="source-only") == ("mini", "way of source-only", "")
-    assert against(systems, encoder="aligned", method="x-mixup") == ("mini", "way of x-mixup", "")
-    assert against(systems, encoder="aligned", method="continual") == ("aligned", "way of source-only", "")
-    assert against(systems, encoder="mini", method="continual") == ("mini", "way of source-only", "")
-    assert against(systems, encoder="other") is None
+    assert reference(systems, encoder="aligned", method="source-only") == ("mini", "way of source-only", "")
+    assert reference(systems, encoder="aligned", method="x-mixup") == ("mini", "way of x-mixup", "")
+    assert reference(systems, encoder="aligned", method="continual") == ("aligned", "way of source-only", "")
+    assert reference(systems, encoder="mini", method="continual") == ("mini", "way of source-only", "")
+    assert reference(systems, encoder="other") is None
 
 
 def test_encoders_made_here_are_held_against_the_joint_one():
@@ -433,22 +443,22 @@ def test_encoders_made_here_are_held_against_the_joint_one():
         models(method="target-only", target="de", source="", **modules),
     )
     for encoder in ("two", "mono"):
-        assert against(systems, encoder=encoder) == ("joint", "way of source-only", "")
+        assert reference(systems, encoder=encoder) == ("joint", "way of source-only", "")
     for method in ("source-only", "target-only"):
-        assert against(systems, encoder="modules", method=method) == ("joint", f"way of {method}", "")
-    assert against(systems, encoder="joint", method="source-only") is None
-    assert against(systems, encoder="joint", method="target-only") == ("joint", "way of source-only", "")
+        assert reference(systems, encoder="modules", method=method) == ("joint", f"way of {method}", "")
+    assert reference(systems, encoder="joint", method="source-only") is None
+    assert reference(systems, encoder="joint", method="target-only") == ("joint", "way of source-only", "")
 
 
 @pytest.mark.slow
-def test_the_csv_has_a_row_a_system_and_column_with_both_p_values(several):
-    found = data(measured(*several))
+def test_the_csv_has_a_row_a_system_and_column_with_both_p_values(several_systems):
+    found = data(measured(*several_systems))
     assert not found.duplicated(
         ["corpus", "task", "split", "metric", "encoder", "way", "inputs", "column"]
     ).any()
     own = found[found["difference"].notna()]
     assert own[["p_units", "p_examples", "p_value", "low", "high"]].notna().all().all()
-    assert len(tables(measured(*several))["significance"].rows) == len(own)
+    assert len(tables(measured(*several_systems))["significance"].rows) == len(own)
 
 
 def test_nothing_measured_is_no_table():
