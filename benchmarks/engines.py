@@ -65,7 +65,7 @@ def seconds(engine: str, runs: int, out: Path) -> float:
 
     planned = plan_recipe(recipe(runs), out=out)
     planned = replace(planned, sources=quick(planned.sources))
-    how = Execution(engine=engine, jobs=2)
+    how = Execution(engine=engine, jobs=1 if engine == "serial" else 2)
     begin = time.perf_counter()
     outcome = make_planned(planned, how)
     if outcome.failed:
