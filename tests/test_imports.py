@@ -3,6 +3,7 @@
 import resource
 import subprocess
 import sys
+from statistics import median
 
 import pytest
 
@@ -36,6 +37,49 @@ def test_the_verbs_are_known_without_torch() -> None:
     assert not {"torch", "transformers", "numpy"} & set(there)
 
 
+LISTS = (
+    *("aligners", "claims", "corpora", "diagnostics", "encoders", "language-facts", "languages", "methods"),
+    *("papers", "recipes", "tasks", "translators"),
+)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("list", name) for name in LISTS),
+        ("claims",),
+        ("recipes",),
+        ("languages",),
+        ("show", "{run}"),
+        ("list", "runs"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_that_needs_no_model_imports_no_torch(words, tiny_runs):
+    run = next(tiny_runs.glob("*/record.json")).parent.name
+    command = [
+        *(word.format(run=run) for word in words),
+        *(["--in", str(tiny_runs)] if "runs" in words or "show" in words else []),
+    ]
+    code = "import sys\nfrom isogloss.cli import main\ntry: main()\nfinally: sys.exit(' '.join(sys.modules))"
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=False
+    )
+    imported = {*ended.stderr.split()}
+    assert ended.stdout and {"isogloss.cli.app", "isogloss.cli.lists"} & imported, ended.stderr
+    assert not {"torch", "transformers"} & imported
+
+
+@pytest.mark.slow
+def test_a_list_costs_less_than_torch_and_a_prediction_little_more(tiny_runs, tmp_path):
+    """Processor time as ratios to the import of torch, with room for a busy machine."""
+    (tmp_path / "words").write_text("Tuki mirne baboza .\n")
+    model = next(tiny_runs.glob("*/model")).parent
+    torch = cost("-c", "import torch")
+    assert cost("-m", "isogloss", "list", "methods") < 0.7 * torch
+    assert cost("-m", "isogloss", "predict", str(model), str(tmp_path / "words")) < 3.3 * torch
+
+
 def test_the_version_is_the_packages_own() -> None:
     from isogloss.core import VERSION
 
@@ -43,8 +87,8 @@ def test_the_version_is_the_packages_own() -> None:
 
 
 def cost(*arguments: str) -> float:
-    """Return the processor's seconds of a Python process, the least of three."""
-    return min(_seconds(arguments) for _ in range(3))
+    """Return the processor's seconds of a Python process, the median of three."""
+    return median(_seconds(arguments) for _ in range(3))
 
 
 def _seconds(arguments: tuple[str, ...]) -> float:

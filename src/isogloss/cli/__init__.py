@@ -25,6 +25,7 @@ from isogloss.core.errors import (
     shortened,
 )
 from isogloss.core.processes import Interrupted, request_interruption
+from isogloss.core.quick_imports import install
 
 __all__ = ["main"]
 
@@ -49,6 +50,8 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
+    if arguments is None:  # This process is of the command line alone.
+        install()
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     _open_closed_streams()
     with _ended_by_signals() as received:

@@ -1,5 +1,9 @@
-"""Tables of what the package, the machine or a folder of runs contains."""
+"""Tables of what the package, the machine or a folder of runs contains.
 
+Those whose entries import torch are written down in ``lists.json`` by ``packaged_lists``.
+"""
+
+import json
 import os
 import platform
 import re
@@ -7,21 +11,28 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, StorageError
-from isogloss.core.plug_ins import Group, check_any, described, find_plug_in, package_named, plugged_names
+from isogloss.core.plug_ins import Group, check_any, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.recipes.recipe_text import QUICKSTART
+
+if TYPE_CHECKING:
+    from isogloss.data.corpus import Corpus
 
 NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
 """In a requirement of a package: the name of the required package, and the extra that needs it."""
 
 DEFAULT_FOLDER = Path(QUICKSTART)
 """Where runs are looked for that no --in names; those of papers in their own folders."""
+
+WRITTEN = Path(__file__).with_name("lists.json")
+"""The head and the rows of each list whose entries import torch; ``make docs`` writes it."""
 
 Rows = Sequence[Sequence[str]]
 Listing = tuple[Sequence[str], Rows]
@@ -30,17 +41,18 @@ Listing = tuple[Sequence[str], Rows]
 def _corpora(_: Path) -> Listing:
     from isogloss.data import CORPORA
     from isogloss.data.corpora.described import shipped
-    from isogloss.data.corpus import Corpus
 
-    def facts(corpus: Corpus) -> Sequence[str]:
-        return " ".join(corpus.tasks), corpus.about.licence, corpus.about.url
-
-    rows: list[Sequence[str]] = [(name, *facts(corpus)) for name, corpus in CORPORA.items()]
+    rows: list[Sequence[str]] = [(name, *corpus_columns(corpus)) for name, corpus in CORPORA.items()]
     for name, path in shipped().items():
         description = tomllib.loads(path.read_text(encoding="utf-8"))
         rows.append((name, f"{description['kind']} (described)", description["licence"], description["url"]))
-    rows += _plugged("corpora", CORPORA, (Corpus,), facts, 4)
+    rows += _plugged("corpora", CORPORA, 4)
     return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
+
+
+def corpus_columns(corpus: "Corpus") -> Sequence[str]:
+    """Return what a list has of a corpus besides its name."""
+    return " ".join(corpus.tasks), corpus.about.licence, corpus.about.url
 
 
 def _languages(_: Path) -> Listing:
@@ -58,96 +70,55 @@ def _language_facts(_: Path) -> Listing:
     return ("language", *LanguageFacts._fields), rows
 
 
-def _tasks(_: Path) -> Listing:
-    from isogloss.tasks import ALL_TASKS, Task
-
-    def about(task: Task) -> Sequence[str]:
-        return task.metric, " ".join(task.labels) or "(those of the corpus)"
-
-    rows = [(name, *about(task)) for name, task in sorted(ALL_TASKS.items())]
-    return ("task", "metric", "labels"), [*rows, *_plugged("tasks", ALL_TASKS, (Task,), about, 3)]
+def packaged(what: str) -> Listing:
+    """Return the head and rows of a list that is written down."""
+    heads, *rows = json.loads(WRITTEN.read_text(encoding="utf-8"))[what]
+    return heads, rows
 
 
-def _encoders(_: Path) -> Listing:
-    from isogloss.encoders import FAMILIES
+def _written(what: str, group: Group | None = None) -> Callable[[Path], Listing]:
+    """Return the function that lists what is written down, and the plug-ins of a group, which it imports."""
 
-    rows = [("shipped", "the small encoder of the built-in languages")]
-    families = [(name, family.about) for name, family in FAMILIES.items()]
-    return ("encoder", "what; models of these families are given by folder or hub name"), [*rows, *families]
+    def listed(_: Path) -> Listing:
+        heads, rows = packaged(what)
+        names = [row[0] for row in rows]
+        return heads, [*rows, *(_plugged(group, names, len(heads)) if group else ())]
 
-
-def _methods(_: Path) -> Listing:
-    from isogloss.methods import (
-        ADJUSTMENTS,
-        AUXILIARY_LOSSES,
-        METHODS,
-        PEFT,
-        PRETRAINING,
-        TRANSLATION_TRAINING,
-        Adjustment,
-        AuxiliaryLoss,
-        Method,
-        Peft,
-        Pretraining,
-    )
-
-    kinds = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **PRETRAINING, **ADJUSTMENTS, **TRANSLATION_TRAINING}
-    protocols = (Method, AuxiliaryLoss, Peft, Pretraining, Adjustment)
-    plugged = _plugged("methods", kinds, protocols, lambda method: (described(method),), 2)
-    return ("method", "what"), [*_described(kinds), *plugged]
-
-
-def _aligners(_: Path) -> Listing:
-    from isogloss.aligners import ALIGNERS
-
-    return ("aligner", "what"), _described(ALIGNERS)
-
-
-def _translators(_: Path) -> Listing:
-    from isogloss.translators import TRANSLATORS
-
-    return ("translator", "what"), _described(TRANSLATORS)
-
-
-def _diagnostics(_: Path) -> Listing:
-    from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
-
-    rows = [(name, DIAGNOSTICS[name].subject, summary) for name, summary in _described(DIAGNOSTICS)]
-    plugged = _plugged(
-        "diagnostics",
-        DIAGNOSTICS,
-        (Diagnostic,),
-        lambda diagnostic: (diagnostic.subject, described(diagnostic)),
-        3,
-    )
-    return ("diagnostic", "measures", "what"), [*rows, *plugged]
+    return listed
 
 
 def _claims(_: Path) -> Listing:
+    if not plugged_names("claims"):
+        return packaged("claims")
     from isogloss.reports.report import all_claims
 
     claims, errors = all_claims()
     rows = [(o.id, o.where, o.says, o.rule) for o in claims] + [("", "", error, "") for error in errors]
-    return ("claim", "in the paper", "what", "rule"), rows
+    return packaged("claims")[0], rows
 
 
 def _recipes(_: Path) -> Listing:
-    from isogloss.recipes.checking import read_recipe
-    from isogloss.recipes.recipe_text import packaged_recipes, recipe_text
+    from isogloss.recipes.recipe_text import packaged_recipes
 
-    rows = [(name, read_recipe(recipe_text(name)[0]).title) for name in packaged_recipes()]
-    return ("recipe", "what it asks"), rows
+    return ("recipe", "question"), [(name, _tables(name)["title"]) for name in packaged_recipes()]
+
+
+@cache
+def _tables(name: str) -> Mapping[str, Any]:
+    """Return the tables of a packaged recipe, with those of the one it extends, unchecked."""
+    from isogloss.recipes.recipe_text import EXTENDS, merged, packaged_recipes
+
+    tables = tomllib.loads(packaged_recipes()[name].read_text(encoding="utf-8"))
+    return merged(_tables(tables[EXTENDS]), tables) if EXTENDS in tables else tables
 
 
 def _papers(folder: Path) -> Listing:
-    from isogloss.recipes.checking import read_recipe
     from isogloss.recipes.recipe_text import (
         PAPERS,
         folder_for,
         packaged_recipes,
         published_file,
         read_published,
-        recipe_text,
     )
     from isogloss.store.store import check_there
 
@@ -156,12 +127,12 @@ def _papers(folder: Path) -> Listing:
     rows: list[Sequence[str]] = []
     for name in packaged_recipes():
         if name.startswith(PAPERS):
-            recipe = read_recipe(recipe_text(name)[0])
-            numbers = read_published(published_file(name, recipe.published)) if recipe.published else []
+            recipe = _tables(name)
+            numbers = read_published(published_file(name, file)) if (file := recipe.get("published")) else []
             paper, item = name.removeprefix(PAPERS).split("/")
             folder_of_paper = folder_for(name)
             here = _run_here(folder / folder_of_paper.name if folder != DEFAULT_FOLDER else folder_of_paper)
-            described = (recipe.title, " ".join(recipe.scale), str(len(numbers) or ""))
+            described = (recipe["title"], " ".join(recipe.get("scale", {})), str(len(numbers) or ""))
             rows.append((paper, item, *described, *here))
     catalogue = packaged_recipes()["quickstart"].parents[2] / PAPERS / "papers.toml"
     for paper, folder_of_paper in tomllib.loads(catalogue.read_text(encoding="utf-8")).items():
@@ -182,12 +153,13 @@ def _number(part: str) -> tuple[int, str]:
 def _run_here(folder: Path) -> tuple[str, str, str]:
     """Return the scale of the last run of a recipe in a folder, its finished runs, and its verdicts."""
     from isogloss.core.records import RECORD
-    from isogloss.reports import last_verdicts
     from isogloss.store.store import FolderStore
 
     plan = FolderStore(folder).plan()
     if not plan.runs:
         return "", "", ""
+    from isogloss.reports import last_verdicts
+
     done = sum((folder / run / RECORD).is_file() for run in plan.runs)
     verdicts = Counter(last_verdicts(folder))
     counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
@@ -211,19 +183,19 @@ def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
 
 
 LISTS: dict[str, Callable[[Path], Listing]] = {
-    "aligners": _aligners,
+    "aligners": _written("aligners"),
     "claims": _claims,
     "corpora": _corpora,
-    "diagnostics": _diagnostics,
-    "encoders": _encoders,
+    "diagnostics": _written("diagnostics", "diagnostics"),
+    "encoders": _written("encoders"),
     "language-facts": _language_facts,
     "languages": _languages,
-    "methods": _methods,
+    "methods": _written("methods", "methods"),
     "papers": _papers,
     "recipes": _recipes,
     "runs": list_runs,
-    "tasks": _tasks,
-    "translators": _translators,
+    "tasks": _written("tasks", "tasks"),
+    "translators": _written("translators"),
 }
 
 OF_A_FOLDER = ("papers", "runs")
@@ -275,15 +247,15 @@ def _version(name: str) -> str:
         return "not installed"
 
 
-def _plugged(
-    group: Group,
-    built_in: Collection[str],
-    protocols: Sequence[type[object]],
-    columns: Callable[[Any], Sequence[str]],
-    width: int,
-) -> Iterator[Sequence[str]]:
+def _plugged(group: Group, built_in: Collection[str], width: int) -> Iterator[Sequence[str]]:
     """Yield a row for each plug-in, with its package last; of one that cannot be used, why."""
-    for name in plugged_names(group):
+    names = plugged_names(group)
+    if not names:
+        return
+    from isogloss.cli.packaged_lists import COLUMNS
+
+    protocols, columns = COLUMNS[group]
+    for name in names:
         try:
             plug_in = find_plug_in(group, name, built_in)
             check_any(plug_in, protocols, name)
@@ -291,8 +263,3 @@ def _plugged(
             yield name, *cells, f"{last} [{package_named(group, name)}]"
         except ConfigError as error:
             yield name, *[""] * (width - 2), f"cannot be used: {error}"
-
-
-def _described(kinds: Mapping[str, type[object]]) -> list[tuple[str, str]]:
-    """Return each class's name and the first line of its docstring."""
-    return [(name, (kind.__doc__ or "").strip().splitlines()[0]) for name, kind in sorted(kinds.items())]

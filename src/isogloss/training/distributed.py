@@ -21,14 +21,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 import torch
-from accelerate import PartialState
-from accelerate.utils import disable_fsdp_ram_efficient_loading, parse_flag_from_env
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.processes import launched
 from isogloss.encoders.computation import transformer_layers
 
 if TYPE_CHECKING:
+    from accelerate import PartialState
     from torch.distributed.tensor import DTensor
 
 Plain = TypeVar("Plain")
@@ -64,23 +64,25 @@ def alone() -> Iterator[None]:
 
 def own_device() -> torch.device:
     """Return this process's device: one GPU for each process where the machine has several."""
+    if not launched() and not torch.accelerator.is_available():
+        return torch.device("cpu")
     local_device: torch.device = _state().device
     return local_device
 
 
 def world_size() -> int:
     """Return how many processes train together."""
-    return 1 if _alone else int(_state().num_processes)
+    return 1 if _alone or not launched() else int(_state().num_processes)
 
 
 def rank() -> int:
     """Return the number of this process, counted from 0."""
-    return 0 if _alone else int(_state().process_index)
+    return 0 if _alone or not launched() else int(_state().process_index)
 
 
 def is_sharded() -> bool:
     """Return whether processes hold shares of a model (--use_fsdp of Accelerate's launcher)."""
-    return parse_flag_from_env(SHARDED) and world_size() > 1
+    return world_size() > 1 and _is_set(SHARDED)
 
 
 def refuse_sharding(what: str, instead: str) -> None:
@@ -93,8 +95,10 @@ def prepare_sharding() -> None:
     """Raise ConfigError for options of the launcher that are unsupported, or set by a recipe."""
     if not is_sharded():
         return
+    from accelerate.utils import disable_fsdp_ram_efficient_loading
+
     for name, instead in UNSUPPORTED.items():
-        if parse_flag_from_env(name):
+        if _is_set(name):
             raise ConfigError(f"{name} is set for this launch, and is not heeded. {instead}")
     disable_fsdp_ram_efficient_loading()  # Transformers would read weights in the main process alone.
 
@@ -358,6 +362,14 @@ def _weights_of(value: Tensor) -> set[Tensor]:
     return weights
 
 
-def _state() -> PartialState:
+def _is_set(flag: str) -> bool:
+    from accelerate.utils import parse_flag_from_env
+
+    return bool(parse_flag_from_env(flag))
+
+
+def _state() -> "PartialState":
+    from accelerate import PartialState
+
     # On a machine without GPUs Accelerate detects no second process by itself.
     return PartialState(cpu=not torch.accelerator.is_available(), timeout=TIMEOUT)
