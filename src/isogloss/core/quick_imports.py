@@ -1,8 +1,8 @@
 """Quick imports of torch and transformers in the processes of the command line.
 
-The garbage collector rests while they are imported, as next to nothing of them is garbage. Transformers leaves
-out what no encoder of text requires: tensors over several machines, losses of vision, compiled kernels. Not for
-processes of others, who may use the rest of transformers, nor where a launcher started several.
+The garbage collector rests while they are imported, as next to nothing of them is garbage. Transformers
+leaves out what encoders of text do without: tensors over several machines, losses of vision, a compiler. Not
+for processes of others, who may use the rest of transformers, nor where a launcher started several.
 """
 
 import gc
