@@ -62,7 +62,7 @@ class _QuickLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         is_lean = module.__name__ in LEAN and not sys.modules["torch"].cuda.is_available()
-        before = {*sys.modules}
+        present = {*sys.modules}
         with _nothing_collected():
             try:
                 with _for_text_alone() if is_lean else nullcontext():
@@ -70,7 +70,7 @@ class _QuickLoader(Loader):
             except Exception:
                 if not is_lean:
                     raise
-                _forget("transformers", {*sys.modules} - before)
+                _forget("transformers", {*sys.modules} - present)
                 self.usual.exec_module(module)  # Slower, with all it finds: another version of transformers.
         if module.__name__ == UTILITIES:
             _list_models_once(vars(module))
