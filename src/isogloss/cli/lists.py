@@ -42,7 +42,7 @@ def _corpora(_: Path) -> Listing:
     from isogloss.data import CORPORA
     from isogloss.data.corpora.described import shipped
 
-    rows: list[Sequence[str]] = [(name, *corpus_columns(corpus)) for name, corpus in CORPORA.items()]
+    rows: list[Sequence[str]] = [(name, *_corpus_columns(corpus)) for name, corpus in CORPORA.items()]
     for name, path in shipped().items():
         description = tomllib.loads(path.read_text(encoding="utf-8"))
         rows.append((name, f"{description['kind']} (described)", description["licence"], description["url"]))
@@ -50,8 +50,7 @@ def _corpora(_: Path) -> Listing:
     return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
 
 
-def corpus_columns(corpus: "Corpus") -> Sequence[str]:
-    """Return what a list has of a corpus besides its name."""
+def _corpus_columns(corpus: "Corpus") -> Sequence[str]:
     return " ".join(corpus.tasks), corpus.about.licence, corpus.about.url
 
 
@@ -247,14 +246,23 @@ def _version(name: str) -> str:
         return "not installed"
 
 
+def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequence[str]]]:
+    """Return the protocols of which plug-ins of a group have one, and their columns besides their names."""
+    if group == "corpora":
+        from isogloss.data.corpus import Corpus
+
+        return (Corpus,), _corpus_columns
+    from isogloss.cli.packaged_lists import COLUMNS
+
+    return COLUMNS[group]
+
+
 def _plugged(group: Group, built_in: Collection[str], width: int) -> Iterator[Sequence[str]]:
     """Yield a row for each plug-in, with its package last; of one that cannot be used, why."""
     names = plugged_names(group)
     if not names:
         return
-    from isogloss.cli.packaged_lists import COLUMNS
-
-    protocols, columns = COLUMNS[group]
+    protocols, columns = _columns(group)
     for name in names:
         try:
             plug_in = find_plug_in(group, name, built_in)

@@ -9,9 +9,7 @@ from typing import Any
 
 from isogloss import methods
 from isogloss.aligners import ALIGNERS
-from isogloss.cli.lists import WRITTEN, corpus_columns
 from isogloss.core.plug_ins import Group, described
-from isogloss.data.corpus import Corpus
 from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
 from isogloss.encoders import FAMILIES
 from isogloss.reports.report import CLAIMS
@@ -47,7 +45,6 @@ def task_columns(task: Task) -> Sequence[str]:
 
 
 COLUMNS: Mapping[Group, tuple[Sequence[type[object]], Callable[[Any], Sequence[str]]]] = {
-    "corpora": ((Corpus,), corpus_columns),
     "tasks": ((Task,), task_columns),
     "methods": (tuple(PROTOCOLS.values()), lambda method: ("a plug-in", described(method))),
     "diagnostics": ((Diagnostic,), lambda diagnostic: (diagnostic.subject, described(diagnostic))),
@@ -92,11 +89,6 @@ def as_text() -> str:
         lines = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
         lists.append(f'"{name}": [\n{lines}\n]')
     return "{" + ",\n".join(lists) + "}\n"
-
-
-def write() -> None:
-    """Write ``lists.json``."""
-    WRITTEN.write_text(as_text(), encoding="utf-8")
 
 
 def _described(kinds: Kinds) -> list[tuple[str, str]]:
