@@ -1,0 +1,108 @@
+"""Adapters of a language's own, changed before or as the task is learned, or at the test."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import nn
+
+from isogloss.diagnostics import Diagnostic, MeasureSetting
+from isogloss.encoders.added.added_weights import language_parameters, module_parameters
+from isogloss.encoders.added.language_layers import disconnect
+from isogloss.encoders.added.language_modules import TREE, add_modules, encoder_of, modules_of
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.training.fine_tuning import Examples, Training, fine_tune, plain_training
+from isogloss.training.setting import Method, Reads, Setting, Trained
+
+
+def strip(model: nn.Module) -> None:
+    """Throw the modules of all languages away."""
+    disconnect(model)
+    delattr(encoder_of(model), TREE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangedModules(Method):
+    """Source-only on an encoder whose modules of languages are changed before the first step."""
+
+    name: ClassVar[str] = "changed-modules"
+    uses: ClassVar[tuple[str, ...]] = ("source",)
+
+    arm: Literal["stripped", "frozen", "new"] = "stripped"
+    """stripped: there are none; frozen: they do not learn; new: each language's are the identity."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
+        """Read the source languages alone."""
+        return Reads(train=source, dev=source)
+
+    def train(self, setting: Setting) -> Trained:
+        """Change the modules, and fine-tune as source-only does."""
+        return fine_tune(setting, self.reads(setting.source, setting.target), prepare=self._prepare)
+
+    def _prepare(self, setting: Setting, model: Model, tokenizer: Tokenizer, train: Examples) -> Training:
+        info = modules_of(model)
+        if info is None:
+            raise ValueError("this encoder has no modules of languages")
+        if self.arm == "frozen":
+            for weight in module_parameters(model, info.languages).values():
+                weight.requires_grad_(False)
+        else:
+            strip(model)
+        if self.arm == "new":
+            add_modules(model, info.modules, info.languages, seed=setting.seed)
+        return plain_training(setting, model, tokenizer, train)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changed:
+    """A row of the diagnostic below."""
+
+    model: str
+    language: str
+    change: str
+    metric: str
+    score: float
+    alike: float
+    """Share of examples whose predictions are those of the unchanged model."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModulesAtTest(Diagnostic):
+    """Scores of a tuned model as it is, with its adapters taken out, and with each other's."""
+
+    name: ClassVar[str] = "modules-at-test"
+    subject: ClassVar[str] = "model"
+
+    def measure(self, setting: MeasureSetting) -> Iterator[Changed]:
+        """Yield a row for each language and change; none for a model without modules."""
+        tuned = setting.load(setting.subjects[0])
+        info = modules_of(tuned)
+        if info is None:
+            return
+        source, target = info.languages
+        zeroed, swapped = deepcopy(tuned), deepcopy(tuned)
+        with torch.no_grad():
+            for name, weight in module_parameters(zeroed, info.languages).items():
+                if ".up." in name:
+                    weight.zero_()
+            pair = [language_parameters(swapped, code).values() for code in (source, target)]
+            for weight, other in zip(*pair, strict=True):
+                before = weight.clone()
+                weight.copy_(other)
+                other.copy_(before)
+        for language in setting.languages:
+            evaluation = setting.evaluation(language)
+            unchanged = evaluation.predict(tuned)
+            for change, model in (("none", tuned), ("zeroed", zeroed), ("swapped", swapped)):
+                predicted = evaluation.predict(model)
+                equal = [ours == theirs for ours, theirs in zip(predicted, unchanged, strict=True)]
+                yield Changed(
+                    model=setting.subjects[0].id,
+                    language=language,
+                    change=change,
+                    metric=evaluation.metric,
+                    score=evaluation.score(model),
+                    alike=sum(equal) / len(equal),
+                )

@@ -1,0 +1,80 @@
+"""Arms of the study of own adapters: `python docs/results/interference/own_adapters/table.py [RUNS]`.
+
+With the folder of the runs arms.csv and cka.csv are written from their records first; the table is made of
+these and of the scores of ../twice. Unit: the pretraining seed. Differences are paired by it, with a 95 % t
+interval, p not corrected.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+from scipy.stats import t, ttest_1samp
+
+HERE = Path(__file__).parent
+TWICE = HERE.parent / "twice" / "rows-scores.csv"
+AS_TRAINED = "own adapters"
+"""What every other arm is held against."""
+
+NAMES = {"source-only": AS_TRAINED, "changed-modules": "stripped"}
+EARLIER = {"joint, twice": "joint", "shared-adapter, twice": "shared adapters", "adapter, twice": AS_TRAINED}
+
+
+def write(runs: Path) -> None:
+    """Write the scores of each arm, and how alike translations are in it, from the records of runs."""
+    from isogloss.reports.measurements import read_measurements
+
+    m = read_measurements(runs)
+    keys = ["model", "task", "encoder.seed", "arm", "language"]
+    scores = with_arm(m.frame("modules-at-test"))
+    stripped = with_arm(m.frame("scores"))
+    stripped = stripped[stripped["main"].eq(True) & (stripped["arm"] == "stripped")].assign(change="none")
+    both = pd.concat([scores, stripped])[[*keys[1:], "change", "score", "alike"]]
+    both.drop_duplicates().sort_values([*keys[1:], "change"]).round(6).to_csv(HERE / "arms.csv", index=False)
+    cka = with_arm(m.frame("cka"))
+    cka[["task", "encoder.seed", "arm", "layer", "cka"]].round(4).to_csv(HERE / "cka.csv", index=False)
+
+
+def with_arm(rows: pd.DataFrame) -> pd.DataFrame:
+    """Name the arm of each model; of an encoder that no task was learned on, there is none."""
+    arm = rows["method"].map(NAMES).fillna("before")
+    return rows.assign(arm=rows["method.arm"].where(rows["method"] == "changed-modules", arm))
+
+
+def scores() -> pd.DataFrame:
+    """Return percent [arm language, seed], those of the earlier study among them."""
+    rows = pd.read_csv(HERE / "arms.csv")
+    changed = rows["arm"] + rows["change"].map(
+        lambda change: "" if change == "none" else f", {change} at the test"
+    )
+    rows = rows.assign(arm=changed, seed=rows["encoder.seed"])
+    earlier = pd.read_csv(TWICE)
+    earlier = earlier[earlier["encoder"].isin([*EARLIER]) & (earlier["method"] == "qaa-qad")]
+    earlier = earlier[earlier["task"].isin(rows["task"])].assign(arm=earlier["encoder"].map(EARLIER))
+    again = rows[(rows["arm"] == AS_TRAINED)].merge(
+        earlier[earlier["arm"] == AS_TRAINED], on=["task", "language", "seed"], suffixes=("", " earlier")
+    )
+    apart = (again["score"] - again["score earlier"]).abs().max()
+    print(f"encoders made again: their scores differ by {apart:.6f} at most")
+    both = pd.concat([earlier, rows]).drop_duplicates(["task", "arm", "language", "seed"], keep="last")
+    return 100 * both.pivot_table(index=["task", "arm", "language"], columns="seed", values="score")
+
+
+def lines() -> Iterator[str]:
+    """Yield a line for each arm and language."""
+    table = scores()
+    for (task, arm, language), row in table.iterrows():
+        apart = (row - table.loc[task, AS_TRAINED, language]).dropna()
+        text = f"{task} {language}: {arm}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
+        if arm != AS_TRAINED and len(apart) > 1:
+            half = t.ppf(0.975, len(apart) - 1) * apart.sem()
+            low, high, p = apart.mean() - half, apart.mean() + half, ttest_1samp(apart, 0).pvalue
+            text += f", {apart.mean():+.1f} [{low:.1f}, {high:.1f}], p = {p:.2g}, n = {len(apart)}"
+        yield text
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        write(Path(sys.argv[1]))
+    print("\n".join(lines()))
