@@ -1,0 +1,65 @@
+"""A real browser for the pages: the machine's Chromium, driven by Playwright; tests skip where one lacks."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+WIDTHS = {"desk": 1280, "phone": 400}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Start Chromium once; it has no network but the page's own file."""
+    driver = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (extra dev)")
+    program = next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip("no Chromium on this machine: apt install chromium")
+    options = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with driver.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=options)
+        yield started
+        started.close()
+
+
+class Opened:
+    """A page in the browser, with what it wrote to the console and what it asked for."""
+
+    def __init__(self, page: Any) -> None:
+        self.page, self.errors, self.requests = page, list[str](), list[str]()
+        page.on("console", lambda message: self.errors.append(message.text))
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", lambda dialog: (self.errors.append(dialog.message), dialog.dismiss()))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def overflow(self) -> int:
+        """Return by how many pixels the page is wider than its window."""
+        return int(self.page.evaluate("document.documentElement.scrollWidth - innerWidth"))
+
+    def open_all(self) -> None:
+        """Open everything that is folded."""
+        self.page.evaluate("document.querySelectorAll('details').forEach(box => { box.open = true })")
+
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def opened(browser: Any) -> Open:
+    """Open a file in a fresh context, such as that of a phone in dark mode."""
+
+    @contextmanager
+    def open_file(path: Path, *, width: int = WIDTHS["desk"], **context: Any) -> Iterator[Opened]:
+        fresh = browser.new_context(viewport={"width": width, "height": 900}, **context)
+        found = Opened(fresh.new_page())
+        found.page.goto(path.as_uri())
+        yield found
+        fresh.close()
+
+    return open_file
