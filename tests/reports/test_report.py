@@ -146,7 +146,7 @@ def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(out: Pat
     parts = (
         "A study</p>",
         "<h1>Ansa 91.0 → Dunar 62.0; ±2.0 by seed alone</h1>",
-        "is trained on labels in Ansa",
+        "Models trained on labels in Ansa",
     )
     parts += (
         'class="paths"',

@@ -11,6 +11,7 @@ from hand_made import golden
 from made_up_rows import BILINGUAL, TRANSLATES, score
 from made_up_rows import measured as made_up
 
+from isogloss.core.languages import language_name
 from isogloss.core.records import Record
 from isogloss.data.result_files import StoredPredictions
 from isogloss.metrics.significance import holm
@@ -18,7 +19,6 @@ from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, Run
-from isogloss.reports.names import language
 from isogloss.reports.opening import opening_of
 from isogloss.reports.scores import GAP, reference_of, score_tables, scored_sets, values_of
 from isogloss.reports.summaries import INTERFERENCE
@@ -536,7 +536,7 @@ def test_bitext_sizes_are_those_of_before(study):
     before = {}
     for row in golden("adjustment")["tables"]["bitext-size"]["data"]:
         text = f"{100 * row['mean']:.1f} ± {100 * row['std']:.1f}"
-        before.setdefault((row["corpus"], language(row["language"])), {})[
+        before.setdefault((row["corpus"], language_name(row["language"])), {})[
             str(row["translations"] or "original")
         ] = text
     heads, compared = [cell.text for cell in table.header], 0

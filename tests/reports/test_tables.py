@@ -41,7 +41,8 @@ def test_latex_escapes_what_latex_reads() -> None:
     assert escape_latex(r"50% of a_b & {c}\ $x$ ~ #1 ^") == (
         r"50\% of a\_b \& \{c\}\textbackslash{} \$x\$ \textasciitilde{} \#1 \textasciicircum{}"
     )
-    assert escape_latex("‖δ₁‖ θ₀ English ★") == (r"$\Vert$$\delta$$_1$$\Vert$ $\theta$$_0$ English $\star$")
+    assert escape_latex("‖δ₁‖ θ₀ English ★") == (r"$\Vert$$\delta_1$$\Vert$ $\theta_0$ English $\star$")
+    assert escape_latex("‖δ_S‖, a_b") == r"$\Vert$$\delta_S$$\Vert$, a\_b"
 
 
 def test_latex_is_booktabs_with_bold_best() -> None:
@@ -55,10 +56,41 @@ def test_latex_is_booktabs_with_bold_best() -> None:
         data=pd.DataFrame(),
     )
     text = to_latex(table)
-    assert r"\begin{tabular}{lr}" in text
-    assert r"a\_b & \textbf{71.3 $\pm$ 0.4} \\" in text
+    assert r"\begin{tabular}{lr@{\,$\pm$\,}l}" in text
+    assert r"x & \multicolumn{2}{c}{y} \\" in text
+    assert r"a\_b & \textbf{71.3} & \textbf{0.4} \\" in text
     assert [text.count(rule) for rule in (r"\toprule", r"\midrule", r"\bottomrule")] == [1, 1, 1]
     assert text.startswith("% T %: needs")
+
+
+def test_latex_leaves_out_empty_columns_and_breaks_long_texts() -> None:
+    table = Table(
+        name="t",
+        title="T",
+        caption="",
+        header=cells("x", "nothing", "says"),
+        align="lrl",
+        rows=(cells("a", "–", "word " * 20), cells("b", "", "short")),
+        data=pd.DataFrame(),
+    )
+    text = to_latex(table)
+    assert r"\begin{tabular}{lp{0.80\linewidth}}" in text
+    assert r"b & short \\" in text
+
+
+def test_latex_says_what_is_the_same_in_all_lines_in_a_comment() -> None:
+    rows = tuple(cells(text, "3", "x") for text in "abc")
+    table = Table(
+        name="t",
+        title="T",
+        caption="",
+        header=cells("of", "seeds", "y"),
+        align="lrl",
+        rows=rows,
+        data=pd.DataFrame(),
+    )
+    assert to_latex(table).startswith("% T; seeds 3; y x: needs")
+    assert r"\begin{tabular}{l}" in to_latex(table)
 
 
 def test_a_long_plain_table_is_cut_on_the_page_only() -> None:

@@ -123,15 +123,22 @@ def run(
 def report(
     folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
     open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
+    style: Annotated[
+        str,
+        typer.Option(help="Also draw every figure for a paper (acl) or for slides, into figures/STYLE."),
+    ] = "",
     *,
     output: Output,
 ) -> None:
     """Write the report of a folder of runs again, from its records alone."""
     from isogloss import api
     from isogloss.cli.display import show_report
+    from isogloss.reports.report import draw_figures
 
     with output.events as display:
         written = api.report(folder, on_progress=display.on_progress)
+        if style:
+            draw_figures(written.html.parent, style, display.on_progress)
     show_report(written, as_json=output.as_json)
     if open_it:
         import webbrowser

@@ -44,7 +44,7 @@ STYLE: dict[Any, Any] = {
     **{"axes.spines.right": False, "axes.grid": True, "grid.color": "#e6e6e6", "grid.linewidth": 0.5},
     **{"axes.axisbelow": True, "lines.linewidth": 1.4, "legend.frameon": False},
     **{"figure.facecolor": "white", "svg.hashsalt": "isogloss", "pdf.fonttype": 42, "text.parse_math": False},
-    **{"svg.fonttype": "none", "savefig.dpi": 400},
+    "savefig.dpi": 400,
 }
 """Labels have no mathematics ("$" is a dollar); a fixed salt makes element ids reproducible."""
 
@@ -62,9 +62,11 @@ class Layout:
     width: float
     columns: int
     families: tuple[str, ...] = ("DejaVu Sans",)
+    outlined: bool = True
+    """Whether letters of an SVG are drawn, for programs without the typeface; on a page they are text."""
 
 
-PAGE, PHONE = Layout(8.6, 4), Layout(3.7, 1)
+PAGE, PHONE = Layout(8.6, 4, outlined=False), Layout(3.7, 1, outlined=False)
 SERIF = ("STIXGeneral", "DejaVu Serif")
 STYLES: Mapping[str, Mapping[str, Layout]] = {
     "acl": {"column": Layout(3.03, 2, SERIF), "text": Layout(6.3, 4, SERIF)},
@@ -74,8 +76,18 @@ STYLES: Mapping[str, Mapping[str, Layout]] = {
 
 LEFT, RIGHT, TOP, BOTTOM, GAP_X, GAP_Y = 0.62, 0.16, 0.64, 0.5, 0.3, 0.42
 
-LEGEND_ROW, LEGEND_HANDLE, LEGEND_LETTER = 0.18, 0.62, 0.068
-"""Inches of a legend: height of a row, width of an entry's handle and gap, width of a letter."""
+LEGEND_ROW, LEGEND_HANDLE = 0.18, 0.62
+"""Inches of a legend: height of a row, width of an entry's handle and gap."""
+
+LETTERS = {"DejaVu Sans": 0.068, "STIXGeneral": 0.055}
+"""Inches of a letter of 8 points."""
+
+
+def letters(inches: float) -> int:
+    """Return how many letters of the present typeface stand in so many inches."""
+    import matplotlib as mpl
+
+    return max(2, int(inches / LETTERS[mpl.rcParams["font.family"][0]]))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +124,7 @@ class Figure:
         with mpl.rc_context():
             mpl.rcdefaults()  # A user's matplotlibrc must not change the figures.
             mpl.rcParams.update(STYLE | {"font.family": [*layout.families]})
+            mpl.rcParams["svg.fonttype"] = "path" if layout.outlined else "none"
             canvas = self.paint(layout)
             return {name: _saved(canvas, name) for name in formats}
 
@@ -270,7 +283,7 @@ def panels(layout: Layout, count: int, *, height: float = 1.6) -> tuple["Canvas"
 def panel_title(axis: "Axes", text: str) -> None:
     """Set the title of a panel, truncated to two lines; the CSV has it in full."""
     inches = axis.get_position().width * axis.get_figure(root=True).get_figwidth()  # type: ignore[union-attr]
-    lines = wrap(text, max(2, int(inches / LEGEND_LETTER)), max_lines=2, placeholder="…")
+    lines = wrap(text, letters(inches), max_lines=2, placeholder="…")
     axis.set_title("\n".join(lines), loc="left")
 
 
@@ -281,7 +294,8 @@ def legend(canvas: "Canvas", axes: Sequence["Axes"]) -> None:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(str(label), handle)
     longest = max(map(len, handles), default=0)
-    columns = max(1, int(canvas.get_figwidth() / (LEGEND_HANDLE + LEGEND_LETTER * longest)))
+    entry = LEGEND_HANDLE + longest / letters(1000) * 1000
+    columns = max(1, int(canvas.get_figwidth() / entry))
     old_height, margins = canvas.get_figheight(), canvas.subplotpars
     height = old_height + LEGEND_ROW * max(0, ceil(len(handles) / columns) - 1)
     canvas.set_figheight(height)
@@ -294,7 +308,7 @@ def axis_labels(canvas: "Canvas", x: str, y: str) -> None:
     """Label both axes once for all panels, at a fixed distance from the edge, in lines that fit."""
     height, width = canvas.get_figheight(), canvas.get_figwidth()
     at = canvas.subplotpars
-    lines = wrap(y, max(8, int((at.top - at.bottom) * height / LEGEND_LETTER)))
+    lines = wrap(y, max(8, letters((at.top - at.bottom) * height)))
     canvas.subplots_adjust(left=at.left + 0.14 * max(0, len(lines) - 1) / width)
     canvas.text((at.left + at.right) / 2, 0.08 / height, x, ha="center", va="bottom")
     text = canvas.text(0.06 / width, (at.top + at.bottom) / 2, "\n".join(lines), ha="left", va="center")

@@ -214,7 +214,8 @@ def _surfaces(rows: pd.DataFrame) -> pd.DataFrame:
     surfaces = over.agg(seeds=("origin", "nunique"), mean=("score", "mean")).reset_index()
     at_origin = (surfaces["alpha_first"] == 0) & (surfaces["alpha_second"] == 0) & (surfaces["mean"] > 0)
     by = surfaces["mean"].where(at_origin).groupby([surfaces[name] for name in SURFACE]).transform("max")
-    pair = surfaces.assign(pair=surfaces["source"] + " → " + surfaces["target"])
+    names = {side: surfaces[side].map(language_name) for side in ("source", "target", "language")}
+    pair = surfaces.assign(**names, pair=names["source"] + " → " + names["target"])
     panel = distinguishing_names(pair, ["pair", "role", "language"])
     surfaces = surfaces.assign(normalised_mean=surfaces["mean"] / by, panel=panel)
     sides = surfaces.groupby(SURFACE)[["alpha_first", "alpha_second"]].transform("nunique").min(axis=1)

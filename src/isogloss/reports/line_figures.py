@@ -254,7 +254,7 @@ def seed_figures(m: Measurements) -> list[Figure]:
             axis.set_yticks(range(len(names)), names)
             axis.set(ylim=(len(names) - 0.5, -0.5), xlim=(0, None))
         drawing.legend(canvas, axes)
-        drawing.axis_labels(canvas, "standard deviation over seeds, percentage points", "")
+        drawing.axis_labels(canvas, "standard deviation, points", "")
         return canvas
 
     means = rows.groupby(["system", "role"], sort=False)["std"].mean()

@@ -145,14 +145,13 @@ def _answer(scored: ScoredSet, base: pd.Series, on_targets: pd.DataFrame) -> str
 def _experiment(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> str:
     """Write what was trained on what, and tested where."""
     others = [name for name in systems["name"].unique() if name != base["name"]]
-    next_to = (
-        f" Next to it: {and_list(others[:6])}{' and others' if len(others) > 6 else ''}." if others else ""
-    )
-    lowest = " The headline has the lowest target." if len(scored.targets) > 1 else ""
+    listed = and_list([*others[:5], *([f"{len(others) - 5} others"] if len(others) > 5 else [])])
+    next_to = f" Next to them: {listed}." if others else ""
+    lowest = " The headline shows the lowest target." if len(scored.targets) > 1 else ""
     return (
-        f"The experiment: {base['name']} is trained on labels in {and_list(map(language, scored.sources))} "
-        f"alone and tested in {and_list(map(language, scored.targets))}, whose labels it never sees, with "
-        f"{count(base['units'], UNITS[scored.unit])}; encoder: {base['encoder.label']}.{next_to}{lowest}"
+        f"Models trained on labels in {and_list(map(language, scored.sources))} alone ({base['name']}, "
+        f"{count(base['units'], UNITS[scored.unit])}, encoder {base['encoder.label']}) are tested in "
+        f"{and_list(map(language, scored.targets))}, whose labels they never see.{next_to}{lowest}"
     )
 
 

@@ -18,7 +18,7 @@ from pydantic import Field
 from isogloss.core import plug_ins
 from isogloss.core.atomic_files import write_bytes, writing
 from isogloss.core.checksums import package_stamp, stamp
-from isogloss.core.errors import ConfigError, one_line
+from isogloss.core.errors import ConfigError, check_named, one_line
 from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD
@@ -26,6 +26,7 @@ from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check
+from isogloss.reports.drawing import STYLES
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import slug
 from isogloss.reports.opening import opening_of
@@ -229,6 +230,26 @@ def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
     }
     write_bytes(out / WRITTEN, json.dumps(state, ensure_ascii=False, indent=1).encode())
     return state
+
+
+def draw_figures(out: Path, style: str, on_progress: OnProgress = no_progress) -> list[Path]:
+    """Draw every figure for a paper or slides (``drawing.STYLES``), at each width, as PDF, SVG and PNG.
+
+    ConfigError for an unknown style, or without a plan or a record.
+    """
+    check_named("--style", "style", STYLES, style)
+    m, folder = read_measurements(out, on_progress), out / "figures" / style
+    figures = [figure for section in SECTIONS for figure in show_section(section, m).figures]
+    contents = {
+        folder / f"{figure.name}-{width}.{form}": content
+        for figure in one_by_one(figures, "figures", on_progress, lambda figure: figure.title)
+        for width, layout in STYLES[style].items()
+        for form, content in figure.drawn(layout, "pdf", "svg", "png").items()
+    }
+    with writing(out):
+        for path, content in contents.items():
+            write_bytes(path, content)
+    return [*contents]
 
 
 def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> None:

@@ -1,13 +1,15 @@
 """Tables as values: what a page shows, the same as LaTeX, and the numbers behind as CSV."""
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
+from isogloss.core.languages import language_name
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import language, name_systems, plus_minus, slug
+from isogloss.reports.names import name_systems, plus_minus, slug
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,20 +162,62 @@ def to_csv(frame: pd.DataFrame) -> str:
 
 
 def to_latex(table: Table) -> str:
-    """Return a table as LaTeX with the booktabs package; the best numbers are bold."""
+    """Return a table as LaTeX with the booktabs package; the best numbers are bold, ± is aligned.
+
+    Columns that are empty or the same in three lines or more are left out, and a comment lists the latter.
+    Long texts break into lines.
+    """
+    columns = [*zip(zip(table.header, *table.rows, strict=True), table.align, strict=True)]
+    shown = [(cells, align) for cells, align in columns if _differs(cells)] or columns
+    same = [f"{cells[0].text} {cells[1].text}" for cells, _ in columns if not _differs(cells) and cells[1:]]
+    long = sum(_longest(cells) > LONGEST for cells, _ in shown)
+    drawn = [_latex_column(cells, align, 0.8 / max(1, long)) for cells, align in shown]
+    head, *rows = [" & ".join(cells) + r" \\" for cells in zip(*(cells for _, cells in drawn), strict=True)]
+    title = "; ".join([table.title, *(text for text in same if not text.endswith((" ", "–")))])
     lines = [
-        f"% {' '.join(table.title.split())}: needs \\usepackage{{booktabs}}",
-        f"\\begin{{tabular}}{{{table.align}}}\n\\toprule",
-        f"{_latex_row(table.header)}\n\\midrule",
-        *map(_latex_row, table.rows),
+        f"% {' '.join(title.split())}: needs \\usepackage{{booktabs}}",
+        f"\\begin{{tabular}}{{{''.join(align for align, _ in drawn)}}}\n\\toprule",
+        f"{head}\n\\midrule",
+        *rows,
         "\\bottomrule\n\\end{tabular}\n",
     ]
     return "\n".join(lines)
 
 
+LONGEST = 40
+"""Letters of a cell that stands in one line of a paper."""
+
+PLUS_MINUS = " ± "
+
+
+def _differs(column: Sequence[Cell]) -> bool:
+    texts = {cell.text for cell in column[1:]}
+    return bool(texts - {"", "–"}) and (len(texts) > 1 or len(column) < 4)
+
+
+def _longest(column: Sequence[Cell]) -> int:
+    return max(len(cell.text) for cell in column)
+
+
+def _latex_column(column: Sequence[Cell], align: str, share: float) -> tuple[str, list[str]]:
+    """Return the alignment of a column and its cells; one with deviations is two columns, about its ±."""
+    halves = [[_latex_cell(half, cell.mark) for half in cell.text.split(PLUS_MINUS)] for cell in column]
+    if _longest(column) > LONGEST:
+        align = f"p{{{share:.2f}\\linewidth}}"
+    if max(map(len, halves)) < 2:
+        return align, [texts[0] for texts in halves]
+    cells = [texts if len(texts) == 2 else [f"\\multicolumn{{2}}{{c}}{{{texts[0]}}}"] for texts in halves]
+    return r"r@{\,$\pm$\,}l", [" & ".join(texts) for texts in cells]
+
+
+def _latex_cell(text: str, mark: str) -> str:
+    escaped = escape_latex(" ".join(text.split()))
+    return f"\\textbf{{{escaped}}}" if mark == "best" else escaped
+
+
 def escape_latex(text: str) -> str:
-    """Return a text that LaTeX prints verbatim."""
-    return text.translate(_LATEX)
+    """Return a text that LaTeX prints verbatim, Greek letters with their indices in mathematics."""
+    return _INDEXED.sub(lambda match: f"${match[1]}_{match[2] or match[3]}$", text.translate(_LATEX))
 
 
 LANGUAGES = {"source", "target", "language", "first", "second"}
@@ -182,7 +226,7 @@ LANGUAGES = {"source", "target", "language", "first", "second"}
 
 def _named(column: str, value: object) -> str:
     text = _plain(value)
-    return "+".join(map(language, text.split("+"))) if column in LANGUAGES else text
+    return "+".join(map(language_name, text.split("+"))) if column in LANGUAGES else text
 
 
 def _plain(value: object) -> str:
@@ -191,11 +235,6 @@ def _plain(value: object) -> str:
     if not isinstance(value, float):
         return str(value)
     return f"{value:.4g}" if abs(value) < 1000 else f"{value:.0f}"
-
-
-def _latex_row(row: Sequence[Cell]) -> str:
-    texts = [(escape_latex(" ".join(cell.text.split())), cell.mark) for cell in row]
-    return " & ".join(f"\\textbf{{{text}}}" if mark == "best" else text for text, mark in texts) + r" \\"
 
 
 _TEXT = "backslash asciitilde asciicircum quotedbl less greater bar"
@@ -209,3 +248,5 @@ _LATEX = str.maketrans(
         **{"−": "$-$", "°": r"$^\circ$", "²": "$^2$", "–": "--", "—": "---", "…": r"\ldots{}"},
     }
 )
+_INDEXED = re.compile(r"\$(\\[A-Za-z]+)\$(?:\\_([A-Za-z0-9])|\$_(\d)\$)")
+"""A Greek letter and its index, each escaped by itself."""

@@ -290,4 +290,4 @@ def p_text(value: float) -> str:
     """Write a p-value."""
     if math.isnan(value):
         return "–"
-    return "<.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.01 else f"{value:.2f}"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.01 else f"{value:.2f}"
