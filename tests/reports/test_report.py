@@ -235,6 +235,27 @@ def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(ou
     assert "<summary>Data</summary>" in text_of(out)
 
 
+@pytest.mark.slow
+def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(out: Path) -> None:
+    paths = report.draw_figures(out, "acl")
+    assert {path.name for path in paths} == {
+        f"epochs-{width}.{form}" for width in ("column", "text") for form in ("pdf", "svg", "png")
+    }
+    assert all(path.is_file() and path.parent == out / "figures" / "acl" for path in paths)
+    inches = {
+        path.stem: float(re.search(r'width="([\d.]+)pt"', path.read_text())[1]) / 72
+        for path in paths
+        if path.suffix == ".svg"
+    }
+    assert inches == pytest.approx({"epochs-column": 3.03, "epochs-text": 6.3})
+    assert b"STIXGeneral" in (out / "figures" / "acl" / "epochs-column.pdf").read_bytes()
+
+
+def test_an_unknown_style_is_refused(out: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--style: no style 'alc'. Did you mean 'acl'"):
+        report.draw_figures(out, "alc")
+
+
 def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
     data = pd.DataFrame({"same": [1, 1], "differs": [1, 2], "list": [[1], [1]]})
     figure = Figure(name="f", title="", caption="", alt="", data=data, paint=lambda _: None)

@@ -79,16 +79,9 @@ def test_latex_leaves_out_empty_columns_and_breaks_long_texts() -> None:
 
 
 def test_latex_says_what_is_the_same_in_all_lines_in_a_comment() -> None:
+    words = {"name": "t", "title": "T", "caption": "", "data": pd.DataFrame()}
     rows = tuple(cells(text, "3", "x") for text in "abc")
-    table = Table(
-        name="t",
-        title="T",
-        caption="",
-        header=cells("of", "seeds", "y"),
-        align="lrl",
-        rows=rows,
-        data=pd.DataFrame(),
-    )
+    table = Table(**words, header=cells("of", "seeds", "y"), align="lrl", rows=rows)
     assert to_latex(table).startswith("% T; seeds 3; y x: needs")
     assert r"\begin{tabular}{l}" in to_latex(table)
 

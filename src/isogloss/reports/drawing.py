@@ -87,7 +87,7 @@ def letters(inches: float) -> int:
     """Return how many letters of the present typeface stand in so many inches."""
     import matplotlib as mpl
 
-    return max(2, int(inches / LETTERS[mpl.rcParams["font.family"][0]]))
+    return max(2, int(inches / LETTERS.get(mpl.rcParams["font.family"][0], max(LETTERS.values()))))
 
 
 @dataclass(frozen=True, kw_only=True)
