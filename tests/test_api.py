@@ -12,7 +12,9 @@ from isogloss.data.languages import BuiltInLanguages
 from tiny import RUNS, tiny
 
 PUBLIC = [
+    "AlignmentLoss",
     "IsoglossError",
+    "MetaLearner",
     "MixupLoss",
     "Model",
     "Recipe",

@@ -44,6 +44,21 @@ def test_predictions_are_compared_and_runs_read(tiny_runs):
     assert (ended.stdout.split(), ended.stderr) == (["0.5", "True"], "")
 
 
+@pytest.mark.parametrize("words", [("--help",), ("compare", "--help"), ("corpus", "check", "--help")])
+def test_help_is_shown(words):
+    ended = command(*words)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "Usage: isogloss" in ended.stdout
+
+
+def test_a_corpus_is_checked(tmp_path):
+    (tmp_path / "mine.toml").write_text('kind = "text"\nfiles = "{language}.train.tsv"\n')
+    (tmp_path / "en.train.tsv").write_text("text\tlabel\na cat\tanimal\nan oak\tplant\n")
+    ended = command("corpus", "check", tmp_path / "mine.toml")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "Labels: animal, plant." in ended.stdout
+
+
 @pytest.mark.parametrize("words", [("run", "quickstart", "--dry-run"), ("predict", "a", "b"), ("doctor",)])
 def test_a_command_that_needs_models_says_what_to_install(words):
     ended = command(*words)

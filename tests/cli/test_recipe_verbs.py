@@ -14,12 +14,12 @@ from each import each
 from isogloss.cli.recipe_verbs import schema_of
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
+from isogloss.core.run_parts import Conflict
 from isogloss.diagnostics.scores import Scores
 from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.recipe import EncoderTable, GridTable
 from isogloss.recipes.recipe_text import as_table, merged, packaged_recipes, recipe_text, to_toml
-from isogloss.training.gradient_conflict import Conflict
 from tiny import TINY, body, tiny
 
 ROOT = Path(__file__).parents[2]

@@ -13,7 +13,7 @@ from toys import UPDATES
 
 from each import each
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import Modules
+from isogloss.core.run_parts import Conflict, Modules
 from isogloss.encoders.added.language_modules import ensure_modules
 from isogloss.encoders.family import freeze
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
@@ -21,7 +21,7 @@ from isogloss.training.batching import parts_of
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import Shards, is_sharded, local, prepare_sharding
 from isogloss.training.fit import Callback, Callbacks, fit
-from isogloss.training.gradient_conflict import Conflict, Pool, conflict_callback
+from isogloss.training.gradient_conflict import Pool, conflict_callback
 from isogloss.training.optimizer import adamw, check_optimizer_states
 from trained import weights
 

@@ -71,11 +71,21 @@ def test_labels_of_a_corpus_are_ignored_and_examples_of_another_kind_named(make_
         two.predict([tagged])
 
 
-def test_one_text_is_no_list_of_inputs(make_model):
+def test_a_single_text_or_mapping_has_a_single_answer(make_model):
+    tagger, chooser = make_model("upos"), make_model("multiple-choice")
+    choice = {"context": "Anna saw", "options": ["a dog", "hills"]}
+    assert tagger.predict("the cat") == tagger.predict(["the cat"])[0]
+    assert tagger.predict("the cat", scores=True) == tagger.predict(["the cat"], scores=True)[0]
+    assert chooser.predict(choice) == chooser.predict([choice])[0]
+    with pytest.raises(DataError, match=r"input 0: expected two texts \(first, second\), found 'the cat'"):
+        make_model("nli").predict("the cat")
+
+
+def test_a_stream_of_one_text_is_refused(make_model):
     with pytest.raises(
         DataError, match=r"inputs: found one text, 'the cat'; expected several. .*: \[text\]\.$"
     ):
-        make_model("upos").predict("the cat")
+        next(make_model("upos").predict_stream("the cat"))
 
 
 def test_it_is_shown_in_a_line(make_model):

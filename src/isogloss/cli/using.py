@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import Output
@@ -151,7 +152,7 @@ def _warner(display: Display) -> Warn:
 
 
 def _with_translations(
-    model: Model, options: PredictOptions, translation: TranslationOptions, folder: Path
+    model: Model[Any], options: PredictOptions, translation: TranslationOptions, folder: Path
 ) -> PredictOptions:
     if translation.translations:
         options = replace(options, translations=open_file(translation.translations))

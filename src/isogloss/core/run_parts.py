@@ -192,6 +192,26 @@ class NewSubwords:
     """Pairs of languages in it, that which the encoder knows first: "en-sw"."""
 
 
+TextAttention = Literal["causal", "bidirectional"]
+"""Whether a subword of a decoder attends to preceding subwords, or to both sides."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conflict:
+    """Measurement of gradient conflict during a training, without effect on it, to the bit."""
+
+    every: Positive = 10
+    """Steps between two measurements; the last step is measured too."""
+
+    batch: Positive = 4096
+    """Rows each gradient is accumulated over: blocks of text, or labelled examples; half of them where there
+    are fewer than twice as many. A measurement of two languages takes four gradients: large batches take
+    longer than the training."""
+
+    layers: bool = False
+    """Whether single layers are recorded too, not only the kinds of modules and the model."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Updates:
     """How weights are updated: AdamW with linear warm-up and decay, the same for every training."""

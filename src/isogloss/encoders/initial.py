@@ -10,13 +10,12 @@ import shutil
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal
 
 import torch
 
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import Architecture
+from isogloss.core.run_parts import Architecture, TextAttention
 from isogloss.encoders import folders
 from isogloss.encoders.added.active_language import refuse_mapped
 from isogloss.encoders.families import FAMILIES, check_new
@@ -24,9 +23,6 @@ from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
 from isogloss.encoders.loading import AutoClass, draw_parameters, load_model, load_with_head, model_folder
 from isogloss.encoders.tokenizers import load_tokenizer
-
-TextAttention = Literal["causal", "bidirectional"]
-"""Whether a subword of a decoder attends to preceding subwords, or to both sides."""
 
 
 def new_encoder(

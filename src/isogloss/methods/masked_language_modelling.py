@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import NESTED, Modules, Share, TextTraining, Updates, nested_fields
+from isogloss.core.run_parts import NESTED, Conflict, Modules, Share, TextTraining, Updates, nested_fields
 from isogloss.encoders import FAMILIES, fastest_attention, load_encoder_config, require
 from isogloss.encoders.added.module_settings import are_shared
 from isogloss.encoders.families import is_causal
@@ -25,7 +25,7 @@ from isogloss.tasks.masked_lm import subwords_of
 from isogloss.training.batching import Parallel
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callback, precision_of
-from isogloss.training.gradient_conflict import Conflict, block_pool, conflict_callback
+from isogloss.training.gradient_conflict import block_pool, conflict_callback
 from isogloss.training.memory import Cost
 from isogloss.training.pretraining import (
     PRETRAINING_UPDATES,

@@ -12,14 +12,14 @@ from typing import ClassVar, Literal, Protocol
 import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
-from isogloss.core.run_parts import Count, Whole
+from isogloss.core.run_parts import Conflict, Count, Whole
 from isogloss.data.examples import Example, Per
 from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config
 from isogloss.tasks import Task
 from isogloss.tasks.task import CLASSES, LabelsAre
 from isogloss.training.fine_tuning import few_examples, fine_tune, plain_training
-from isogloss.training.gradient_conflict import WATCHES, Conflict
+from isogloss.training.gradient_conflict import WATCHES
 from isogloss.training.pairs import with_labels
 from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
 

@@ -13,11 +13,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
-from isogloss.core.run_parts import Architecture, Modules, Named, NewSubwords, Replay, keys_of
-from isogloss.methods.presets import preset_fields
+from isogloss.core.run_parts import Architecture, Conflict, Modules, Named, NewSubwords, Replay, keys_of
 from isogloss.recipes.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
 from isogloss.recipes.recipe_text import from_toml, merged
-from isogloss.training.gradient_conflict import Conflict
 
 PRESET = "preset"
 """Field of a table whose others may be those of a paper or of its code."""
@@ -116,6 +114,8 @@ class Kinds(Generic[PlugIn]):
         """Return a table with those fields of its class that the preset it names states and it leaves out."""
         if PRESET not in table:
             return table
+        from isogloss.methods.presets import preset_fields  # The methods import torch.
+
         kind = self.named(table)
         stated = preset_fields(str(self._name(table)), str(table[PRESET]))
         return {**{name: value for name, value in stated.items() if name in names(kind)}, **table}

@@ -13,11 +13,11 @@ from isogloss.core.run_parts import (
     NewSubwords,
     Positive,
     Replay,
+    TextAttention,
     TrainedPart,
     Whole,
 )
 from isogloss.data.corpus import Split
-from isogloss.encoders.initial import TextAttention
 
 Table = dict[str, Any]
 OneOrMany = str | tuple[str, ...]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from isogloss.core.errors import ModelError
+from isogloss.core.run_parts import TextAttention
 from isogloss.core.untrusted import from_home, is_there
 from isogloss.encoders import load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.added.module_settings import LanguageModules
@@ -22,7 +23,7 @@ from isogloss.encoders.folders import (
     shipped_folder,
 )
 from isogloss.encoders.hub import HUB_NAME, pinned_name
-from isogloss.encoders.initial import TextAttention, prepared
+from isogloss.encoders.initial import prepared
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.runs.estimates import ASSUMED_SHAPES, Facts, Folders, folder_shape, read_facts
 from isogloss.runs.run import Encoder, RunContext

@@ -17,7 +17,7 @@ from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import TrainedParameters
-from isogloss.core.run_parts import Optimization, with_fields
+from isogloss.core.run_parts import Conflict, Optimization, with_fields
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.added.active_language import check_languages
@@ -29,7 +29,7 @@ from isogloss.training.batching import Batches, BatchesByStep, Bucketed, Movable
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.evaluation import Evaluation, evaluation
 from isogloss.training.fit import Callback, Callbacks, Loss, Note, fit, precision_of
-from isogloss.training.gradient_conflict import Conflict, conflict_callback, example_pool
+from isogloss.training.gradient_conflict import conflict_callback, example_pool
 from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.pairs import encode
 from isogloss.training.setting import (

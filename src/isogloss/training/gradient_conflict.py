@@ -26,7 +26,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Positive
+from isogloss.core.run_parts import Conflict
 from isogloss.encoders import family_of
 from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.family import Model, encoder_prefix
@@ -220,22 +220,6 @@ def parts_of(model: Model) -> dict[str, Part]:
 
 WATCHES = {"watches": True}
 """Metadata of a method's field that does not affect the training, and so is not in its label."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Conflict:
-    """Measurement of gradient conflict during a training, without effect on it, to the bit."""
-
-    every: Positive = 10
-    """Steps between two measurements; the last step is measured too."""
-
-    batch: Positive = 4096
-    """Rows each gradient is accumulated over: blocks of text, or labelled examples; half of them where there
-    are fewer than twice as many. A measurement of two languages takes four gradients: large batches take
-    longer than the training."""
-
-    layers: bool = False
-    """Whether single layers are recorded too, not only the kinds of modules and the model."""
 
 
 @dataclass(frozen=True)

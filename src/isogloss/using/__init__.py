@@ -1,9 +1,10 @@
 """Floor 10: a fine-tuned model as Python uses it: predicting, evaluating, exporting, pushing, loading."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os.path import realpath
 from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
 
 from isogloss.core.errors import DataError, check_named, located
 from isogloss.core.languages import canonical_language, check_language, languages_named
@@ -30,10 +31,16 @@ from isogloss.using.provenance import (
 from isogloss.using.pushing import PushOptions, push
 from isogloss.using.scoring import EvaluateOptions, evaluate
 
+Predicted = TypeVar("Predicted")
+"""The answer to an input."""
+
 
 @dataclass(frozen=True, repr=False)
-class Model(FineTuned):
+class Model(FineTuned, Generic[Predicted]):
     """A fine-tuned model: encoder, head and tokenizer, with the task that decodes it.
+
+    Its type names that of an answer, for type checkers: ``Model[str]`` of classes, ``Model[list[str]]`` of
+    tags, ``Model[int]`` of options, ``Model[float]`` of numbers.
 
     ``language`` is required if its encoder has modules for each language, or maps its states (procrustes,
     centring). If it mixes (x-mixup), each input should have a translation into the source language.
@@ -44,24 +51,47 @@ class Model(FineTuned):
         title, run, network = self.provenance.title, self.provenance.run, type(self.network).__name__
         return f"Model({title!r}, task={self.task.name!r}, network={network}, run={run!r})"
 
+    @overload
+    def predict(  # type: ignore[overload-overlap]
+        self, inputs: str | Mapping[str, object], *, language: str = ..., translations: object = ...
+    ) -> Predicted: ...
+
+    @overload
+    def predict(
+        self, inputs: Iterable[object], *, language: str = ..., translations: Iterable[object] | None = ...
+    ) -> list[Predicted]: ...
+
+    @overload
+    def predict(
+        self, inputs: Iterable[object], *, language: str = ..., translations: Any = ..., scores: bool
+    ) -> Any: ...
+
     def predict(
         self,
         inputs: Iterable[object],
         *,
         language: str = "",
-        translations: Iterable[object] | None = None,
+        translations: Any = None,
         scores: bool = False,
-    ) -> list[Answer]:
+    ) -> Any:
         """Predict a label for each word of sentences, one for each pair of texts, or an option of a choice.
 
         A sentence is a list of words, or a text that is split at white space; a pair is two texts; a choice
         is a mapping with context and options, its answer the index of one. Each may be an example of a
-        corpus, whose labels are ignored. ``translations`` are the inputs in the source language, in their
+        corpus, whose labels are ignored. A single text or mapping has a single answer, its translation a
+        single one, too. ``translations`` are the inputs in the source language, in their
         order and form, None for one without a translation; only for a model that mixes.
         With ``scores``, each answer is a ``Prediction`` with probabilities. DataError, with the number of the
         input, at anything else, and if inputs and translations differ in number; ConfigError for scores of a
         task that has no probabilities.
+
+        >>> tagger: isogloss.Model[list[str]] = isogloss.load_model("runs/…")     # doctest: +SKIP
+        >>> tagger.predict("the cat sat")                                    # doctest: +SKIP
+        ['DET', 'NOUN', 'VERB']
         """
+        if isinstance(inputs, str | Mapping):
+            others = None if translations is None else [translations]
+            return self.predict([inputs], language=language, translations=others, scores=scores)[0]
         return list(self.predict_stream(inputs, language=language, translations=translations, scores=scores))
 
     def predict_stream(
@@ -137,7 +167,7 @@ class Model(FineTuned):
             yield example
 
 
-def load_model(folder: str | Path, *, precision: str = "auto") -> Model:
+def load_model(folder: str | Path, *, precision: str = "auto") -> Model[Any]:
     """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
 
     Models of other programs need a token, sequence, multiple-choice or question-answering head.

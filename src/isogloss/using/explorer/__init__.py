@@ -65,7 +65,7 @@ class Loaded:
     """The models of a route: the first one moves."""
 
     route: str
-    model: Model
+    model: Model[Any]
     move: Callable[[Sequence[float]], None]
 
 
