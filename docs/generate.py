@@ -92,8 +92,9 @@ def claim_tables() -> str:
     parts = []
     for number, paper in PAPERS.items():
         own = [one for one in CLAIMS if one.paper == number]
-        lines = ((one.id, one.says, one.where, one.rule) for one in own)
-        parts.append(f"## {paper}\n\n{table(('', 'claim', 'in the paper', 'rule'), lines)}")
+        lines = ((one.id, one.says, one.where, one.code, one.rule) for one in own)
+        heads = ("", "claim", "in the paper", "their code", "rule")
+        parts.append(f"## {paper}\n\n{table(heads, lines)}")
     return "\n\n".join(parts)
 
 

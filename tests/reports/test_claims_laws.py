@@ -22,6 +22,7 @@ def test_a_claim_says_where_it_stands_and_how_it_is_judged(claim: Claim) -> None
     assert claim.where
     assert claim.says.endswith(".")
     assert claim.rule
+    assert claim.code.endswith(".")
     assert set(claim.needs) <= set(FRAMES)
 
 

@@ -166,3 +166,12 @@ def test_the_caption_says_what_can_be_compared():
     assert "at scale small, have other encoders" in study(row)[0].caption
     assert "other encoders" not in study(row, scale="published")[0].caption
     assert study() == []
+
+
+def test_a_number_of_one_of_several_encoders_stands_beside_each_with_a_mark():
+    table, *_ = study(("plain", "original|adjusted", "qab", "accuracy", 0.6))
+    assert [*table.data["encoder"]] == ["original", "adjusted"]
+    assert [*table.data["mean"]] == [pytest.approx(0.55), pytest.approx(0.7)]
+    assert [row[6].text for row in table.rows] == ["60.0?", "60.0?"]
+    assert "which is not certain" in table.caption
+    assert "not certain" not in study(("plain", "", "qab", "accuracy", 0.6))[0].caption

@@ -1,6 +1,7 @@
 """Verdicts say of which encoders and languages they speak, stand in a file, and two files are compared."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,8 @@ def test_a_file_of_verdicts_says_what_is_published_and_what_was_found_here(tmp_p
     content = json.loads((tmp_path / CLAIMS_FILE).read_text(encoding="utf-8"))
     by_id = {claim.id: claim for claim in CLAIMS}
     assert content["recipe"] == "title = 'A study'" and content["version"]
+    assert re.fullmatch("([0-9a-f]{40}(-dirty)?)?", content["commit"])
+    assert all(claim["code"] for claim in content["claims"])
     assert [claim["id"] for claim in content["claims"]] == ["1b", "1c", "1f", "1h"]
     first = content["claims"][0]
     assert (first["published"], first["rule"]) == (by_id["1b"].says, by_id["1b"].rule)

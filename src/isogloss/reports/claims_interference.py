@@ -263,7 +263,6 @@ CLAIMS = (
             "Within a language, an encoder of it alone beats one that shares all with others, unless it has "
             "little text and learns it by heart."
         ),
-        code=("XLM's code adds an embedding of the language to each input by default."),
         rule=(
             "Encoder alone minus a joint one of two languages, same text and steps: above 0. Left out: "
             "cut-down text whose perplexity ends at 1.05 times its lowest or more. Not judged: "
@@ -298,7 +297,6 @@ CLAIMS = (
         id="4d",
         where="Tables 2, 3, 6 and 7: ffn, attn, adpt",
         says="Modules of each language's own help within languages and hurt zero-shot transfer.",
-        code=("XLM's code adds an embedding of the language to each input by default."),
         rule=(
             f"{OVER_JOINT}: each kind above 0 within languages and below 0 zero-shot. Only encoders that "
             "have stopped learning: perplexity falls by less than 5 % over the last fifth of the steps."
@@ -310,10 +308,6 @@ CLAIMS = (
         id="4e",
         where="Tables 2, 3, 6 and 7: meta adpt",
         says="Meta-learned adapters help both within languages and zero-shot.",
-        code=(
-            "The released code moves the shared weights first, the modules of a language on another "
-            "batch, and takes validation batches from the evaluation text."
-        ),
         rule=(
             f"{OVER_JOINT}: above 0 in both. Algorithm 1 alone decides: its second-order term, one rate, "
             "validation text set apart, and modules that move by it alone."
@@ -332,10 +326,6 @@ CLAIMS = (
         id="4g",
         where="Tables 2, 3, 6 and 7: meta adpt, adpt, share adpt",
         says="Meta-learned adapters beat plain and shared adapters, within languages and zero-shot.",
-        code=(
-            "The released code moves the shared weights first, the modules of a language on another "
-            "batch, and takes validation batches from the evaluation text."
-        ),
         rule=f"{EQUAL_ENCODERS}, minus plain (adpt), minus shared adapters (share adpt): above 0 in both.",
         test=partial(compare_modules, ours=["meta-adapter"], theirs=["adapter", "shared-adapter"]),
     ),

@@ -26,6 +26,11 @@ GAIN = " gain"
 
 SYSTEM = ["system", "encoder"]
 
+UNCERTAIN = " ?: the number is of one of the encoders that have it here, and which is not certain."
+
+ALTERNATIVE = "|"
+"""Separates the encoders one of which a published number is of, where which is not certain."""
+
 Row = Mapping[str, Any]
 
 
@@ -33,13 +38,22 @@ def published_tables(m: Measurements) -> list[Table]:
     """Return the published numbers next to ours, and their differences from the first system's."""
     if not m.published:
         return []
-    sets = scored_sets(m)
-    ours = [_ours(m, sets, row) for row in m.published]
-    rows = [_beside(row, values) for row, values in zip(m.published, ours, strict=True)]
+    sets, published = (
+        scored_sets(m),
+        [alternative for row in m.published for alternative in _alternatives(row)],
+    )
+    ours = [_ours(m, sets, row) for row in published]
+    rows = [_beside(row, values) for row, values in zip(published, ours, strict=True)]
     words = {"name": "published", "title": "Published next to ours", "caption": _caption(m)}
     heads = ["system", "encoder", "language", "measure", "ours", "seeds", "published", "difference", "page"]
     texts = pd.DataFrame([[_text(row, head) for head in heads] for row in rows], columns=heads)
-    return [text_table(words, 4, texts, pd.DataFrame(rows)), *_differences(m.published, ours)]
+    return [text_table(words, 4, texts, pd.DataFrame(rows)), *_differences(published, ours)]
+
+
+def _alternatives(row: Row) -> list[Row]:
+    """Return a row for each encoder that a number may be of; the others are alternatives to it."""
+    names = row["encoder"].split(ALTERNATIVE)
+    return [{**row, "encoder": name, "uncertain": len(names) > 1} for name in names]
 
 
 def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
@@ -144,7 +158,7 @@ def _text(row: Row, head: str) -> str:
     if head == "ours":
         return _interval(row) if row["seeds"] else "–"
     if head == "published":
-        return percent(row["value"])
+        return percent(row["value"]) + ("?" if row["uncertain"] else "")
     if head == "difference":
         return _signed(row["difference"])
     return str(row[head])
@@ -168,6 +182,7 @@ def _caption(m: Measurements) -> str:
     return (
         f"{'' if m.scale == PUBLISHED else other}Percent; ours: mean ± standard deviation over seeds [95 % "
         f"interval, Student's t], and ours minus what was published. –: not measured by these runs."
+        f"{UNCERTAIN if any(ALTERNATIVE in str(row['encoder']) for row in m.published) else ''}"
     )
 
 

@@ -41,13 +41,16 @@ from isogloss.reports.verdicts import (
     check_rows,
     claims_content,
     judge,
+    with_code,
 )
 
-CLAIMS = (
-    *claims_transfer.CLAIMS,
-    *claims_mixup.CLAIMS,
-    *claims_adjustment.CLAIMS,
-    *claims_interference.CLAIMS,
+CLAIMS = with_code(
+    (
+        *claims_transfer.CLAIMS,
+        *claims_mixup.CLAIMS,
+        *claims_adjustment.CLAIMS,
+        *claims_interference.CLAIMS,
+    )
 )
 """The claims of the four papers, in their order."""
 

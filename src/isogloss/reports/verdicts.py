@@ -9,9 +9,15 @@ been detected, at the corrected level, is reported. Significance is judged over 
 about, and over recorded predictions of examples.
 """
 
+import json
 import math
+import subprocess
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -32,6 +38,9 @@ Verdict = Literal["contradicted", "mixed", "not tested", "undecided", "supported
 
 CLAIMS_FILE = "tables/claims.json"
 """The verdicts of a report, for programs and for `isogloss claims diff`."""
+
+CODE = Path(__file__).with_name("claims_code.toml")
+"""What the authors' released code does otherwise, by claim."""
 
 MOST_LISTED = 6
 """Languages that a scope names; of more it has the number."""
@@ -66,6 +75,26 @@ class Claim:
     def paper(self) -> int:
         """The number of the paper; 0 for one that a plug-in adds."""
         return 0 if self.title else int(self.id[0])
+
+
+def with_code(claims: Sequence[Claim]) -> tuple[Claim, ...]:
+    """Return the papers' claims with what the authors' code does otherwise (claims_code.toml)."""
+    code = tomllib.loads(CODE.read_text(encoding="utf-8"))
+    return tuple(replace(claim, code=code[claim.id]) for claim in claims)
+
+
+def source_commit() -> str:
+    """Return the commit of this package's code, of a checkout or a package that pip took from git; or ""."""
+    git = ("git", "-C", str(CODE.parent))
+    with suppress(OSError, subprocess.CalledProcessError):
+        run = partial(subprocess.run, check=True, capture_output=True, text=True)
+        # A checkout of something else, around an environment, holds no commit of this package.
+        run([*git, "ls-files", "--error-unmatch", Path(__file__).name])
+        return str(run([*git, "describe", "--always", "--abbrev=40", "--dirty"]).stdout).strip()
+    with suppress(PackageNotFoundError, ValueError, KeyError):
+        origin = json.loads(distribution("isogloss").read_text("direct_url.json") or "{}")
+        return str(origin["vcs_info"]["commit_id"])
+    return ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +196,8 @@ def claims_content(outcomes: Sequence[Outcome], m: Measurements) -> dict[str, ob
     checks = check_rows(outcomes).astype(object)
     checks = checks.where(checks.notna(), None)
     return {
-        **{"title": m.title, "recipe": m.recipe, "command": m.command, "scale": m.scale, "version": VERSION},
+        **{"title": m.title, "recipe": m.recipe, "command": m.command, "scale": m.scale},
+        **{"version": VERSION, "commit": source_commit()},
         "claims": [
             {
                 **{"id": claim.id, "paper": claim.title or PAPERS[claim.paper], "where": claim.where},

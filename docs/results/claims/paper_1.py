@@ -1,0 +1,57 @@
+"""Judge the first paper's claims by today's rules: `python docs/results/claims/paper_1.py`.
+
+From the rows and facts of docs/results/under_specified, which were recorded before paths kept what each
+example adds to their scores; so its findings are "on these examples alone". Writes checks-paper-1.csv.
+"""
+
+from pathlib import Path
+
+import pandas as pd
+
+from isogloss.reports.claims_transfer import CLAIMS
+from isogloss.reports.measurements import FACTS, TESTED, Measurements
+from isogloss.reports.verdicts import check_rows, judge
+
+HERE = Path(__file__).parent
+ROWS = HERE.parent / "under_specified"
+
+CORPORA = {"ner": "wikiann", "upos": "ud"}
+
+ENDS = {"interpolation": ("end", "start"), "plane": ("origin", "first", "second")}
+ENDS |= {"deltas": ENDS["plane"], "scores": ("model",)}
+"""Columns of model ids; the first is of the model whose facts a row has."""
+
+
+def frame(name: str, facts: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of a kind with the facts of their models."""
+    rows = pd.read_csv(ROWS / f"rows-{name}.csv").drop_duplicates()
+    first, *others = ENDS[name]
+    own = [column for column in rows if column in facts]
+    rows = rows.join(facts.drop(columns=own), on=first)
+    for other in others:
+        rows = rows.join(facts[["way", "method"]].add_prefix(f"{other}."), on=other)
+    return rows.assign(corpus=rows["task"].map(CORPORA))
+
+
+def measurements() -> Measurements:
+    """Return the recorded rows as measurements."""
+    facts = pd.read_csv(ROWS / "facts.csv", index_col="id", dtype={"seed": "Int64", "encoder.seed": "Int64"})
+    texts = [*FACTS, *TESTED]
+    facts = facts.reindex(columns=[*dict.fromkeys((*texts, *facts.columns))])
+    empty = [column for column in texts if facts[column].isna().all() or facts[column].dtype == object]
+    facts[empty] = facts[empty].astype(object).fillna("")
+    labels = {
+        key: "early" if facts["encoder.method.steps"][key] == 1500 else "shipped" for key in facts.index
+    }
+    runs = dict(zip(facts["encoder.run"], map(labels.get, facts.index), strict=True))
+    return Measurements(runs=[], labels=runs, _frames={name: frame(name, facts) for name in ENDS})
+
+
+def main() -> None:
+    """Write the checks."""
+    checks = check_rows(judge(CLAIMS, measurements()))
+    checks.to_csv(HERE / "checks-paper-1.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()
