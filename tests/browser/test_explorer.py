@@ -1,6 +1,7 @@
 """The explorer answers as the models do, for this machine's user alone."""
 
 import json
+import socket
 import threading
 import time
 from urllib.error import HTTPError
@@ -119,9 +120,6 @@ def server(explorer):
     from isogloss.using.explorer.server import application
 
     config = uvicorn.Config(application(explorer, "secret", frozenset({"127.0.0.1:8000"})), log_level="error")
-    config.load()
-    import socket
-
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     served = uvicorn.Server(config)
@@ -164,3 +162,53 @@ def test_the_page_may_run_its_own_script_alone(server):
     assert status == 200 and "default-src 'none'" in policy and "script-src 'sha256-" in policy
     assert "unsafe" not in policy and "http" not in policy
     assert "innerHTML" not in text and "page.js" not in text
+
+
+@pytest.fixture(scope="module")
+def address(explorer):
+    """The page as the command serves it, with a host and a token of its own."""
+    uvicorn = pytest.importorskip("uvicorn")
+    from isogloss.using.explorer.server import application
+
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    host = f"127.0.0.1:{listener.getsockname()[1]}"
+    served = uvicorn.Server(
+        uvicorn.Config(application(explorer, "secret", frozenset({host})), log_level="error")
+    )
+    thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+    while not served.started:
+        time.sleep(0.02)
+    yield f"http://{host}/?token=secret"
+    served.should_exit = True
+    thread.join()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, address, width, scheme):
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page, errors, requests = context.new_page(), [], []
+    page.on("console", lambda message: errors.append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.on("dialog", lambda dialog: (errors.append(dialog.message), dialog.dismiss()))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(address)
+    page.wait_for_selector("#sentences .word small", timeout=120_000)
+    assert not page.is_visible("#second")
+    before = page.text_content("#status")
+    page.focus("#first")
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.getElementById('first-value').textContent === '0.50'")
+    assert page.text_content("#status") != before
+    page.fill("#text", "<script>alert(1)</script> tuki")
+    page.wait_for_selector("#answer .word", timeout=120_000)
+    assert page.locator("#answer .word").first.text_content().startswith("<script>alert(1)</script>")
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    host = address.partition("/?")[0]
+    assert requests and all(request.startswith(host) for request in requests)
+    assert errors == []
+    context.close()
