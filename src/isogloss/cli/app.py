@@ -6,10 +6,14 @@ from typing import Annotated
 
 import typer
 
+from isogloss.cli import completion
 from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.display import show_line
 from isogloss.cli.model_verbs import model_verbs
 from isogloss.cli.options import (
+    DATA,
+    SETUP,
+    STUDY,
     Data,
     ExecutionGroup,
     Folder,
@@ -20,6 +24,7 @@ from isogloss.cli.options import (
     Quiet,
     RecipeGroup,
     show_list,
+    verb,
     with_groups,
 )
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
@@ -41,11 +46,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(model_verbs)
-app.add_typer(languages_app, name="languages")
-app.add_typer(corpus_app, name="corpus")
-app.add_typer(recipes_app, name="recipes")
+app.add_typer(languages_app, name="languages", rich_help_panel=DATA)
+app.add_typer(corpus_app, name="corpus", rich_help_panel=DATA)
+app.add_typer(recipes_app, name="recipes", rich_help_panel=SETUP)
 claims_app = typer.Typer(help="The papers' claims.", invoke_without_command=True, suggest_commands=False)
-app.add_typer(claims_app, name="claims")
+app.add_typer(claims_app, name="claims", rich_help_panel=STUDY)
 app.add_typer(recipe_verbs)
 app.add_typer(data_app)
 
@@ -59,17 +64,17 @@ def options_of_all(
     """Cross-lingual transfer: how well a model transfers, how reliably, and why."""
 
 
-@app.command()
+@verb(app, STUDY, "isogloss quickstart")
 @with_groups
 def quickstart(out: Out = QUICKSTART, jobs: Jobs = 0, *, output: Output) -> None:
-    """Show the main job on the built-in languages: transfer, its reliability, and why (three minutes)."""
+    """Reproduce Wu et al. (2022) on the built-in languages: transfer, its reliability, and why (3 min)."""
     from isogloss.cli.runs import run_and_report
 
     setup, execution = RecipeGroup(out=out), ExecutionGroup(jobs=jobs)
     run_and_report(["quickstart"], setup, execution, output, command="isogloss quickstart")
 
 
-@app.command()
+@verb(app, STUDY, "isogloss run quickstart --set grid.seeds=[0,1] --out runs/mine")
 @with_groups
 def run(
     recipes: Annotated[
@@ -77,12 +82,13 @@ def run(
         typer.Argument(
             metavar="RECIPE...",
             help="A TOML file, or the name of a packaged recipe; of several, all in one folder (--out).",
+            autocompletion=completion.recipes,
         ),
     ],
     setup: RecipeGroup,
     execution: ExecutionGroup,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan, what is done, what it takes, and stop.")
+        bool, typer.Option("--dry-run", help="Print the plan, finished runs and costs, and stop.")
     ] = False,
     speed: Annotated[
         float,
@@ -90,19 +96,19 @@ def run(
             "--speed",
             min=0,
             max=1e9,
-            help="With --dry-run: teraflops a second, to say how many hours it takes.",
+            help="With --dry-run: teraflops per second, to estimate hours.",
         ),
     ] = 0,
     write_report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write the report when all is done.")
+        bool, typer.Option("--report/--no-report", help="Write the report at the end.")
     ] = True,
     *,
     output: Output,
 ) -> None:
-    """Make the runs of a recipe that have no record yet, then write the report.
+    """Run a recipe, skipping finished runs, and write the report.
 
-    The same command in other shells, or on other machines that see the folder, shares the work. Exit codes:
-    0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 asked to end (SIGTERM; 129 SIGHUP).
+    Start the same command in other shells, or on machines that share the folder, to share the work.
+    Exit codes: 0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
     """
     from isogloss.cli import runs
     from isogloss.engine.engines import parse_execution
@@ -118,7 +124,7 @@ def run(
     make(recipes, setup, execution, output, report=write_report, command=command)
 
 
-@app.command()
+@verb(app, STUDY, "isogloss report runs/quickstart --open")
 @with_groups
 def report(
     folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
@@ -130,9 +136,9 @@ def report(
     *,
     output: Output,
 ) -> None:
-    """Write the report of a folder of runs again, from its records alone."""
+    """Rewrite the report of a folder of runs from its records."""
     from isogloss import api
-    from isogloss.cli.display import show_report
+    from isogloss.cli.results import show_report
     from isogloss.reports.report import draw_figures
 
     with output.events as display:
@@ -146,7 +152,7 @@ def report(
         webbrowser.open(written.html.resolve().as_uri())
 
 
-@app.command()
+@verb(app, STUDY, "isogloss results runs/quickstart")
 @with_groups
 def results(
     folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
@@ -177,15 +183,17 @@ def claims(context: typer.Context, as_json: Json = False) -> None:
     show_list(context, "claims", as_json=as_json)
 
 
-@claims_app.command()
+@verb(claims_app, STUDY, "isogloss claims diff runs/first runs/second")
 @with_groups
 def diff(
-    first: Annotated[Path, typer.Argument(help="A folder of runs with a report, or its tables/claims.json.")],
-    second: Annotated[Path, typer.Argument(help="Another one.")],
+    first: Annotated[
+        Path, typer.Argument(help="A folder of runs with a report, or a file tables/claims.json.")
+    ],
+    second: Annotated[Path, typer.Argument(help="The folder or file to compare it with.")],
     *,
     output: Output,
 ) -> None:
-    """Compare the verdicts of two reports: which claims have another one, and which checks differ."""
+    """Compare the verdicts of two reports: which claims and which checks differ."""
     from isogloss.cli.display import Display, show_line
     from isogloss.reports.verdicts import changed_verdicts
 
@@ -196,7 +204,7 @@ def diff(
     Display(as_json=output.as_json).table(("claim", "before", "after", "why"), rows)
 
 
-@app.command()
+@verb(app, STUDY, "isogloss compare runs/quickstart --against source-only")
 @with_groups
 def compare(
     runs: Annotated[
@@ -219,25 +227,38 @@ def compare(
             help="Compare files of outputs: JSON lines of predict, samples of lm-evaluation-harness.",
         ),
     ] = False,
-    by: Annotated[str, typer.Option("--by", help="Pair outputs by id or by order; else by id, if any.")] = "",
+    by: Annotated[
+        str,
+        typer.Option("--by", help="Pair outputs by id or by order; default: by id where outputs have ids."),
+    ] = "",
     gold: Annotated[
-        Path | None, typer.Option("--gold", help="JSON lines with what is right, where outputs lack it.")
+        Path | None,
+        typer.Option("--gold", help="JSON lines with the correct answers, where outputs lack them."),
     ] = None,
-    measure: Annotated[str, typer.Option("--measure", help="What is compared; else the task's metric.")] = "",
+    measure: Annotated[
+        str, typer.Option("--measure", help="The measure to compare; default: the task's metric.")
+    ] = "",
     split: Annotated[
-        str, typer.Option("--split", help="train, dev or test; else each task's test, or dev.")
+        str,
+        typer.Option("--split", help="train, dev or test; default: test, or dev where a task has no test."),
     ] = "",
     points: Annotated[
-        float, typer.Option("--points", min=0.01, max=100, help="How many seeds would see this difference?")
+        float,
+        typer.Option(
+            "--points",
+            min=0.01,
+            max=100,
+            help="The difference for which the required number of seeds is computed.",
+        ),
     ] = 1.0,
     folder: Folder = QUICKSTART,
     *,
     output: Output,
 ) -> None:
-    """Test differences from a baseline, language by language, over seeds and examples: p, interval, power.
+    """Test differences from a baseline per language, over seeds and examples: p, interval, power.
 
     p over seeds alone (t-test), over examples alone (paired t-test for means, permutation test for F1) and
-    over both (min F'); Holm's correction over a test set. Made from what score runs kept; nothing is run
+    over both (min F'); Holm's correction over a test set. Computed from stored predictions; nothing is run
     again. Files of outputs (--predictions) are one seed each, so they are tested over examples alone.
     """
     from isogloss import api
@@ -268,34 +289,37 @@ def compare(
     print_comparisons(compared, points=points, output=output)
 
 
-@app.command()
+@verb(app, STUDY, "isogloss choose runs/mine --language sw")
 @with_groups
 def choose(
     folder: Annotated[str, typer.Argument(help="A folder (or URL) of runs with measurements by label-free.")],
     languages: Annotated[
-        list[str] | None, typer.Option("--language", help="Show all candidates for these: --language de,fr.")
+        list[str] | None,
+        typer.Option("--language", help="List all candidates for these languages: --language de,fr."),
     ] = None,
     *,
     output: Output,
 ) -> None:
-    """Choose a model for each language without its labels, predict its score, or say "don't know".
+    """Choose a model for each language without labels and predict its score, or answer "don't know".
 
-    Labels of other languages, where there are some, say how well that works and how far predictions are off.
+    Labels of other languages, where available, show how often this is right and how far predictions are off.
     """
     from isogloss.cli.comparing import print_choices
 
     print_choices(folder, languages or (), output=output)
 
 
-@app.command()
+@verb(app, STUDY, "isogloss show 0f2a --in runs/quickstart")
 @with_groups
 def show(
-    identity: Annotated[str, typer.Argument(help="The id of a run, or how it begins.")],
+    identity: Annotated[
+        str, typer.Argument(help="The id of a run, or its first characters.", autocompletion=completion.runs)
+    ],
     folder: Folder = QUICKSTART,
     *,
     output: Output,
 ) -> None:
-    """Show what a finished run was, what it needed and the rows it made."""
+    """Show a finished run: its title, its dependencies and its results."""
     from isogloss.cli.display import show_record
     from isogloss.core.records import read_record
     from isogloss.store import local_folder
@@ -304,24 +328,28 @@ def show(
     with output.progress as display:
         store = FolderStore(local_folder(folder, display.on_progress))
         record = read_record(store.find(identity, display.on_progress))
-    show_record(record, as_json=output.as_json)
+    path = store.root / record.id
+    uses = [f"isogloss predict {path} FILE", f"isogloss evaluate {path} --corpus NAME --language CODE"]
+    steps = [*(uses if (path / "model").is_dir() else ()), f"isogloss report {folder}"]
+    show_record(record, next_steps=steps, as_json=output.as_json)
 
 
-@app.command(name="list")
+@verb(app, SETUP, "isogloss list methods", "list")
 @with_groups
 def list_(
     what: Annotated[
         str,
         typer.Argument(
             help="tasks, corpora, languages, language-facts, encoders, methods, aligners, translators, "
-            "diagnostics, claims, recipes, papers or runs."
+            "diagnostics, claims, recipes, papers or runs.",
+            autocompletion=completion.lists,
         ),
     ],
     folder: Folder = QUICKSTART,
     *,
     output: Output,
 ) -> None:
-    """List what can be named in recipes and options, or the runs of a folder."""
+    """List methods, tasks, corpora and other names for recipes and options, or the runs of a folder."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import LISTS, OF_A_FOLDER, list_runs
     from isogloss.store import local_folder
@@ -338,10 +366,10 @@ def list_(
     Display(as_json=output.as_json).table(heads, rows)
 
 
-@app.command()
+@verb(app, SETUP, "isogloss doctor --data data")
 @with_groups
 def doctor(as_json: Json = False, data: Data = None) -> None:
-    """Say what this machine has: devices, the precision worth using, threads, corpora."""
+    """Check the installation and the hardware: devices, precision, threads, corpora."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import machine
 

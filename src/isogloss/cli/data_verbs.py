@@ -5,8 +5,19 @@ from typing import Annotated
 
 import typer
 
+from isogloss.cli import completion
 from isogloss.cli.display import Display, show_line
-from isogloss.cli.options import STANDARD_OUTPUT, Data, Json, Output, Quiet, show_list, with_groups
+from isogloss.cli.options import (
+    DATA,
+    STANDARD_OUTPUT,
+    Data,
+    Json,
+    Output,
+    Quiet,
+    show_list,
+    verb,
+    with_groups,
+)
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import canonical_language
 
@@ -19,7 +30,7 @@ languages_app = typer.Typer(
 corpus_app = typer.Typer(help="Corpora of your own.", suggest_commands=False)
 
 
-@corpus_app.command()
+@verb(corpus_app, DATA, "isogloss corpus check reviews.toml")
 @with_groups
 def check(
     description: Annotated[str, typer.Argument(help="A TOML file that describes a corpus.")],
@@ -27,18 +38,21 @@ def check(
     *,
     output: Output,
 ) -> None:
-    """Read a described corpus whole; print its counts, labels, first examples, and what is odd."""
+    """Read a described corpus completely; print counts, labels, first examples and irregularities."""
     from isogloss.cli.data import print_corpus
 
     print_corpus(Path(description), data=data or "", output=output)
 
 
-@data_app.command()
+@verb(data_app, DATA, "isogloss align bitext:built-in qaa-qab")
 @with_groups
 def align(
     bitext: Annotated[str, typer.Argument(help="A corpus of translations, as bitext:bible.")],
     pairs: Annotated[list[str], typer.Argument(help="Pairs of languages, as en-es.")],
-    aligner: Annotated[str, typer.Option("--aligner", help="How; isogloss list aligners.")] = "fast-align",
+    aligner: Annotated[
+        str,
+        typer.Option("--aligner", help="How; isogloss list aligners.", autocompletion=completion.aligners),
+    ] = "fast-align",
     encoder: Annotated[
         str, typer.Option("--encoder", help="The encoder of an aligner that needs one.")
     ] = "shipped",
@@ -52,7 +66,7 @@ def align(
     *,
     output: Output,
 ) -> None:
-    """Link the words of translations; print how many links (and AER, where gold is known) and the file."""
+    """Align the words of a bitext; print the number of links (and AER, given gold links) and the file."""
     from isogloss.cli.data import print_alignments, recipe_table
     from isogloss.engine.single import BitextToAlign
 
@@ -67,7 +81,7 @@ def align(
     print_alignments(request, out=out, data=data, output=output)
 
 
-@data_app.command()
+@verb(data_app, DATA, "isogloss translate --text english.txt --from en --into sw --model opus-mt-en-sw")
 @with_groups
 def translate(
     corpus: Annotated[
@@ -79,7 +93,10 @@ def translate(
         str, typer.Option("--text", metavar="FILE", help="A text, not a corpus; - is standard input.")
     ] = "",
     translator: Annotated[
-        str, typer.Option("--translator", help="How; isogloss list translators.")
+        str,
+        typer.Option(
+            "--translator", help="How; isogloss list translators.", autocompletion=completion.translators
+        ),
     ] = "seq2seq",
     model: Annotated[
         str, typer.Option("--model", help="Its model: a folder, a run that trained one, or a hub name.")
@@ -100,10 +117,10 @@ def translate(
     *,
     output: Output,
 ) -> None:
-    """Translate a split of a corpus, with its labels, or a text, a line for a line.
+    """Translate a split of a corpus with its labels, or a text line by line.
 
-    Classes stay, answers and tags are found again; bitext is scored by its own translations.
-    What was translated before an interruption is not translated again.
+    Classes are copied, answers and tags are projected; bitext is scored against its own translations.
+    After an interruption the same command continues.
     """
     from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split, recipe_table
     from isogloss.engine.single import Direction, SplitToTranslate
@@ -134,21 +151,27 @@ def translate(
     print_split(direction, request, out=out or TRANSLATE_FOLDER, data=data, output=output)
 
 
-@data_app.command()
+@verb(data_app, DATA, "isogloss fetch ud --language en,fr,vi --to data")
 @with_groups
 def fetch(
     corpora: Annotated[
-        list[str], typer.Argument(help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.")
+        list[str],
+        typer.Argument(
+            help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.",
+            autocompletion=completion.corpora,
+        ),
     ],
     folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
     language: Annotated[
-        list[str] | None, typer.Option("--language", help="Only what is in these: --language de,fr.")
+        list[str] | None, typer.Option("--language", help="Only files of these languages: --language de,fr.")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be fetched and stop.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the files and their sizes, and stop.")
+    ] = False,
     *,
     output: Output,
 ) -> None:
-    """Download the official files of corpora, checked, to where their readers find them."""
+    """Download the official files of corpora into a data folder and verify them."""
     from isogloss.cli.data import fetch_corpora
 
     fetch_corpora(corpora, folder, language or [], dry_run=dry_run, output=output)
@@ -161,10 +184,10 @@ def languages(context: typer.Context, as_json: Json = False) -> None:
     show_list(context, "languages", as_json=as_json)
 
 
-@languages_app.command()
+@verb(languages_app, DATA, "isogloss languages export built-in")
 @with_groups
 def export(folder: Annotated[Path, typer.Argument(help="Where the files go.")], quiet: Quiet = False) -> None:
-    """Write the built-in languages as files, each corpus in its native format."""
+    """Write the corpora of the built-in languages as files in their native formats."""
     from isogloss.data.languages import BuiltInLanguages
 
     with Display(quiet=quiet) as display:

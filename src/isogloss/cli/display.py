@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.errors import plain
 from isogloss.core.progress import Progress
-from isogloss.core.records import UNREAD, Record, or_none
+from isogloss.core.records import Record, or_none
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
     from isogloss.planning.plan import Begun
-    from isogloss.reports.report import Report
 
 FIRST_LINE_SECONDS, LINE_SECONDS = 2.0, 5.0
 """Seconds before the first progress line, and between two, if standard error is no terminal."""
@@ -52,7 +51,11 @@ class Display:
     quiet: bool = False
     as_json: bool = False
     _bars: "Bars | None" = None
-    _tasks: "dict[str, TaskID]" = field(default_factory=dict)
+    _tasks: "dict[int, tuple[str, TaskID]]" = field(default_factory=dict)
+    """By job: its task and its bar."""
+    _total: "TaskID | None" = None
+    """The bar of all runs, or of what comes before anything else."""
+    _has_runs: bool = False
     _last: float = 0.0
     _terminals: list[int] = field(default_factory=terminals)
 
@@ -72,6 +75,7 @@ class Display:
                 TextColumn("{task.fields[remark]}", markup=False),
             )
             self._bars = Bars(*columns, console=Console(stderr=True), transient=True)
+            self._total = self._bars.add_task("starting", total=None, remark="")
             self._bars.start()
         return self
 
@@ -117,6 +121,9 @@ class Display:
         if self.as_json and not self.quiet:
             emit({"event": "run", **begun._asdict()})
         self.say(f"[{begun.number}/{begun.total}] {begun.title}")
+        if self._bars and self._total is not None:
+            self._has_runs, done = True, begun.number - 1
+            self._bars.update(self._total, description="runs", completed=done, total=begun.total)
 
     def say(self, text: str) -> None:
         """Print a line for people on standard error."""
@@ -142,29 +149,44 @@ class Display:
         from rich.table import Table
         from rich.text import Text
 
-        console = Console(width=None if sys.stdout.isatty() else 120)
+        console = Console()  # To a file or program: as wide as COLUMNS, else 80.
         texts = [[plain(str(cell)) for cell in row] for row in rows]
         widths = _widths(heads, texts, console.width)
         if not widths:
             _print_cards(heads, rows)  # A table would cut words.
             return
-        table = Table(box=box.SIMPLE_HEAD, collapse_padding=True, pad_edge=False)
+        is_seen = sys.stdout.isatty()
+        table = Table(box=box.SIMPLE_HEAD if is_seen else None, collapse_padding=True, pad_edge=False)
         for head, width in zip(heads, widths, strict=True):
             table.add_column(head, width=width)
         for row in texts:
             table.add_row(*map(Text, row))
-        console.print(table)
+        if is_seen:
+            console.print(table)
+            return
+        with console.capture() as captured:
+            console.print(table)
+        print(*(line.rstrip() for line in captured.get().splitlines()), sep="\n")
 
     def _draws(self) -> bool:
         return not self.quiet and not self.as_json and sys.stderr.isatty()
 
     def _draw(self, bars: "Bars", progress: Progress) -> None:
-        if progress.what not in self._tasks:
-            self._tasks[progress.what] = bars.add_task(progress.what, total=progress.total, remark="")
-        bar = self._tasks[progress.what]
-        bars.update(bar, completed=progress.done, total=progress.total, remark=plain(progress.remark))
+        """Draw the bar of a job, in place of that of its last task, and the latest score at that of all."""
+        if self._tasks.get(progress.job, ("",))[0] != progress.what:
+            if last := self._tasks.pop(progress.job, None):
+                bars.remove_task(last[1])
+            name = f"{progress.job}: {progress.what}" if progress.job else progress.what
+            self._tasks[progress.job] = progress.what, bars.add_task(name, total=progress.total, remark="")
+        bar = self._tasks[progress.job][1]
+        remark = plain(progress.remark)
+        bars.update(bar, completed=progress.done, total=progress.total, remark=remark)
+        if self._total is not None:
+            bars.update(self._total, visible=self._has_runs)
+            if progress.rows and remark:
+                bars.update(self._total, remark=f"latest: {progress.what}, {remark}")
         if progress.done >= progress.total:
-            bars.remove_task(self._tasks.pop(progress.what))
+            bars.remove_task(self._tasks.pop(progress.job)[1])
 
 
 def emit(event: Mapping[str, object]) -> None:
@@ -178,24 +200,8 @@ def show_line(text: object) -> None:
     print(plain(str(text)) if sys.stdout.isatty() else text, flush=True)
 
 
-def show_report(report: "Report", *, as_json: bool) -> None:
-    """Print the summary and the path of a report."""
-    if as_json:
-        claims = [
-            {"claim": claim.claim.id, "verdict": claim.verdict, "found": claim.found}
-            for claim in report.claims
-        ]
-        emit({"event": "report", "html": str(report.html), "summary": dict(report.summary), "claims": claims})
-        return
-    Display().table(("what", "found"), report.summary)
-    for text in report.warnings:
-        if UNREAD in text:
-            Display().say(f"isogloss: {text}")
-    show_line(f"Report: {report.html}")
-
-
-def show_record(record: Record, *, as_json: bool) -> None:
-    """Print a record: its run, the runs it needed, its first rows."""
+def show_record(record: Record, *, next_steps: Sequence[str], as_json: bool) -> None:
+    """Print a record: its run, the runs it needed, its first rows, and the commands that use it."""
     if as_json:
         emit({name: getattr(record, name) for name in Record.__dataclass_fields__})
         return
@@ -208,6 +214,8 @@ def show_record(record: Record, *, as_json: bool) -> None:
         display.table(heads, [[_cell(row.get(name)) for name in heads] for row in shown])
     if len(record.rows) > len(shown):
         show_line(f"… {len(record.rows) - len(shown)} more rows; --json shows all.")
+    for step in next_steps:
+        show_line(f"Next: {step}")
 
 
 def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:

@@ -5,18 +5,19 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli.options import STANDARD_OUTPUT, Data, Model, Output, Quiet, with_groups
+from isogloss.cli import completion
+from isogloss.cli.options import MODELS, STANDARD_OUTPUT, Data, Model, Output, Quiet, verb, with_groups
 from isogloss.core.languages import languages_named
 
 model_verbs = typer.Typer()
 
 
-@model_verbs.command()
+@verb(model_verbs, MODELS, "isogloss predict runs/quickstart/0f2a1b3847ac sentences.txt")
 @with_groups
 def predict(
     run: Model,
     file: Annotated[
-        str, typer.Argument(help="What to predict for; - is standard input; .gz and .xz are read.")
+        str, typer.Argument(help="The file to label; - for standard input; .gz and .xz are unpacked.")
     ],
     language: Annotated[str, typer.Option("--language", help="Language of the file, as in sw.")] = "",
     format_: Annotated[
@@ -36,26 +37,31 @@ def predict(
     ] = "",
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="File to write, whole or not at all; else, or by -, standard output."),
+        typer.Option("--out", help="File to write; default (or -): standard output."),
     ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="Add probabilities.")] = False,
     translations: Annotated[
         str,
         typer.Option(
-            "--translations", metavar="FILE", help="For x-mixup: the inputs in its source language."
+            "--translations",
+            metavar="FILE",
+            help="For X-Mixup: translations of the inputs into its source language.",
         ),
     ] = "",
     translator: Annotated[
         str,
-        typer.Option("--translator", help="For x-mixup: translates them; built-in, seq2seq, ctranslate2."),
+        typer.Option(
+            "--translator",
+            help="For X-Mixup: the translator of the inputs; built-in, seq2seq or ctranslate2.",
+        ),
     ] = "",
     model: Annotated[
-        str, typer.Option("--model", help="The translator's: a folder, or a name on the hub.")
+        str, typer.Option("--model", help="The translator's model: a folder, or a name on the hub.")
     ] = "",
     *,
     output: Output,
 ) -> None:
-    """Predict labels for a file; it comes out as it went in, with the labels in it.
+    """Label a file, keeping its format.
 
     CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
@@ -72,13 +78,18 @@ def predict(
     print_predictions(local_model(run), file, options, translation=translation, out=out, quiet=output.quiet)
 
 
-@model_verbs.command()
+@verb(model_verbs, MODELS, "isogloss evaluate runs/quickstart/0f2a1b3847ac --corpus ud --language qad")
 @with_groups
 def evaluate(
     runs: Annotated[
         list[str], typer.Argument(help="Folders or URLs of finished fine-tuning runs or exported models.")
     ],
-    corpus: Annotated[str, typer.Option("--corpus", help="A corpus, or a TOML file that describes one.")],
+    corpus: Annotated[
+        str,
+        typer.Option(
+            "--corpus", help="A corpus, or a TOML file that describes one.", autocompletion=completion.corpora
+        ),
+    ],
     language: Annotated[
         list[str], typer.Option("--language", help="Languages: --language de,fr or one at a time.")
     ],
@@ -118,43 +129,39 @@ def evaluate(
     print_scores(folders, options, data=data or "", predictions=predictions, output=output)
 
 
-@model_verbs.command(name="export")
+@verb(model_verbs, MODELS, "isogloss export runs/quickstart/0f2a1b3847ac my-tagger", "export")
 @with_groups
 def export_model(
     run: Model,
-    folder: Annotated[
-        Path, typer.Argument(help="Where the model goes: a new, an empty, or an earlier export.")
-    ],
+    folder: Annotated[Path, typer.Argument(help="Folder for the model: new, empty, or an earlier export.")],
     onnx: Annotated[
         bool, typer.Option("--onnx", help="Write model.onnx too, checked; needs isogloss[onnx].")
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace all that is in the folder.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a folder that transformers loads without isogloss, with a model card."""
+    """Export a model, with a model card, for transformers without isogloss."""
     from isogloss.cli.using import export_to
     from isogloss.store import local_model
 
     export_to(local_model(run), folder, onnx=onnx, force=force, quiet=quiet)
 
 
-@model_verbs.command(name="push")
+@verb(model_verbs, MODELS, "isogloss push runs/quickstart/0f2a1b3847ac me/my-tagger --dry-run", "push")
 @with_groups
 def push_model(
     run: Model,
     name: Annotated[str, typer.Argument(help="Its name on the Hugging Face hub: owner/name.")],
-    private: Annotated[bool, typer.Option("--private", help="Let nobody else see it.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Create a private repository.")] = False,
     revision: Annotated[str, typer.Option("--revision", help="A branch, made if missing; else main.")] = "",
-    update: Annotated[
-        bool, typer.Option("--update", help="Give an existing repository a new commit.")
-    ] = False,
+    update: Annotated[bool, typer.Option("--update", help="Add a commit to an existing repository.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write the folder, print what would be uploaded, and stop.")
     ] = False,
     to: Annotated[Path | None, typer.Option("--to", help="That folder; else the name's last part.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Upload what export writes to the Hugging Face hub, under the login of this machine (hf auth login)."""
+    """Upload a model to the Hugging Face hub, with the login of this machine (hf auth login)."""
     from isogloss.cli.using import push_to
     from isogloss.store import local_model
     from isogloss.using.pushing import PushOptions
@@ -163,7 +170,7 @@ def push_model(
     push_to(local_model(run), options, dry_run=dry_run, to=to, quiet=quiet)
 
 
-@model_verbs.command()
+@verb(model_verbs, MODELS, "isogloss explore runs/quickstart")
 @with_groups
 def explore(
     runs: Annotated[str, typer.Argument(metavar="RUNS", help="A folder of runs, or their URL.")],

@@ -19,6 +19,9 @@ from isogloss.core.errors import ConfigError
 from isogloss.engine.engines import ENGINES, ExecutionOptions
 from isogloss.recipes.request import parse_change, unique_keys
 
+STUDY, MODELS, DATA, SETUP = "Study", "Models", "Data", "Setup"
+"""Groups of verbs in the help."""
+
 STANDARD_OUTPUT = Path("-")
 """The name of standard output as a file to write."""
 
@@ -35,10 +38,10 @@ Data = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int, typer.Option("--jobs", min=0, help="Runs made side by side; 0: one for each GPU, or core.")
+    int, typer.Option("--jobs", min=0, help="Number of runs at a time; 0: one per GPU, or per core.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing but results and errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Write JSON lines, for machines.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results and errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON lines, for programs.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
 Folder = Annotated[str, typer.Option("--in", help="The folder of runs, or their URL.")]
 Model = Annotated[
@@ -103,18 +106,19 @@ class ExecutionGroup:
     jobs: Jobs = 0
     devices: Annotated[
         str,
-        typer.Option("--devices", help="GPUs to use: all, some (0,1, or UUIDs), or none: cpu. Default: all."),
+        typer.Option(
+            "--devices", help="GPUs to use: all, a list (0,1 or UUIDs), or cpu for none. Default: all."
+        ),
     ] = ""
     threads: Annotated[
         int,
-        typer.Option(
-            "--threads", min=1, help="Threads of each run; records depend on it in the last digits."
-        ),
+        typer.Option("--threads", min=1, help="Threads per run; the last digits of results depend on it."),
     ] = 1
     address: Annotated[
         str,
         typer.Option(
-            "--address", help="Of a Ray cluster; auto: the one of this machine. Else one is started here."
+            "--address",
+            help="Address of a Ray cluster; auto: the cluster of this machine. Default: start one here.",
         ),
     ] = ""
     slurm: Annotated[
@@ -126,12 +130,12 @@ class ExecutionGroup:
         ),
     ] = None
     retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Make runs again that failed in an earlier call.")
+        bool, typer.Option("--retry-failed", help="Repeat runs that failed in an earlier call.")
     ] = False
     track: Annotated[
         list[str] | None,
         typer.Option(
-            "--track", help="Show runs while they train: tensorboard, mlflow, wandb; several, if again."
+            "--track", help="Follow training in tensorboard, mlflow or wandb; repeat the option for several."
         ),
     ] = None
 
@@ -140,6 +144,13 @@ class ExecutionGroup:
         slurm = unique_keys("--slurm", map(_slurm_parameter, self.slurm or ()))
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return cast("ExecutionOptions", {**values, "slurm": slurm, "track": self.track or ()})
+
+
+def verb(
+    app: typer.Typer, group: str, example: str, name: str | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Register a verb of a group, with an example at the end of its help."""
+    return app.command(name, rich_help_panel=group, epilog=f"Example: {example}")
 
 
 def with_groups(verb: Callable[..., None]) -> Callable[..., None]:

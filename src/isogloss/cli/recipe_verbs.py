@@ -10,8 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isogloss.cli import completion
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import (
+    SETUP,
+    STUDY,
     Data,
     ExecutionGroup,
     Json,
@@ -19,6 +22,7 @@ from isogloss.cli.options import (
     Quiet,
     RecipeGroup,
     show_list,
+    verb,
     with_groups,
 )
 from isogloss.core.errors import ConfigError, InputError, check_named
@@ -43,14 +47,19 @@ def recipes(context: typer.Context, as_json: Json = False) -> None:
     show_list(context, "recipes", as_json=as_json)
 
 
-@recipes_app.command()
+@verb(recipes_app, SETUP, "isogloss recipes copy quickstart --to mine.toml")
 @with_groups
 def copy(
-    name: Annotated[str, typer.Argument(help="A packaged recipe; isogloss recipes lists them.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="A packaged recipe; isogloss recipes lists them.", autocompletion=completion.recipes
+        ),
+    ],
     to: Annotated[Path | None, typer.Option("--to", help="The file; default NAME.toml.")] = None,
     force: Force = False,
 ) -> None:
-    """Copy a packaged recipe, with its comments, to start one of your own from it.
+    """Copy a packaged recipe, with its comments, as the start of your own.
 
     The published numbers of a paper are copied with it.
     """
@@ -68,7 +77,7 @@ def copy(
     _write(file, text, force=force)
 
 
-@recipe_verbs.command()
+@verb(recipe_verbs, SETUP, "isogloss schema recipe > recipe.schema.json")
 @with_groups
 def schema(
     what: Annotated[str, typer.Argument(help="recipe, or corpus: a description of one.")] = "recipe",
@@ -97,11 +106,16 @@ def schema_of(what: str) -> dict[str, object]:
     return schema_
 
 
-@recipe_verbs.command()
+@verb(recipe_verbs, SETUP, "isogloss init mine.toml --from reviews.csv --target sw=swahili.txt")
 @with_groups
 def init(
     file: Annotated[Path, typer.Argument(help="The recipe to write.")] = Path("recipe.toml"),
-    corpus: Annotated[str, typer.Option("--corpus", help="A corpus with labels, or a TOML file.")] = "",
+    corpus: Annotated[
+        str,
+        typer.Option(
+            "--corpus", help="A corpus with labels, or a TOML file.", autocompletion=completion.corpora
+        ),
+    ] = "",
     task: Annotated[str, typer.Option("--task", help="Where the corpus has several, or none is named.")] = "",
     source: Annotated[str, typer.Option("--source", help="The language trained on.")] = "",
     target: Annotated[
@@ -127,14 +141,17 @@ def init(
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split.")] = 0,
     encoder: Annotated[str, typer.Option("--encoder", help="shipped, a folder, or a hub name.")] = "",
     method: Annotated[
-        list[str] | None, typer.Option("--method", help="Methods: --method source-only,bilingual.")
+        list[str] | None,
+        typer.Option(
+            "--method", help="Methods: --method source-only,bilingual.", autocompletion=completion.methods
+        ),
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many.")] = 3,
     data: Data = None,
     force: Force = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write a first recipe, with comments, that plans as it is; a terminal is asked for what is not given.
+    """Write a first recipe that runs as it is; on a terminal, asks for what no option sets.
 
     Without any option the recipe is about the built-in languages. With --from it is about a file of your own:
     equal texts stay in one split, columns are found by the header where it leaves no doubt, and targets
@@ -257,10 +274,15 @@ def _shares_of(text: str) -> list[int]:
     return shares
 
 
-@recipe_verbs.command()
+@verb(recipe_verbs, STUDY, "isogloss search mine.toml --over optimization.learning_rate=1e-5..1e-3:log")
 @with_groups
 def search(
-    recipe: Annotated[str, typer.Argument(help="A TOML file, or the name of a packaged recipe.")],
+    recipe: Annotated[
+        str,
+        typer.Argument(
+            help="A TOML file, or the name of a packaged recipe.", autocompletion=completion.recipes
+        ),
+    ],
     over: Annotated[
         list[str],
         typer.Option(
@@ -270,11 +292,11 @@ def search(
             "optimization.epochs=2,4,8; again for more fields.",
         ),
     ],
-    trials: Annotated[int, typer.Option("--trials", min=1, help="Settings that are tried, at most.")] = 20,
+    trials: Annotated[int, typer.Option("--trials", min=1, help="Maximum number of settings.")] = 20,
     by: Annotated[str, typer.Option("--by", help="A measure; else the task's metric.")] = "",
     target_dev: Annotated[
         bool,
-        typer.Option("--target-dev", help="Let the targets' dev sets choose: this is no zero-shot transfer."),
+        typer.Option("--target-dev", help="Select on the targets' dev sets: this is not zero-shot transfer."),
     ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the settings that are proposed.")] = 0,
     to: Annotated[

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from isogloss.cli.display import Display, emit, show_report
+from isogloss.cli.display import Display, emit
 from isogloss.cli.options import ExecutionGroup, Output, RecipeGroup
 from isogloss.core.errors import ConfigError, plain
 from isogloss.core.identity import identity
@@ -44,6 +44,8 @@ def run_and_report(
         )
         _show_outcome(result, display)
     if report:
+        from isogloss.cli.results import show_report
+
         show_report(result.report, as_json=output.as_json)
     _exit_if(result.outcome.failed)
 
@@ -129,6 +131,8 @@ def run_together(
         )
         written = api.report_alone(planned.store, display.on_progress) if main and report else None
     if written:
+        from isogloss.cli.results import show_report
+
         show_report(written, as_json=output.as_json)
     if main:  # Launchers end all processes when one fails.
         _exit_if(outcome.failed)

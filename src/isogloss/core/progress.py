@@ -18,6 +18,8 @@ class Progress:
     total: int
     remark: str = ""
     rows: tuple[Row, ...] = ()
+    job: int = 0
+    """Number of the process that reports it, from 1; 0 where one alone works."""
 
 
 OnProgress = Callable[[Progress], None]

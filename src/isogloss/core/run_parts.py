@@ -265,7 +265,7 @@ class TextTraining:
     dropout: Share | None = None
     """Dropout while it is trained on text (XLM: 0.1); none when left out, as small encoders underfit."""
     evaluate_every: Positive | None = None
-    """Steps of an epoch, after each of which the perplexity on held-out text is measured (paper 4: 10000);
+    """Steps of an epoch, after each of which the perplexity on held-out text is measured (Wang 2020: 10000);
     when left out, nothing is held out."""
 
 

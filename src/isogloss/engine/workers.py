@@ -64,6 +64,7 @@ class _Worker:
     process: BaseProcess
     channel: Connection
     device: Device
+    number: int
     has_begun: bool = False
 
 
@@ -94,8 +95,8 @@ class Processes:
             self._work[device] = Work(context, self.runs, _send, room, self.patience)
         with interruptible():
             try:
-                for device in assigned:
-                    self._workers.append(self._begin(device))
+                for number, device in enumerate(assigned, 1):
+                    self._workers.append(self._begin(device, number))
                 self._follow()
             finally:
                 self._close()
@@ -127,7 +128,7 @@ class Processes:
                 worker.process.kill()
                 worker.process.join()
 
-    def _begin(self, device: Device) -> _Worker:
+    def _begin(self, device: Device, number: int) -> _Worker:
         method = _start_method(self.devices)
         while True:
             ours, theirs = method.Pipe()
@@ -135,7 +136,7 @@ class Processes:
             try:
                 with starting(device.visible), _hangups_blocked():
                     process.start()
-                return _Worker(process, ours, device)
+                return _Worker(process, ours, device, number)
             except (EOFError, ConnectionError) as error:  # The process that forks has died.
                 self._count_lost_start(type(error).__name__)
             finally:
@@ -170,7 +171,7 @@ class Processes:
             self.report(message)
         elif isinstance(message, Progress):
             what = f"{message.what} on {worker.device}" if len(self._work) > 1 else message.what
-            self.context.on_progress(replace(message, what=what))
+            self.context.on_progress(replace(message, what=what, job=worker.number))
 
     def _replace(self, worker: _Worker, *, stopping: bool) -> None:
         """Put another process in the place of one that died; none for one that has nothing left to make."""
@@ -182,7 +183,7 @@ class Processes:
             return
         if not worker.has_begun:
             self._count_lost_start(f"signal {-code}" if code < 0 else f"exit code {code}")
-        self._workers.append(self._begin(worker.device))
+        self._workers.append(self._begin(worker.device, worker.number))
 
 
 def _start_method(devices: Sequence[Device]) -> BaseContext:

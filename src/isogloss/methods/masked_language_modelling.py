@@ -1,6 +1,6 @@
 """Pretraining: masked language modelling in several languages, with translation LM on bitext, and LLM2Vec.
 
-Devlin et al. (2019), Section 3.1; paper 4, Section 3.2; translation LM after Conneau & Lample (2019),
+Devlin et al. (2019), Section 3.1; Wang 2020, Section 3.2; translation LM after Conneau & Lample (2019),
 Section 3.3. The last weights are saved: perplexity on held-out text is recorded, and selects nothing.
 
 Masked next-token prediction, by which a decoder learns to read on both sides: BehnamGhader et al. (2024),
@@ -50,7 +50,7 @@ class MaskedLanguageModelling(Pretraining):
     """Length, batches of text, and evaluation of the training."""
 
     mixed: bool = False
-    """True: rows of one batch come from all languages; False: a batch holds one language (paper 4)."""
+    """True: rows of one batch come from all languages; False: one language per batch (Wang 2020)."""
 
     translation: Share = 0.0
     """Share of the updates that are translation LM."""

@@ -34,7 +34,7 @@ class _Plain(Method, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOnly(_Plain):
-    """Train on the source languages, test anywhere (zero-shot transfer; paper 1's θ_S)."""
+    """Train on the source languages, test anywhere (zero-shot transfer; θ_S of Wu 2022)."""
 
     name: ClassVar[str] = "source-only"
     uses: ClassVar[tuple[str, ...]] = ("source",)
@@ -62,7 +62,7 @@ class OracleStopping(_Plain):
 
 @dataclass(frozen=True, kw_only=True)
 class TargetOnly(_Plain):
-    """Train on the target language's own labels (paper 1's θ_T)."""
+    """Train on the target language's own labels (θ_T of Wu 2022)."""
 
     name: ClassVar[str] = "target-only"
     uses: ClassVar[tuple[str, ...]] = ("target",)
@@ -74,7 +74,7 @@ class TargetOnly(_Plain):
 
 @dataclass(frozen=True, kw_only=True)
 class Bilingual(Method):
-    """Train on source and target labels together (paper 1's θ_ST), one language a batch."""
+    """Train on source and target labels together (θ_ST of Wu 2022), one language a batch."""
 
     name: ClassVar[str] = "bilingual"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")

@@ -3,7 +3,7 @@
 That makes resuming exact: a training that resumes at step 500 reads batch 500.
 
 Languages of raw text and of translations are drawn in proportion to size^(1/T) (Devlin et al.'s multilingual
-sampling; paper 4, Section 3.2). Perplexity is e to the mean cross entropy per hidden subword of held-out
+sampling; Wang 2020, Section 3.2). Perplexity is e to the mean cross entropy per hidden subword of held-out
 text, always under the same masks; so only models with the same vocabulary can be compared.
 """
 

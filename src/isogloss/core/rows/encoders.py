@@ -126,7 +126,7 @@ class MapPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathPoint:
-    """One point of a straight path between two models (Eqs 1 and 2 of the first paper)."""
+    """One point of a straight path between two models (Eqs 1 and 2 of Wu 2022)."""
 
     frame: ClassVar[str] = "interpolation"
     start: str
@@ -145,7 +145,7 @@ class PathPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanePoint:
-    """One point of the plane through three models (Eq. 3 of the first paper)."""
+    """One point of the plane through three models (Eq. 3 of Wu 2022)."""
 
     frame: ClassVar[str] = "plane"
     origin: str
