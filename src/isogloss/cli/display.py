@@ -149,7 +149,7 @@ class Display:
         from rich.table import Table
         from rich.text import Text
 
-        console = Console()  # To a file or program: as wide as COLUMNS, else 80.
+        console = Console(width=_table_width())
         texts = [[plain(str(cell)) for cell in row] for row in rows]
         widths = _widths(heads, texts, console.width)
         if not widths:
@@ -216,6 +216,13 @@ def show_record(record: Record, *, next_steps: Sequence[str], as_json: bool) -> 
         show_line(f"… {len(record.rows) - len(shown)} more rows; --json shows all.")
     for step in next_steps:
         show_line(f"Next: {step}")
+
+
+def _table_width() -> int | None:
+    """Return the columns of tables for a file or program: COLUMNS, else the terminal's; None for a terminal."""
+    if sys.stdout.isatty() or "COLUMNS" in os.environ:
+        return None
+    return os.get_terminal_size(2).columns if os.isatty(2) else 120
 
 
 def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
