@@ -219,7 +219,7 @@ def show_record(record: Record, *, next_steps: Sequence[str], as_json: bool) -> 
 
 
 def _table_width() -> int | None:
-    """Return the columns of tables for a file or program: COLUMNS, else the terminal's; None for a terminal."""
+    """Return the width of tables for a program: COLUMNS, else the terminal's; None on a terminal."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return None
     return os.get_terminal_size(2).columns if os.isatty(2) else 120
