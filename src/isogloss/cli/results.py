@@ -57,8 +57,8 @@ def _score_tables(files: Sequence[Path]) -> Iterator[tuple[str, Sequence[str], l
         rows = [
             [*system, *(scores.get(column, "–") for column in columns)] for system, scores in systems.items()
         ]
-        about = cells[0]
-        title = f"{about['corpus']} {about['task']}, {about['metric']} on {about['split']} in percent"
+        first = cells[0]
+        title = f"{first['corpus']} {first['task']}, {first['metric']} on {first['split']} in percent"
         yield title, ["encoder", "method", *map(language, columns)], rows
 
 
