@@ -50,12 +50,7 @@ def recipes(context: typer.Context, as_json: Json = False) -> None:
 @verb(recipes_app, SETUP, "isogloss recipes copy quickstart --to mine.toml")
 @with_groups
 def copy(
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="A packaged recipe; isogloss recipes lists them.", autocompletion=completion.recipes
-        ),
-    ],
+    name: Annotated[str, typer.Argument(help="A packaged recipe.", autocompletion=completion.recipes)],
     to: Annotated[Path | None, typer.Option("--to", help="The file; default NAME.toml.")] = None,
     force: Force = False,
 ) -> None:
@@ -278,10 +273,7 @@ def _shares_of(text: str) -> list[int]:
 @with_groups
 def search(
     recipe: Annotated[
-        str,
-        typer.Argument(
-            help="A TOML file, or the name of a packaged recipe.", autocompletion=completion.recipes
-        ),
+        str, typer.Argument(help="A TOML file, or a packaged recipe.", autocompletion=completion.recipes)
     ],
     over: Annotated[
         list[str],
