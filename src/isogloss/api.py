@@ -13,6 +13,7 @@ What needs torch or pandas is imported where it is used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
@@ -238,7 +239,7 @@ def corpus(
         from isogloss.data.sources import Sources
 
         return Sources().corpus(description)
-    from isogloss.recipes.descriptions import register_corpus, write_rows
+    from isogloss.recipes.descriptions import naming_rows, register_corpus, write_rows
 
     if (rows is None) == isinstance(description, Mapping):
         raise ConfigError(
@@ -246,7 +247,8 @@ def corpus(
             "either."
         )
     path = write_rows(description, rows or {}) if isinstance(description, Mapping) else description
-    return KNOWN[register_corpus(str(path), str(data))]
+    with naming_rows(Path(path)) if rows else nullcontext():
+        return KNOWN[register_corpus(str(path), str(data))]
 
 
 def finished(

@@ -1,6 +1,7 @@
 """Functions of one's own models equal the diagnostics of recipes, and refuse the rest in one line."""
 
 import doctest
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -352,10 +353,97 @@ def test_what_cannot_be_done_is_refused_in_one_line(encoder, call, error, text):
     assert "\n" not in str(refusal.value)
 
 
-def test_slow_measurements_report_progress(encoder):
+@pytest.mark.parametrize("function", [isogloss.cka, isogloss.retrieval, isogloss.word_distances])
+def test_slow_measurements_report_progress(encoder, function):
     seen = []
-    isogloss.cka(*encoder, FIRST, SECOND, on_progress=seen.append)
+    function(*encoder, FIRST, SECOND, on_progress=seen.append)
     assert seen[-1].done == seen[-1].total
+
+
+def test_both_ends_of_a_path_are_the_models_as_transformers_has_them(bert_folder):
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    load = AutoModelForSequenceClassification.from_pretrained
+    models = [load(bert_folder, num_labels=3).eval() for _ in range(2)]
+    inputs = AutoTokenizer.from_pretrained(bert_folder)(FIRST[:3], return_tensors="pt", padding=True)
+    with torch.no_grad():
+        alone = [model(**inputs).logits for model in models]
+    seen = []
+    isogloss.path(*models, lambda model: seen.append(model(**inputs).logits) or 0.0, alphas=[0, 1])
+    assert not torch.equal(*alone)
+    assert [torch.equal(*pair) for pair in zip(seen, alone, strict=True)] == [True, True]
+
+
+HELD_BY = {
+    "AlignmentLoss": "test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains",
+    "MetaLearner": "test_algorithm_1_in_a_loop_trains_what_the_recipe_trains",
+    "MixupLoss": "test_x_mixup_in_trainer_trains_what_the_recipe_trains",
+    "adjust": "test_adjustment_equals_the_method_on_a_folder",
+    "align": "test_links_are_those_that_simalign_found",
+    "average": "test_an_average_is_the_weighted_mean_and_leaves_the_models",
+    "cka": "test_cka_equals_the_diagnostic",
+    "compare": "test_values_of_one_seed_are_tested_by_the_paired_t_test",
+    "deltas": "test_deltas_are_the_lengths_and_the_angle_of_differences",
+    "gradient_conflict": "test_gradient_conflict_is_the_cosine_of_gradients_by_hand",
+    "language_gates": "test_similarity_of_gates_is_the_cosine_of_what_was_learned",
+    "load_corpus": "test_a_corpus_and_an_encoder_are_loaded_by_name",
+    "load_encoder": "test_a_corpus_and_an_encoder_are_loaded_by_name",
+    "mixing": "test_what_leaves_the_layer_is_the_formula",
+    "path": "test_both_ends_of_a_path_are_the_models_as_transformers_has_them",
+    "plane": "test_both_axes_of_a_plane_are_paths",
+    "project_labels": "test_tags_are_those_of_linked_words",
+    "retrieval": "test_retrieval_equals_the_diagnostic",
+    "word_distances": "test_word_distances_equal_the_diagnostic",
+}
+"""The test of each function that holds it against its diagnostic or method, or a reference outside."""
+
+
+def test_each_function_is_held_against_a_recipe_or_a_reference():
+    folder = Path(__file__).parents[1]
+    files = [*folder.glob("functional/test_*.py"), folder / "encoders" / "test_mixup_states.py"]
+    tests = {
+        name
+        for file in files
+        for name in re.findall(r"^def (test_\w+)\(", file.read_text(encoding="utf-8"), re.MULTILINE)
+    }
+    assert {name for name, home in isogloss._HOMES.items() if ".functional." in home} == HELD_BY.keys()
+    assert {*HELD_BY.values()} <= tests
+
+
+def test_a_corpus_and_an_encoder_are_loaded_by_name():
+    from isogloss.data.sources import Sources
+    from isogloss.encoders.folders import shipped_folder
+
+    model, tokenizer = isogloss.load_encoder("shipped")
+    weights = dict(load_masked_lm(shipped_folder()).base_model.named_parameters())
+    assert all(
+        torch.equal(weight, weights[name]) for name, weight in model.named_parameters() if "pool" not in name
+    )
+    assert isogloss.load_corpus("ud", "qab", "dev") == Sources().examples("ud", "qab", "dev")
+    assert tokenizer("tuki").input_ids[0] == tokenizer.cls_token_id
+
+
+def test_tags_are_those_of_linked_words():
+    tagged = [(("Anna", "Lind", "saw", "Rome"), ("B-PER", "I-PER", "O", "B-LOC"))]
+    links = [[(0, 2), (1, 3), (2, 1), (3, 0)]]
+    projected = isogloss.project_labels(tagged, ["Rom sah Anna Lind"], links)
+    assert projected == [(("Rom", "sah", "Anna", "Lind"), ("B-LOC", "O", "B-PER", "I-PER"))]
+
+
+def test_similarity_of_gates_is_the_cosine_of_what_was_learned(encoder, monkeypatch):
+    from isogloss.functional import gradients
+
+    seen, learn = [], gradients.learn_gates_on
+    monkeypatch.setattr(
+        gradients, "learn_gates_on", lambda *args, **how: seen.append(learn(*args, **how)) or seen[-1]
+    )
+    model = encoder[0]
+    batches = {"en": [batch(model, 0)], "sw": [batch(model, 1)]}
+    frame = isogloss.language_gates(model, batches, steps=3, draws=1)
+    row = frame[(frame["module"] == "all") & frame["layer"].isna()].iloc[0]
+    flat = [torch.cat([part.flatten() for part in gates.log_alpha.values()]) for gates in seen]
+    assert (row["first"], row["second"], row["gates"]) == ("en", "sw", len(flat[0]))
+    assert row["cosine"] == pytest.approx(float(torch.cosine_similarity(*flat, dim=0)), abs=1e-5)
 
 
 def test_statistics_import_no_torch(tmp_path):

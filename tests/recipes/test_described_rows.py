@@ -101,7 +101,7 @@ def test_questions_and_several_labels_of_a_dataset():
             {"kind": "text"},
             {"sw": {"train": [{"text": "a"}]}},
             DataError,
-            r"train\.jsonl:1: no column 'label'",
+            r"^rows\['sw'\]\['train'\]\[0\]: no column 'label' for label in text; expected it\.",
         ),
         ({"kind": "txt"}, {"sw": {"train": ROWS}}, ConfigError, "Did you mean 'text'"),
         ({"kind": "text", "label": []}, {"sw": {"train": ROWS}}, ConfigError, "Did you mean 'labels'"),

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.encoders import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions, rows_of_pairs
@@ -67,6 +68,7 @@ class Retrieval(Diagnostic):
         *,
         model: str = "",
         precision: str = "auto",
+        on_progress: OnProgress = no_progress,
     ) -> Iterator[RetrievalRow]:
         """Yield a row for each layer of an encoder and similarity, about two languages of a parallel text."""
         first, second = languages
@@ -77,7 +79,9 @@ class Retrieval(Diagnostic):
                 f"{self.name}: no translations {first}-{second} to look for. Choose another split."
             )
         first_states = text.states(loaded, [pair.first for pair in pairs], first, request)
+        on_progress(Progress(self.name, 1, 2, first))
         second_states = text.states(loaded, [pair.second for pair in pairs], second, request)
+        on_progress(Progress(self.name, 2, 2, second))
         for index, layer in enumerate(self.layers or (self.layer,)):
             for centred in (True, False) if self.centred is None else (self.centred,):
                 x, y = (directions(side[index], centred=centred) for side in (first_states, second_states))

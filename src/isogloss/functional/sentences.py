@@ -93,6 +93,7 @@ def retrieval(
     centred: bool = False,
     csls: int = 0,
     precision: str = "auto",
+    on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
     """Return how often the nearest sentence of the other language is the translation, by layer.
 
@@ -107,10 +108,14 @@ def retrieval(
     bitext = translations(first, second)
     named = tuple(layers) or tuple(range(model.config.num_hidden_layers + 1))
     measure = Retrieval(layers=named, limit=limit, centred=centred, csls=csls)
-    with evaluating(model):
+    with evaluating(model), showing_progress(on_progress) as progress:
         rows = [
             *measure.rows(
-                (model, tokenizer), BitextSentences(lambda _: bitext), languages, precision=precision
+                (model, tokenizer),
+                BitextSentences(lambda _: bitext),
+                languages,
+                precision=precision,
+                on_progress=progress,
             )
         ]
     return pd.DataFrame(

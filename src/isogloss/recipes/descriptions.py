@@ -1,7 +1,9 @@
 """Descriptions of corpora, in TOML or Python: read, checked, completed by labels, registered by name."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -9,7 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from isogloss.core.atomic_files import write_text
-from isogloss.core.errors import ConfigError, check_named, located, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named, located, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.core.untrusted import user_cache
 from isogloss.data.corpora.catalogue import CORPORA
@@ -335,6 +337,17 @@ def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume:
 @lru_cache(maxsize=64)
 def _read_once(path: str, _changed: int, data: str, assume: bool) -> DescribedCorpus:
     return described(Path(path), data, assume=assume)
+
+
+@contextmanager
+def naming_rows(path: Path) -> Iterator[None]:
+    """Let errors name rows of Python in place of the lines of their files, which ``write_rows`` wrote."""
+    try:
+        yield
+    except DataError as error:
+        line = rf"(?:{re.escape(str(path))}: )?{re.escape(str(path.parent))}/([^/]+)\.(\w+)\.jsonl:(\d+)"
+        row = re.sub(line, lambda m: f"rows[{m[1]!r}][{m[2]!r}][{int(m[3]) - 1}]", str(error))
+        raise DataError(row) from error
 
 
 def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str, Rows]]) -> Path:

@@ -181,7 +181,8 @@ class Record:
             table = self.reading.table
             names = [name for name in table.columns_of(part) if name not in self.row.columns]
             missing = " or ".join(map(repr, names if isinstance(table.columns[part], AnyOf) else names[:1]))
-            advice = OFFICIAL if self.reading.official and part == "label" else "Correct the columns"
+            name_it = f"Add it, or name another: columns = {{ {part} = … }}"
+            advice = OFFICIAL if self.reading.official and part == "label" else name_it
             raise no_column(self.file, self.row.line, f"{missing} for {part}", self.row.columns, advice)
         return self.row.parts[part]
 

@@ -139,11 +139,10 @@ OFFICIAL = "Take the official file; only a test split may lack labels"
 
 
 def no_column(
-    file: File, line: int, missing: str, columns: Iterable[Column], advice: str = "Correct the columns"
+    file: File, line: int, missing: str, columns: Iterable[Column], advice: str = "Add it, or correct columns"
 ) -> DataError:
     """Build the error for a row without a column."""
-    expected = f"one of {', '.join(map(str, columns))}"
-    return file.broken(line, f"no column {missing}", expected, advice)
+    return file.broken(line, f"no column {missing} in {', '.join(map(str, columns))}", "it", advice)
 
 
 def header_of(file: File, form: FileFormat) -> list[str]:
