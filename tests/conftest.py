@@ -19,10 +19,13 @@ import says
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
 from isogloss.data.languages import SIZES
+from isogloss.reports.drawing import Figure, Layout
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from made_up import TEXT, tagged
+
+gc.disable()  # Until all is imported and collected, which drops nothing.
 
 pytest_plugins = ("planning_fixtures",)
 
@@ -53,6 +56,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ |= dict.fromkeys(("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"), "-1")
 
 
+DRAWN = Figure.drawn
+
 RECIPES_MADE = ("made", "mixup_runs")
 """Fixtures that make all runs of a recipe, which takes seconds: whatever looks at these is slow."""
 
@@ -62,6 +67,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {*RECIPES_MADE} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.slow)
+
+
+def _undrawn(figure: Figure, layout: Layout, *formats: str) -> dict[str, bytes]:
+    return dict.fromkeys(formats, b"<svg/>")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave figures of reports undrawn where no test looks at them: drawing is most of a report."""
+    Figure.drawn = DRAWN if item.nodeid.startswith("tests/reports/") else _undrawn
 
 
 @pytest.hookimpl(wrapper=True)
@@ -77,6 +92,8 @@ def pytest_collection_finish() -> None:
     """Leave what imports and collection made, and no test drops, out of every garbage collection."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)  # A test makes little garbage, and looking for it often takes long.
+    gc.enable()
 
 
 @pytest.fixture(scope="session")
