@@ -145,7 +145,7 @@ def test_the_recipes_of_a_papers_claims_plan_the_systems_of_each(paper):
     measured = [*chain.from_iterable(systems(plan(name)) for name in RECIPES[paper])]
     needed = {key: needs for key, needs in NEEDS.items() if int(key[0]) == paper}
     for key, needs in each(needed.items()):
-        for words in needs:
+        for words in each(needs):
             assert any({*words.split(" ")} <= of for of in measured), f"{key}: {words}"
 
 
