@@ -59,6 +59,7 @@ FIXED: Mapping[str, object] = {
 SETTINGS: Mapping[str, object] = {
     **{"method.ratio": 0.5, "method.learned_ratio": True, "method.alpha": None, "method.decay": 0},
     **{"method.mse": 1.0, "method.kl": 1.0, "method.schedule": True, "method.labels": None},
+    **{"method.back_loss": None, "method.source_as_target": None},
 }
 """The paper's settings of X-Mixup: of several, the nearest to these are judged."""
 
