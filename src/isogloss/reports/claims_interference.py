@@ -26,6 +26,7 @@ from isogloss.reports.checks import (
 )
 from isogloss.reports.comparison import compare, filter_rows, rank_correlations, row_keys
 from isogloss.reports.interference_rows import (
+    EMBEDDING,
     OWN,
     WITHIN,
     ZERO_SHOT,
@@ -89,7 +90,7 @@ def compare_modules(
     rows: pd.DataFrame | None = None,
 ) -> list[Check]:
     """Compare encoders with some modules with others of the same languages and steps (4d, 4e, 4g, 4h, 4j)."""
-    rows, matched = paper_scores(m) if rows is None else rows, ("languages", "lines", "steps", "embedded")
+    rows, matched = paper_scores(m) if rows is None else rows, ("languages", "lines", "steps", EMBEDDING)
     if not all(rows["role"].isin(roles).any() for roles in (ours, theirs)):
         return []
     checks = []

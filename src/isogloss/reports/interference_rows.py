@@ -53,12 +53,15 @@ TASKS = {WITHIN: ("ner", "upos", "qa"), ZERO_SHOT: ("ner", "upos", "qa", "nli")}
 
 METHOD, MODULES = "encoder.method.", "encoder.modules."
 
+EMBEDDING = f"{MODULES}embedding"
+"""Whether languages have embeddings, as modules or with modules of another kind."""
+
 SETTINGS: Mapping[str, object] = {
     f"{METHOD}validation": 0.05,
     f"{METHOD}validation_subwords": None,
     f"{MODULES}reduction": 4,
     **dict.fromkeys((f"{MODULES}after", f"{MODULES}invertible", f"{MODULES}fallback"), None),
-    "embedded": None,
+    EMBEDDING: None,
 }
 """What no other encoder of a comparison has; of several encoders of a role, those nearest to these count."""
 
@@ -74,11 +77,11 @@ def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
             rows = filter_rows(rows, partial(_lacks, is_ours), column)
     languages = ["+".join(sorted(codes.split("+"))) for codes in rows["encoder.languages"]]
     several = ["+" in codes for codes in languages]
-    vectors = rows.reindex(columns=[f"{MODULES}embedding"])[f"{MODULES}embedding"].eq(True)
+    vectors = rows.reindex(columns=[EMBEDDING])[EMBEDDING].fillna(False).astype(bool)
     systems = zip(rows["encoder.method"], several, rows["encoder.modules"], strict=True)
     rows = rows.assign(
         role=[ROLES.get(system, "") for system in systems],
-        embedded=(vectors | (rows["encoder.modules"] == "embedding")).where(lambda has: has, ""),
+        **{EMBEDDING: (vectors | (rows["encoder.modules"] == "embedding")).map({True: True, False: ""})},
         languages=languages,
         lines=rows.reindex(columns=["encoder.lines"])["encoder.lines"].fillna("").astype(object),
         shape=row_keys(rows, _shape_columns(rows)),

@@ -72,7 +72,7 @@ class Ud(CorpusDefaults):
         treebank = self.named(language) or BUILT_IN
         if "/" in treebank:
             return f"{treebank}/{language}-ud-{split}.conllu"
-        name = language_name(language).replace(" ", "_")
+        name = language if is_built_in(language) else language_name(language).replace(" ", "_")
         return f"ud/UD_{name}-{treebank}/{language}_{treebank.lower()}-ud-{split}.conllu"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
