@@ -72,6 +72,23 @@ def test_two_reports_differ_in_verdicts_and_the_checks_behind_them(tmp_path: Pat
     assert changed_verdicts(rising, rising) == []
 
 
+def test_checks_with_other_numbers_alone_are_counted(tmp_path: Path) -> None:
+    def verdicts(name: str, mean: float, turned: str) -> Path:
+        numbers = {"mean": mean, "low": mean, "high": mean}
+        checks = [{"about": "gain", "verdict": turned, **numbers}]
+        checks += [{"about": about, "verdict": "supported", **numbers} for about in ("ρ", "R²")]
+        claim = {"id": "1b", "rule": "", "verdict": turned, "checks": checks}
+        path = tmp_path / name
+        path.write_text(json.dumps({"claims": [claim]}), encoding="utf-8")
+        return path
+
+    (change,) = changed_verdicts(verdicts("a", 1.0, "supported"), verdicts("b", 0.5, "undecided"))
+    assert change["why"] == (
+        "gain: 1.00 [1.00, 1.00] supported → 0.50 [0.50, 0.50] undecided; "
+        "2 more with other numbers and the same verdict"
+    )
+
+
 def test_verdicts_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"expected verdicts on claims .* isogloss report DIR"):
         changed_verdicts(tmp_path, tmp_path)

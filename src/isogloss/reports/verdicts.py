@@ -258,13 +258,20 @@ def changed_verdicts(first: Path, second: Path) -> list[dict[str, str]]:
 def _changed_checks(
     first: Sequence[Mapping[str, object]], second: Sequence[Mapping[str, object]]
 ) -> list[str]:
-    """Say which checks have another verdict, by what they are about."""
-    sides = [{str(check["about"]): _check_in_words(check) for check in side} for side in (first, second)]
-    return [
-        f"{label}: {sides[0].get(label, 'absent')} → {sides[1].get(label, 'absent')}"
-        for label in dict.fromkeys([*sides[0], *sides[1]])
-        if sides[0].get(label) != sides[1].get(label)
+    """Say which checks have another verdict, by what they are about, and how many have other numbers alone.
+
+    Where no check has another verdict, as after a correction over other checks, all that differ are listed.
+    """
+    sides = [{str(check["about"]): check for check in side} for side in (first, second)]
+    words = [{label: _check_in_words(check) for label, check in side.items()} for side in sides]
+    verdicts = [
+        {label: (check["verdict"], check.get("judged")) for label, check in side.items()} for side in sides
     ]
+    differ = [key for key in dict.fromkeys([*words[0], *words[1]]) if words[0].get(key) != words[1].get(key)]
+    turned = [key for key in differ if verdicts[0].get(key) != verdicts[1].get(key)] or differ
+    listed = [f"{key}: {words[0].get(key, 'absent')} → {words[1].get(key, 'absent')}" for key in turned]
+    others = len(differ) - len(turned)
+    return [*listed, f"{others} more with other numbers and the same verdict"] if others else listed
 
 
 def _check_in_words(check: Mapping[str, object]) -> str:
