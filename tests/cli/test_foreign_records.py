@@ -334,13 +334,13 @@ def write_mutated(out: Path, stored: dict[str, Content], draw: random.Random) ->
 def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored, seed):
     draw = random.Random(seed)
     states = []
-    for _ in range(60):
+    for _ in range(25):
         write_mutated(tmp_path / "out", stored, draw)
         study = isogloss.read(tmp_path / "out")
         assert all(study.frame(name) is not None for name in study.measurements.frames)
         states += [run.state for run in study.runs]
-    assert states.count("damaged") > 10
-    assert states.count("finished") >= 420
+    assert states.count("damaged") > 4
+    assert states.count("finished") >= 175
 
 
 @pytest.mark.slow

@@ -272,7 +272,7 @@ def fuzz(examples: int):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-@fuzz(20)
+@fuzz(10)
 @given(damages=damages, packing=st.sampled_from(PACKINGS))
 def test_damaged_file_gives_sound_examples_or_an_error_that_names_the_place(place, case, damages, packing):
     text = case.files[case.damaged]
