@@ -189,9 +189,9 @@ def test_between_two_models_lies_their_mean_and_that_of_what_the_ratio_is_made_o
     seen = []
 
     class Watched(Evaluation):
-        def score(self, model):
+        def score_by_example(self, model):
             seen.append(torch.cat(self.scores(model)))
-            return 0.0
+            return super().score_by_example(model)
 
     def watched(language):
         one = paired(language)
@@ -199,12 +199,12 @@ def test_between_two_models_lies_their_mean_and_that_of_what_the_ratio_is_made_o
 
     for part in ("all", "head"):
         Interpolation(alphas=(0.5,), part=part).measure(replace(setting(2), evaluation=watched))
-    replace(watched("de"), mixup=mixing_so(mixups[0], 0.75, 0.0, 0.5)).score(middle)
+    replace(watched("de"), mixup=mixing_so(mixups[0], 0.75, 0.0, 0.5)).score_by_example(middle)
     assert torch.allclose(seen[0], seen[2], rtol=1e-4, atol=1e-5)
     home = models[0].state_dict()
     home.update({name: value for name, value in middle.state_dict().items() if name.startswith("classifier")})
     middle.load_state_dict(home)
-    watched("de").score(middle)  # The first model's encoder and mixup.
+    watched("de").score_by_example(middle)  # The first model's encoder and mixup.
     assert torch.allclose(seen[1], seen[3], rtol=1e-4, atol=1e-5)
     assert _mixing_so(mixups[0], [torch.zeros(1), torch.zeros(1), torch.tensor(-0.25)]).ratio == 0.0
 
