@@ -100,7 +100,7 @@ def _connected(address: str, places: int) -> Iterator[None]:
             logging_level="ERROR",
             **({} if address else local),
         )
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except Exception as error:  # Of a cluster that does not start in time Ray raises a bare one.
         raise _no_cluster(address, error) from error
     finally:
         with suppress(ValueError):  # This is not the main thread, and so Ray set none either.
