@@ -3,12 +3,11 @@
 import random
 from dataclasses import replace
 
-import made_up_text
 import numpy as np
 import pytest
 import torch
-from made_up_text import METHOD, known_lines
 
+import made_up_text
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NewSubwords, Replay, with_fields
 from isogloss.data.examples import Translation
@@ -18,6 +17,7 @@ from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.batching import BatchSampling, TextBatches, language_shares
 from made_up import TEXT
+from made_up_text import METHOD, known_lines
 from trained import equal, interrupted
 
 SLOW = pytest.mark.slow

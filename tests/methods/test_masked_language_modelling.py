@@ -4,7 +4,6 @@ from functools import cache
 
 import pytest
 import torch
-from made_up_text import LETTERS, METHOD, line, lines, text_setting
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, StorageError
 from isogloss.core.run_parts import with_fields
@@ -13,6 +12,7 @@ from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_mod
 from isogloss.methods import masked_language_modelling as module
 from isogloss.training import pretraining
 from isogloss.training.batching import TextBatches
+from made_up_text import LETTERS, METHOD, line, lines, text_setting
 from trained import equal, interrupted, weights
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from made_up_text import further
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
@@ -12,6 +11,7 @@ from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.initial import load_to_continue, prepared
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, MaskedNextToken
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
+from made_up_text import further
 from trained import equal, weights
 
 ZERO = torch.zeros(0)
