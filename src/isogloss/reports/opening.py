@@ -20,46 +20,24 @@ LABELLED = ("target-only", "bilingual", "few-shot")
 MOST_PANELS = 4
 """Pairs of languages whose paths open a page; the section on paths has all."""
 
-WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 420, 250, 34, 14, 410, 216
-"""The size of a panel in pixels, and the edges of its axes."""
-
-
-CURVE = ["role", "language", "seed", "encoder.run"]
-"""Columns of one curve of a pair of languages."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class Curve:
-    """The scores of one seed in one language along a path, and where they are drawn."""
+class Side:
+    """The scores in one language along a path, in percent by α: a curve for each seed."""
 
     role: str
     name: str
-    """Of the language."""
-    seed: str
-    scores: Sequence[float]
-    """In percent, by α."""
-    points: Sequence[tuple[float, float]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Label:
-    """The name of a language at its lines, and the mean score of the seeds at the start of the path."""
-
-    role: str
-    name: str
-    x: float
-    y: float
-    start: str
+    curves: Sequence[Sequence[float]]
+    means: Sequence[float]
 
 
 @dataclass(frozen=True, kw_only=True)
 class PathPanel:
-    """The paths of one pair of languages, a curve for each seed and language."""
+    """The paths of one pair of languages; the side that ends higher is the first."""
 
     title: str
     alt: str
-    curves: Sequence[Curve]
-    labels: Sequence[Label]
+    sides: Sequence[Side]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,11 +51,9 @@ class PathFigure:
     alphas: Sequence[float]
     zero: int
     """The index of α = 0, where the figure stands at first."""
+    low: int
+    """The least score of the axis, in percent; a multiple of ten."""
     panels: Sequence[PathPanel]
-    x_ticks: Sequence[tuple[float, str]]
-    y_ticks: Sequence[tuple[float, str]]
-    strip: tuple[float, float]
-    """Left edge and width of what lies between the two models."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -185,44 +161,6 @@ def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
     return f"{which.capitalize()} target labels ({name}) targets gain {percent(best['gain'])} points."
 
 
-@dataclass(frozen=True)
-class Scale:
-    """The axes of all panels: the values of α, and the range of scores."""
-
-    alphas: Sequence[float]
-    low: float
-    high: float
-
-    def x(self, alpha: float) -> float:
-        """Return the position of α in pixels."""
-        span = (self.alphas[-1] - self.alphas[0]) or 1
-        return round(LEFT + (alpha - self.alphas[0]) / span * (RIGHT - LEFT), 1)
-
-    def y(self, score: float) -> float:
-        """Return the position of a score in pixels."""
-        return round(TOP + (self.high - score) / (self.high - self.low) * (BOTTOM - TOP), 1)
-
-    @property
-    def y_ticks(self) -> list[tuple[float, str]]:
-        """Positions and texts of the scores at the axis."""
-        step = 0.1 if self.high - self.low < 0.45 else 0.2
-        ticks = [self.low + step * n for n in range(1 + int((self.high - self.low) / step + 1e-9))]
-        return [(self.y(tick), f"{100 * tick:.0f}") for tick in ticks]
-
-    def curve(self, seed: pd.DataFrame) -> Curve:
-        """Return the scores of one seed in one language as a curve."""
-        first = seed.iloc[0]
-        scores = seed.groupby("alpha")["score"].mean().reindex([*self.alphas])
-        scores = scores.interpolate(limit_direction="both")
-        return Curve(
-            role=first["role"],
-            name=language_name(first["language"]),
-            seed=str(first["seed"]),
-            scores=[round(100 * score, 1) for score in scores],
-            points=[(self.x(alpha), self.y(score)) for alpha, score in scores.items()],
-        )
-
-
 def path_figure(m: Measurements) -> PathFigure | None:
     """Return the paths of the first setting, from source-only models where there are any; None without."""
     points = path_points(m)
@@ -234,45 +172,35 @@ def path_figure(m: Measurements) -> PathFigure | None:
     keys = row_keys(rows, [*SETTING, *ENDS])
     rows = rows[keys == keys.iloc[0]]
     pairs = [group for _, group in rows.groupby(["source", "target"], sort=False)][:MOST_PANELS]
-    scores, alphas, first = pd.concat(pairs)["score"], sorted(rows["alpha"].unique()), rows.iloc[0]
-    low = math.floor(10 * min(scores.min(), 0.9)) / 10
-    scale = Scale(alphas, low, max(1.0, scores.max()))
-    left, right = (scale.x(min(max(end, alphas[0]), alphas[-1])) for end in (0, 1))
+    alphas, first = sorted(rows["alpha"].unique()), rows.iloc[0]
     return PathFigure(
-        start=first["start.name"],
-        end=first["end.name"],
-        metric=first["metric"],
-        split=first["split"],
+        **{name: first[f"{name}.name"] for name in ("start", "end")},
+        **{name: first[name] for name in ("metric", "split")},
         alphas=alphas,
         zero=alphas.index(min(alphas, key=abs)),
-        panels=[_panel(pair, scale) for pair in pairs],
-        x_ticks=[(scale.x(alpha), f"{alpha:g}") for alpha in alphas if float(2 * alpha).is_integer()],
-        y_ticks=scale.y_ticks,
-        strip=(left, right - left),
+        low=10 * math.floor(10 * min(0.9, *(pair["score"].min() for pair in pairs))),
+        panels=[_panel(pair, alphas) for pair in pairs],
     )
 
 
-def _panel(pair: pd.DataFrame, scale: Scale) -> PathPanel:
-    """Return the curves of a pair with a label for each language, the higher one above its lines."""
-    curves = [scale.curve(seed) for _, seed in pair.groupby(CURVE, dropna=False)]
-    means = pair.groupby(["role", "language", "alpha"])["score"].mean()
-    at, zero = pair["alpha"].max(), min(pair["alpha"], key=abs)
-    ends = means.xs(at, level="alpha").sort_values(ascending=False)
-    labels: list[Label] = []
-    for number, (role, code) in enumerate(ends.index):
-        ys = [
-            curve.points[-1][1] for curve in curves if (curve.role, curve.name) == (role, language_name(code))
-        ]
-        height = min(ys) - 5 if number == 0 else max(ys) + 14 * number
-        start = f"{100 * means[role, code, zero]:.1f}"
-        labels.append(Label(role=role, name=language_name(code), x=RIGHT, y=max(height, 10), start=start))
-    texts = [
-        f"{language_name(code)} ({role}) {100 * means[role, code, zero]:.1f} at α {zero:g}, "
-        f"{100 * mean:.1f} at α {at:g}"
-        for (role, code), mean in ends.items()
+def _panel(pair: pd.DataFrame, alphas: Sequence[float]) -> PathPanel:
+    """Return the curves of a pair of languages."""
+    columns = ["role", "language", "curve"]
+    rows = pair.assign(curve=row_keys(pair, ["seed", "encoder.run"]))
+    wide = rows.pivot_table(index="alpha", columns=columns, values="score").reindex([*alphas])
+    wide = (100 * wide.interpolate(limit_direction="both")).round(1)
+    means = wide.T.groupby(level=columns[:2]).mean().T.round(1)
+    curves = {key: wide[key].T.to_numpy().tolist() for key in means}
+    sides = [
+        Side(role=key[0], name=language_name(key[1]), curves=curves[key], means=[*means[key]])
+        for key in means.iloc[-1].sort_values(ascending=False).index
     ]
-    first = pair.iloc[0]
-    sides = [language_name(code) for code in (first["source"], first["target"]) if code]
+    zero = min(range(len(alphas)), key=lambda index: abs(alphas[index]))
+    texts = [
+        f"{side.name} ({side.role}) {side.means[zero]:.1f} at α {alphas[zero]:g}, "
+        f"{side.means[-1]:.1f} at α {alphas[-1]:g}"
+        for side in sides
+    ]
+    names = [language_name(code) for code in pair.iloc[0][["source", "target"]] if code]
     alt = f"Line plot, a line per seed and language: {'; '.join(texts)}."
-    in_order = sorted(labels, key=lambda label: label.role)
-    return PathPanel(title=" → ".join(sides), alt=alt, curves=curves, labels=in_order)
+    return PathPanel(title=" → ".join(names), alt=alt, sides=sides)

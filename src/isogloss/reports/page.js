@@ -24,9 +24,6 @@
         read.push(`${output.dataset.name} ${output.textContent}`);
       }
     }
-    for (const row of document.querySelectorAll(".example .tags")) {
-      row.hidden = row.dataset.alpha !== alpha && row.dataset.alpha !== "gold";
-    }
     document.getElementById("alpha-now").textContent = alpha;
     slider.setAttribute("aria-valuetext", `α ${alpha}: ${read.join(", ")}`);
   };

@@ -53,9 +53,6 @@ class Page:
         return [(claim_table(title, outcomes), outcomes) for title, outcomes in by_paper.items() if outcomes]
 
 
-STRIP = 160
-"""The width of a strip, in pixels."""
-
 SHOWN_IN = {"interpolation": "paths", "scores": "main-table", "gradient-conflict": "similarity"} | {
     **{"language-gates": "similarity", "perplexity": "training", "representation-map": "maps"}
 }
@@ -67,11 +64,24 @@ class Strip:
     """A check as a picture: its number with the interval, against the range that the claim allows."""
 
     text: str
-    low: float
     mean: float
-    high: float
-    left: float
-    width: float
+    interval: tuple[float, float]
+    above: float | None
+    below: float | None
+
+    @property
+    def low(self) -> float:
+        """The least number of the picture."""
+        return min(self._numbers)
+
+    @property
+    def high(self) -> float:
+        """The greatest number of the picture."""
+        return max(self._numbers)
+
+    @property
+    def _numbers(self) -> list[float]:
+        return [self.mean, *self.interval, *(end for end in (self.above, self.below) if end is not None)]
 
 
 def strip_of(check: Check) -> Strip | None:
@@ -79,29 +89,15 @@ def strip_of(check: Check) -> Strip | None:
     if not check.values:
         return None
     estimate = check.estimate
-    numbers = [estimate.low, estimate.mean, estimate.high]
-    numbers = [estimate.mean if math.isnan(number) else number for number in numbers]
-    bounds = [bound for bound in (check.above, check.below) if math.isfinite(bound)]
-    first, last = min(numbers + bounds), max(numbers + bounds)
-    pad = 0.12 * (last - first) or 1.0
-
-    def at(number: float) -> float:
-        share = (number - first + pad) / (last - first + 2 * pad)
-        return round(STRIP * min(1.0, max(0.0, share)), 1)
-
-    ends = [check.written(number) for number in (numbers[0], numbers[2])]
-    allowed = " and ".join(
-        [
-            f"{word} {check.written(bound)}"
-            for word, bound in (("above", check.above), ("below", check.below))
-            if math.isfinite(bound)
-        ]
-    )
-    low, mean, high = map(at, numbers)
-    left, right = at(check.above), at(check.below)
+    low, high = (estimate.mean if math.isnan(end) else end for end in (estimate.low, estimate.high))
+    above, below = (end if math.isfinite(end) else None for end in (check.above, check.below))
+    ends = {"above": above, "below": below}
+    allowed = [f"{word} {check.written(end)}" for word, end in ends.items() if end is not None]
     return Strip(
-        text=f"{check.text} [{', '.join(ends)}]; the claim: {allowed}",
-        **{"low": low, "mean": mean, "high": high, "left": left, "width": round(right - left, 1)},
+        text=f"{check.text} [{check.written(low)}, {check.written(high)}]; the claim: {and_list(allowed)}",
+        mean=estimate.mean,
+        interval=(low, high),
+        **ends,
     )
 
 
