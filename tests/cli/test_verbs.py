@@ -33,7 +33,7 @@ VERBS = {
         "--json",
         "--debug",
     ],
-    "report": ["folder", "--open", "--quiet -q", "--json", "--debug"],
+    "report": ["folder", "--open", "--style", "--quiet -q", "--json", "--debug"],
     "compare": [
         *("runs", "--against", "--predictions", "--by", "--gold"),
         *("--measure", "--split", "--points", "--in", "--quiet -q", "--json", "--debug"),

@@ -127,7 +127,7 @@ def test_numbers_are_written_for_people() -> None:
         "2 boxes",
     ]
     assert [and_list("abc"[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
-    assert [language("en"), language("qaa")] == ["English (en)", "qaa"]
+    assert [language(code) for code in ("en", "qaa", "qtz")] == ["English (en)", "Ansa (qaa)", "qtz"]
 
 
 @given(st.text(max_size=200))

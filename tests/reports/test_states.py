@@ -8,6 +8,7 @@ import pytest
 from hand_made import golden, plain, same_rows, the_same
 from made_up_rows import measured
 
+from isogloss.reports.drawing import PAGE
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.states import AUC_TABLE, MAP_TABLE, distance_figures, map_figures, pooled, with_stages
 
@@ -108,7 +109,7 @@ def test_all_maps_of_a_task_have_the_same_scale() -> None:
     ]
     (drawn,) = map_figures(measured(representation_map=points))
     assert "source-only 30.0 and x-mixup 30.0" in drawn.alt
-    axes = drawn.paint().axes
+    axes = drawn.paint(PAGE).axes
     assert [max(abs(marks.get_offsets()).max() for marks in axis.collections) for axis in axes] == [10.0, 1.0]
     assert len({axis.get_xlim() for axis in axes}) == 1
 
