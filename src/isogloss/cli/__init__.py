@@ -1,6 +1,7 @@
 """Floor 12: names to objects, errors to exit codes: every mistake in one line with the nearest match."""
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -25,7 +26,6 @@ from isogloss.core.errors import (
     shortened,
 )
 from isogloss.core.processes import Interrupted, request_interruption
-from isogloss.core.quick_imports import install
 
 __all__ = ["main"]
 
@@ -41,6 +41,9 @@ RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}
 """Errors of a standard output that is full, or was closed."""
 
+COLLECTED_AFTER = 50_000
+"""New objects between two passes of the garbage collector: imports make a million, and none is garbage."""
+
 RANGE_ENDS = (("ge", "more"), ("le", "less"))
 """How pydantic calls the ends of a range, and what lies beyond them."""
 
@@ -51,7 +54,7 @@ _USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit: 0 done, 1 some runs failed, 2 invalid input."""
     if arguments is None:  # This process is of the command line alone.
-        install()
+        gc.set_threshold(COLLECTED_AFTER)
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     _open_closed_streams()
     with _ended_by_signals() as received:

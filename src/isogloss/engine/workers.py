@@ -31,7 +31,6 @@ from isogloss.core.processes import (
     stop_at_sigterm,
 )
 from isogloss.core.progress import Progress
-from isogloss.core.quick_imports import QuickStart
 from isogloss.core.run_parts import parts_within
 from isogloss.engine.devices import Device, MemoryNeeds, Room, assign_devices, starting
 from isogloss.engine.work import Event, Report, Work
@@ -48,13 +47,10 @@ POLL_EVERY = 0.2
 """Seconds between two checks for an interruption."""
 
 IMPORTED_ONCE = (
-    "isogloss.core.own_process",
     *(f"isogloss.runs.{module}" for module in ("execute", "pretrain", "adjust", "measure")),
     "transformers.models.bert.modeling_bert",
 )
 """What takes a new process its first seconds."""
-
-SERVE = QuickStart(__name__, "_serve")
 
 
 @dataclass
@@ -132,7 +128,7 @@ class Processes:
         method = _start_method(self.devices)
         while True:
             ours, theirs = method.Pipe()
-            process = method.Process(target=SERVE, args=(theirs, self._work[device]))  # type: ignore[attr-defined]
+            process = method.Process(target=_serve, args=(theirs, self._work[device]))  # type: ignore[attr-defined]
             try:
                 with starting(device.visible), _hangups_blocked():
                     process.start()
