@@ -1,6 +1,8 @@
 """A recipe under torchrun: all processes compute every training, and come to what one process makes."""
 
 import json
+import os
+import socket
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ from safetensors.torch import load_file
 
 import isogloss
 from each import each
+from forked import PROGRAM, Forked
 from isogloss.core.errors import ConfigError
 from tiny import as_precise_as, tiny
 
@@ -120,17 +123,38 @@ def undisturbed_runs(tmp_path_factory):
     return isogloss.run(folder / "together.toml", out=folder / "one", jobs=1, report=False)
 
 
-def in_two_processes(recipe, folder, undisturbed_runs, **said):
-    """Make a recipe's runs in two processes, as precise as one alone did; return how that ended."""
+def in_two_processes(recipe, folder, alone, **said):
+    """Make a recipe's runs in two processes of torchrun, as precise as one did; return what they print."""
+    words = written(recipe, folder, alone)
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **said}
+    ended = subprocess.run(
+        [*command, *words[1:]], env=environment, check=False, capture_output=True, text=True
+    )
+    assert not ended.stdout
+    return ended.stderr
+
+
+def in_two_forked_processes(recipe, folder, alone, **said):
+    """Do the same as another launcher does, which sets the same variables."""
+    words = written(recipe, folder, alone)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    joint = os.environ | {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, **said}
+    running = [
+        Forked(words, env=joint | {"RANK": rank, "LOCAL_RANK": rank}, stderr=subprocess.PIPE)
+        for rank in ("0", "1")
+    ]
+    return "".join(process.communicate()[1] for process in running)
+
+
+def written(recipe, folder, alone):
+    """Write the recipe; return the words that make its runs."""
     path = folder / "together.toml"
     path.write_text(recipe, encoding="utf-8")
-    as_precise_as(undisturbed_runs, folder / "two")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    isogloss_run = ["-m", "isogloss", "run", str(path), "--out", str(folder / "two"), "--no-report"]
-    environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **said}
-    return subprocess.run(
-        [*command, *isogloss_run], env=environment, check=False, capture_output=True, text=True
-    )
+    as_precise_as(alone, folder / "two")
+    return [*PROGRAM, "run", str(path), "--out", str(folder / "two"), "--no-report"]
 
 
 def assert_equal_but_for_rounding(record, ours, theirs):
@@ -154,11 +178,10 @@ def assert_equal_but_for_rounding(record, ours, theirs):
 @pytest.mark.slow
 def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
     """One process computes an update in the parts that two share: equal but for rounding."""
-    ended = in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)
+    printed = in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)
     made, failed = len(undisturbed_runs.outcome.made), len(undisturbed_runs.outcome.failed)
     assert failed
-    assert f"{made} runs made in 2 processes, 0 were there, {failed} failed." in ended.stderr
-    assert not ended.stdout
+    assert f"{made} runs made in 2 processes, 0 were there, {failed} failed." in printed
     for record in each(undisturbed_runs.records):
         assert_equal_but_for_rounding(record, tmp_path / "two", undisturbed_runs.out)
     for key, why in undisturbed_runs.outcome.failed.items():
@@ -171,11 +194,11 @@ def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
 @pytest.mark.slow
 def test_two_processes_with_shares_of_each_model_make_what_one_does(undisturbed_runs, tmp_path):
     said = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}
-    ended = in_two_processes(RECIPE, tmp_path, undisturbed_runs.out, **said)
+    printed = in_two_forked_processes(RECIPE, tmp_path, undisturbed_runs.out, **said)
     made = [one for one in undisturbed_runs.records if (tmp_path / "two" / one.id / "record.json").exists()]
     assert (
         f"{len(made)} runs made in 2 processes, 0 were there, {len(undisturbed_runs.outcome.failed)} failed."
-        in ended.stderr
+        in printed
     )
     assert {"pretrain", "adjust", "fine-tune"} <= {one.kind for one in made}
     for record in each(made):
