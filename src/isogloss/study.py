@@ -71,10 +71,14 @@ class Study:
         return f"{type(self).__name__}({str(self.address or self.out)!r}: {_states(self.runs)})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the folder, the states of its runs, its frames, the main scores."""
+        """Return what a notebook shows: folder, states of runs, frames, the main scores, a figure of paths."""
+        from isogloss.reports.landscapes import path_figures
+
         frames = self.measurements.frames
         rows = [("folder", str(self.out)), ("runs", _states(self.runs)), ("frames", ", ".join(frames))]
-        return _html(rows) + (self.scores().to_html(float_format="%.3f") if "scores" in frames else "")
+        scores = self.scores().to_html(float_format="%.3f") if "scores" in frames else ""
+        figures = path_figures(self.measurements) if "interpolation" in frames else []
+        return _html(rows) + scores + "".join(figure.svg for figure in figures[:1])
 
 
 @dataclass(frozen=True, repr=False)

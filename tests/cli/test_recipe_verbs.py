@@ -272,6 +272,7 @@ def test_a_terminal_is_asked_for_what_is_not_given(command, tmp_path, monkeypatc
 
 def test_notebooks_show_what_a_folder_of_runs_holds(study_folder):
     shown = isogloss.read(study_folder("transfer"))._repr_html_()
+    assert shown.count("<svg") == 1
     assert "<th>runs</th>" in shown and "finished" in shown
     assert "interpolation" in shown and "cka" not in shown
 
