@@ -56,6 +56,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a busy machine take its time before it tells of progress, which nothing here expects."""
     monkeypatch.setattr(display, "FIRST_LINE_SECONDS", 3600.0)
+    monkeypatch.delenv("COLUMNS", raising=False)  # A runner of tests may set it; tables are as wide.
 
 
 @pytest.fixture

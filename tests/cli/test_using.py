@@ -107,7 +107,7 @@ def test_evaluate_prints_every_measure_of_every_model(command, tiny_runs, fine_t
         "evaluate", *runs, "--corpus", "wikiann", "--language", "qaa,qab", "--split", "dev", "--quiet"
     )
     assert (ended.status, ended.err) == (0, "")
-    head, _, *rows = (line.split() for line in ended.out.strip().splitlines())
+    head, *rows = (line.split() for line in ended.out.strip().splitlines())
     assert head == ["run", "method", "language", "split", "examples", "span_f1", "word_f1", "baseline"]
     assert [(row[0], row[2]) for row in rows] == [
         (run.name, language) for run in runs for language in ("qaa", "qab")

@@ -80,8 +80,9 @@ def digests():
 @pytest.mark.slow
 def test_the_same_lines_give_the_same_vocabulary_in_every_process():
     place = os.environ | {"PYTHONPATH": ":".join(sys.path), "RAYON_NUM_THREADS": "3"}
-    ran = Forked([sys.executable, "-c", PROGRAM], env=place, stdout=subprocess.PIPE)
-    assert ran.communicate()[0].split() == digests()
+    program = [sys.executable, "-c", PROGRAM]
+    ran = subprocess.run(program, env=place, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == digests()
 
 
 def test_the_vocabulary_has_the_size_asked_for_special_subwords_first_and_covers_its_text(family, trained):

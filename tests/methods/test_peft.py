@@ -12,6 +12,7 @@ import torch
 
 import in_translation
 from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.weight_space import Interpolation
@@ -254,7 +255,11 @@ def along(ends, part, alphas=(0.0, 0.5, 1.0)):
         source=("en",),
         load=lambda one: loaded(one.folder),
         load_factors=lambda one: unmerged(one.folder),
-        evaluation=lambda _: SimpleNamespace(metric="accuracy", score=seen),
+        evaluation=lambda _: SimpleNamespace(
+            metric="accuracy",
+            examples=[SimpleNamespace(id="0")],
+            score_by_example=lambda model: (seen(model), Contributions([0.0], [1.0])),
+        ),
         encoder=lambda _: None,
         bitext=lambda _: [],
         parallel=BitextSentences(lambda _: []),

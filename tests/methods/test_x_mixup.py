@@ -1,5 +1,6 @@
 """X-Mixup, equation by equation, and its schedule."""
 
+import hashlib
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -42,7 +43,8 @@ def train(bert_folder, tmp_path, teacher):
     """Train a method on a task in a folder of its own."""
 
     def run(method, task="nli", *, name="", start=None, **changes):
-        folder = tmp_path / (name or f"{method}{task}{changes}".replace("/", "")[:200])
+        described = hashlib.sha256(f"{method}{task}{changes}".encode()).hexdigest()[:16]
+        folder = tmp_path / (name or described)
         return method.train(
             setting(task, start or bert_folder, folder, teacher=teacher if task == "upos" else "", **changes)
         )

@@ -20,9 +20,14 @@ def score_runs(out):
     return [path.parent for path in sorted(out.glob(f"*/{RECORD}")) if "scores: " in path.read_text()]
 
 
+def path_runs(out):
+    return [path.parent for path in out.glob(f"*/{RECORD}") if "interpolation: " in path.read_text()]
+
+
 @pytest.mark.slow
-def test_score_runs_keep_predictions_and_others_do_not(tiny_runs):
-    assert sorted(path.parent for path in tiny_runs.glob(f"*/{PREDICTIONS}")) == score_runs(tiny_runs)
+def test_score_runs_and_paths_keep_what_examples_add_and_others_do_not(tiny_runs):
+    keeping = sorted([*score_runs(tiny_runs), *path_runs(tiny_runs)])
+    assert sorted(path.parent for path in tiny_runs.glob(f"*/{PREDICTIONS}")) == keeping
 
 
 def test_every_number_of_a_record_follows_from_what_was_kept(tiny_runs):

@@ -144,7 +144,7 @@ def test_the_card_says_what_the_model_is(make_model, tmp_path):
     assert text.startswith("---\ndatasets:\n- universal-dependencies/universal_dependencies\nlanguage:\n")
     assert "\nlanguage:\n- en\n- de\nlibrary_name: transformers\nlicense: other\n" in text
     assert "| ud | sw | test | accuracy | 0.5000 |  |  |" in text
-    assert "English (en)" in text and "German (de), qab" in text
+    assert "English (en)" in text and "German (de), Bora" in text
     assert "mostly CC BY-SA" in text
     assert "longer than\n96 subwords" in text and "`stride=8`" in text
     assert "LIMIT" not in text and "OVERLAP" not in text and "  \n" not in text
