@@ -71,7 +71,7 @@ class Study:
         return f"{type(self).__name__}({str(self.address or self.out)!r}: {_states(self.runs)})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: folder, states of runs, frames, the main scores, a figure of paths."""
+        """Return what a notebook shows: folder, states of runs, frames, main scores, a figure of paths."""
         from isogloss.reports.landscapes import path_figures
 
         frames = self.measurements.frames
