@@ -9,21 +9,24 @@ from hashlib import sha256
 from pathlib import Path
 
 from isogloss.core.identity import identity
-from isogloss.planning.plan import plan_recipe
+from isogloss.planning.plan import Planned, plan_recipe
 from isogloss.recipes.recipe_text import packaged_recipes, recipe_text
 
 FILE = Path(__file__).with_suffix(".json")
 
 
-def planned(name: str) -> dict[str, str]:
-    """Return number and digest of a recipe's runs, by scale; the empty one is the recipe as it is."""
+def plans(name: str) -> dict[str, Planned]:
+    """Return a recipe's plans by scale; the empty one is the recipe as it is."""
     scales = ["", *tomllib.loads(recipe_text(name)[0]).get("scale", {})]
-    ids = {
-        scale: [identity(run) for run in plan_recipe(name, scale=scale, assume=True).runs] for scale in scales
-    }
+    return {scale: plan_recipe(name, scale=scale, assume=True) for scale in scales}
+
+
+def digests(planned: dict[str, Planned]) -> dict[str, str]:
+    """Return number and digest of the runs of each plan."""
+    ids = {scale: [identity(run) for run in plan.runs] for scale, plan in planned.items()}
     return {
-        scale: f"{len(one)} {sha256(chr(10).join(one).encode()).hexdigest()[:16]}"
-        for scale, one in ids.items()
+        scale: f"{len(keys)} {sha256(chr(10).join(keys).encode()).hexdigest()[:16]}"
+        for scale, keys in ids.items()
     }
 
 
@@ -31,4 +34,4 @@ if __name__ == "__main__":
     from huggingface_hub import constants
 
     constants.HF_HUB_OFFLINE = True
-    FILE.write_text(json.dumps({name: planned(name) for name in packaged_recipes()}, indent=1) + "\n")
+    FILE.write_text(json.dumps({name: digests(plans(name)) for name in packaged_recipes()}, indent=1) + "\n")
