@@ -163,6 +163,9 @@ class Server:
                     wakes.close()
                     return become(*begun)
             if len(self.ready.get_map()) == 2 and not self.running:
+                address = Path(self.listening.getsockname())
+                for path in (address, address.with_name(f"{address.name}.lock")):
+                    path.unlink(missing_ok=True)
                 sys.exit()
 
     def forked(self, line: socket.socket) -> tuple[Mapping[str, Any], Sequence[int]] | None:

@@ -7,15 +7,10 @@ from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.training.setting import TextSetting
 from made_up import TEXT
 
-METHOD = with_fields(
-    MaskedLanguageModelling(),
-    steps=8,
-    batch_subwords=96,
-    block=16,
-    learning_rate=5e-3,
-    precision="float32",
-    checkpoint_every=3,
-)
+TINY = {"steps": 8, "block": 16, "learning_rate": 5e-3, "precision": "float32", "checkpoint_every": 3}
+"""Fields of a method of pretraining that a test can wait for."""
+
+METHOD = with_fields(MaskedLanguageModelling(), **TINY, batch_subwords=96)
 """How a tiny encoder is pretrained."""
 
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}

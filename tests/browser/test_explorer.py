@@ -12,6 +12,7 @@ import torch
 
 import isogloss
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.training.states import word_states
 from isogloss.using.explorer import Explorer
 
 RECIPE = {
@@ -44,7 +45,7 @@ def study(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def explorer(study):
-    return Explorer(study.measurements)
+    return Explorer(study.measurements, str(study.out))
 
 
 @pytest.fixture(scope="module")
@@ -116,25 +117,27 @@ def test_what_cannot_be_answered_is_refused_in_a_line(explorer, path):
 
 @pytest.fixture(scope="module")
 def server(explorer):
+    """The page as the command serves it, with a token of its own: its host."""
     uvicorn = pytest.importorskip("uvicorn")
     from isogloss.using.explorer.server import application
 
-    config = uvicorn.Config(application(explorer, "secret", frozenset({"127.0.0.1:8000"})), log_level="error")
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
+    host = f"127.0.0.1:{listener.getsockname()[1]}"
+    config = uvicorn.Config(application(explorer, "secret", frozenset({host})), log_level="error")
     served = uvicorn.Server(config)
     thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]}, daemon=True)
     thread.start()
     while not served.started:
         time.sleep(0.02)
-    yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    yield f"http://{host}"
     served.should_exit = True
     thread.join()
 
 
 def asked(url: str, body: object = None, **headers: str):
     data = None if body is None else json.dumps(body).encode()
-    request = Request(url, data=data, headers={"host": "127.0.0.1:8000", **headers})
+    request = Request(url, data=data, headers=headers)
     try:
         with urlopen(request, timeout=60) as response:
             return response.status, response.read().decode(), response.headers
@@ -164,38 +167,17 @@ def test_the_page_may_run_its_own_script_alone(server):
     assert "innerHTML" not in text and "page.js" not in text
 
 
-@pytest.fixture(scope="module")
-def address(explorer):
-    """The page as the command serves it, with a host and a token of its own."""
-    uvicorn = pytest.importorskip("uvicorn")
-    from isogloss.using.explorer.server import application
-
-    listener = socket.socket()
-    listener.bind(("127.0.0.1", 0))
-    host = f"127.0.0.1:{listener.getsockname()[1]}"
-    served = uvicorn.Server(
-        uvicorn.Config(application(explorer, "secret", frozenset({host})), log_level="error")
-    )
-    thread = threading.Thread(target=served.run, kwargs={"sockets": [listener]}, daemon=True)
-    thread.start()
-    while not served.started:
-        time.sleep(0.02)
-    yield f"http://{host}/?token=secret"
-    served.should_exit = True
-    thread.join()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, address, width, scheme):
+def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, server, width, scheme):
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page, errors, requests = context.new_page(), [], []
     page.on("console", lambda message: errors.append(message.text))
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("dialog", lambda dialog: (errors.append(dialog.message), dialog.dismiss()))
     page.on("request", lambda request: requests.append(request.url))
-    page.goto(address)
+    page.goto(f"{server}/?token=secret")
     page.wait_for_selector("#sentences .word small", timeout=120_000)
     assert not page.is_visible("#second")
     before = page.text_content("#status")
@@ -208,7 +190,45 @@ def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, a
     page.wait_for_selector("#answer .word", timeout=120_000)
     assert page.locator("#answer .word").first.text_content().startswith("<script>alert(1)</script>")
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    host = address.partition("/?")[0]
-    assert requests and all(request.startswith(host) for request in requests)
+    assert requests and all(request.startswith(server) for request in requests)
     assert errors == []
     context.close()
+
+
+ADJUSTED = {
+    "title": "Adjusted, to be explored",
+    "encoder": "shipped",
+    "adjust": [
+        {
+            "name": "cross-lingual-adjustment",
+            "pairs": ["qaa-qad"],
+            "bitext": "bitext",
+            "examples": 64,
+            "precision": "float32",
+        }
+    ],
+}
+
+
+@pytest.mark.slow
+def test_words_of_a_translation_are_those_of_the_encoders_before_and_after(tmp_path):
+    result = isogloss.run(ADJUSTED, out=tmp_path, engine="serial", report=False)
+    explorer = Explorer(isogloss.read(result.out).measurements, str(result.out))
+    (adjusted,) = explorer.study()["adjusted"]
+    pair = isogloss.load_corpus("bitext", "qaa-qad", "test", examples=1)[0]
+    words = explorer.words(adjusted["id"], pair.first, pair.second)
+    folders = {"before": "shipped", "after": result.out / adjusted["id"] / "model"}
+    for moment, folder in folders.items():
+        model, tokenizer = isogloss.load_encoder(folder)
+        texts = [words["first"], words["second"]]
+        first, second = (states[0] for states in word_states(model, tokenizer, texts, precision="float32"))
+        expected = torch.nn.functional.cosine_similarity(first[:, None], second[None], dim=-1)
+        torch.testing.assert_close(torch.tensor(words[moment]), expected, atol=1e-3, rtol=0)
+    assert words["before"] != words["after"]
+    with pytest.raises(ConfigError, match="no adjusted encoder 'none'"):
+        explorer.words("none", pair.first, pair.second)
+
+
+def test_a_folder_without_a_route_is_refused_with_what_to_measure(study_folder):
+    with pytest.raises(ConfigError, match=r"found no path.*\[\[measure\]\]"):
+        Explorer(isogloss.read(study_folder("interference")).measurements, "")

@@ -11,20 +11,16 @@ from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.initial import load_to_continue, prepared
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, MaskedNextToken
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
-from made_up_text import further
+from made_up_text import TINY, further
 from trained import equal, weights
 
 ZERO = torch.zeros(0)
 
 METHOD = with_fields(
     MaskedNextToken(mask="e"),
-    steps=30,
+    **TINY | {"steps": 30, "checkpoint_every": 0},
     batch_subwords=96,
-    block=16,
-    learning_rate=5e-3,
-    precision="float32",
     evaluate_every=30,
-    checkpoint_every=0,
 )
 
 

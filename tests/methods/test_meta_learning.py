@@ -16,21 +16,11 @@ from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import MetaBatches, MetaLearner, Validation, meta_batches
 from isogloss.training.pretraining import begin
-from made_up_text import lines, text_setting
+from made_up_text import TINY, lines, text_setting
 from trained import equal, interrupted, weights
 
 LANGUAGES = ("en", "sw")
-METHOD = with_fields(
-    MetaLearning(),
-    steps=8,
-    batch_subwords=48,
-    block=16,
-    learning_rate=5e-3,
-    validation=0.2,
-    precision="float32",
-    checkpoint_every=3,
-    evaluate_every=4,
-)
+METHOD = with_fields(MetaLearning(), **TINY, batch_subwords=48, validation=0.2, evaluate_every=4)
 
 
 @pytest.fixture

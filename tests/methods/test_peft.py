@@ -53,7 +53,9 @@ def test_every_kind_is_held_to_these_laws():
 
 
 def put_into(peft, model, folder):
-    return peft.prepare(PeftSetting(model=model, whole=lambda: stir(deepcopy(model)), folder=folder, seed=0))
+    return peft.prepare(
+        PeftSetting(model=model, train_all=lambda: stir(deepcopy(model)), folder=folder, seed=0)
+    )
 
 
 def stir(model):

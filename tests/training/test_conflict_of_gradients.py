@@ -41,6 +41,7 @@ from isogloss.training.gradient_conflict import (
 )
 from isogloss.training.setting import TextSetting
 from made_up import SPANS
+from made_up_text import TINY
 from tiny import changed, tiny
 from trained import equal, weights
 
@@ -328,15 +329,7 @@ def test_what_a_language_has_for_itself_is_no_part(encoder_folder):
 
 
 WATCHED = Conflict(every=2, batch=4)
-METHOD = with_fields(
-    MaskedLanguageModelling(),
-    steps=8,
-    batch_subwords=64,
-    block=16,
-    learning_rate=5e-3,
-    precision="float32",
-    checkpoint_every=3,
-)
+METHOD = with_fields(MaskedLanguageModelling(), **TINY, batch_subwords=64)
 
 
 def pairs(rows):

@@ -116,14 +116,14 @@ class Display:
         self._last = now
         return True
 
-    def announce(self, begun: "Begun") -> None:
+    def announce(self, event: "Begun") -> None:
         """Print that a run begins."""
         if self.as_json and not self.quiet:
-            emit({"event": "run", **begun._asdict()})
-        self.say(f"[{begun.number}/{begun.total}] {begun.title}")
+            emit({"event": "run", **event._asdict()})
+        self.say(f"[{event.number}/{event.total}] {event.title}")
         if self._bars and self._total is not None:
-            self._has_runs, done = True, begun.number - 1
-            self._bars.update(self._total, description="runs", completed=done, total=begun.total)
+            self._has_runs, done = True, event.number - 1
+            self._bars.update(self._total, description="runs", completed=done, total=event.total)
 
     def say(self, text: str) -> None:
         """Print a line for people on standard error."""

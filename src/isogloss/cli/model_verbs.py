@@ -190,5 +190,5 @@ def explore(
     from isogloss.using.explorer import Explorer
     from isogloss.using.explorer.server import serve
 
-    explorer = Explorer(read(runs).measurements, data or "")
+    explorer = Explorer(read(runs).measurements, runs, data or "")
     serve(explorer, port=port, browser=browser, quiet=quiet)

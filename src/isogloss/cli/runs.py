@@ -55,8 +55,8 @@ def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> 
     outcome = result.outcome
     if display.as_json:
         emit({"event": "outcome", **asdict(outcome)})
-    made = f"{len(outcome.made)} runs made" + (f" in {processes} processes" if processes > 1 else "")
-    display.say(f"{made}, {len(outcome.done)} were there, {len(outcome.failed)} failed.")
+    summary = f"{len(outcome.made)} runs made" + (f" in {processes} processes" if processes > 1 else "")
+    display.say(f"{summary}, {len(outcome.done)} were there, {len(outcome.failed)} failed.")
     for key, message in outcome.damaged.items():
         display.say(f"isogloss: run {key} was damaged. {message}")
     for key, message in outcome.died.items():
@@ -190,8 +190,8 @@ def _print_totals(
     else:
         print(total, *(f"requires: {name}\n" for name in required), sep="", end="")
         others = f" (and {unlike} that are like none of them)" if unlike else ""
-        like = f", {left / 3600:.2g} hours of one job by those made here{others}" if left else ""
-        print(f"{len(operations)} runs: {len(done)} done, {len(operations) - len(done)} to make{like}")
+        remaining = f", {left / 3600:.2g} hours of one job by those made here{others}" if left else ""
+        print(f"{len(operations)} runs: {len(done)} done, {len(operations) - len(done)} to make{remaining}")
 
 
 def _state(run: "Run", planned: "Planned") -> str:

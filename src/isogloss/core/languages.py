@@ -136,7 +136,7 @@ def spellings(language: str) -> tuple[str, ...]:
     canonical = canonical_language(language)
     tags = [language, *map("-".join, product(*map(_written, canonical.split("-"))))]
     if "-" not in canonical:
-        tags = [same for tag in tags for same in (tag, tag.replace("_", "-"))]
+        tags = [spelling for tag in tags for spelling in (tag, tag.replace("_", "-"))]
     return tuple(dict.fromkeys(tags))
 
 

@@ -250,10 +250,10 @@ class MemoryNeeds:
 
     def learn(self, run: Run, device: str) -> None:
         """Read what a finished run took on a device of some name."""
-        estimate, made = self._estimate(run), read_made(self.context.store.folder(run))
-        if estimate is not None and made.peak_memory is not None and made.device == device:
+        estimate, circumstances = self._estimate(run), read_made(self.context.store.folder(run))
+        if estimate is not None and circumstances.peak_memory is not None and circumstances.device == device:
             key = run.name, estimate
-            self.measured[key] = max(made.peak_memory, self.measured.get(key, 0))
+            self.measured[key] = max(circumstances.peak_memory, self.measured.get(key, 0))
 
     def _estimate(self, run: Run) -> int | None:
         half = self.context.resolved(run.precision) == "bfloat16"

@@ -219,7 +219,7 @@ class LotteryTicket(Peft):
         """Train all weights of a copy for the mask, or read the mask of an interrupted run."""
         path = setting.folder / MASK
         if not path.exists():
-            changed = largest_changes(setting.model, setting.whole(), self.share)
+            changed = largest_changes(setting.model, setting.train_all(), self.share)
             with main_process_first():
                 if is_main_process():
                     write_bytes(path, save({name: mask.to(torch.uint8) for name, mask in changed.items()}))

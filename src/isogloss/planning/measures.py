@@ -153,8 +153,8 @@ def _on_examples(request: MeasureRequest, measured: Measured, corpus: str) -> Me
     treebanks = _treebanks(request, corpus, measured)
     codes = [code for language in measured.languages for code in codes_read(inputs, language, source)]
     translated = _translations(request, measured, corpus, filter(is_translation, codes), treebanks)
-    made = {run.languages for run in translated}
-    from_files = [code for code in codes if code not in made]
+    translated_codes = {run.languages for run in translated}
+    from_files = [code for code in codes if code not in translated_codes]
     run = request.measure(measured, corpus, from_files, treebanks)
     read = tuple(pair for pair in treebanks if pair[0] in measured.languages)
     return replace(run, inputs=inputs or None, translated=translated or None, treebanks=read)

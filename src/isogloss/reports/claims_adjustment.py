@@ -193,15 +193,15 @@ def _compare(
     sides: tuple[pd.DataFrame, pd.DataFrame],
     what: str,
     tasks: Mapping[str, Bounds],
-    same: Sequence[str] = ("test",),
+    equal_columns: Sequence[str] = ("test",),
 ) -> list[Check]:
     """Compare each setting of one side with the rows of the other that are equal in some columns."""
     ours, theirs = sides
-    all_checks, ids = [], row_keys(theirs, same)
+    all_checks, ids = [], row_keys(theirs, equal_columns)
     for task, bounds in tasks.items():
         checks = []
-        for _, group in ours[ours["task"] == task].groupby([*same, "setting", "way"]):
-            shared = of_shared("encoder.seed", group, theirs[ids == row_keys(group, same).iloc[0]])
+        for _, group in ours[ours["task"] == task].groupby([*equal_columns, "setting", "way"]):
+            shared = of_shared("encoder.seed", group, theirs[ids == row_keys(group, equal_columns).iloc[0]])
             if not len(shared[1]):
                 continue
             ours_drawn, theirs_drawn = with_unit(*shared)

@@ -58,7 +58,7 @@ def compare_to_baselines(m: Measurements) -> list[Check]:
     checks: dict[object, Check] = {}
     for comparison in scored_mixups(m):
         step = comparison.group, *comparison.trained["way"].unique()
-        checks[comparison.about] = comparison.check(
+        checks[comparison.name] = comparison.check(
             comparison.full, comparison.trained, "x-mixup − translate-train"
         )
         checks[step] = comparison.check(comparison.trained, comparison.plain, "translate-train − source-only")
@@ -100,7 +100,7 @@ def compare_ablations(m: Measurements) -> list[Check]:
             check = comparison.check(comparison.full, rows, f"whole − {name}")
             checks += [unjudged(check) if name == MIXING_ALONE else check] if len(rows) else []
         if MIXING_ALONE in parts and NO_MIXUP not in parts:
-            checks.append(not_measured(f"{comparison.about}: whole − {NO_MIXUP}, read without translations"))
+            checks.append(not_measured(f"{comparison.name}: whole − {NO_MIXUP}, read without translations"))
     return checks
 
 
@@ -163,7 +163,7 @@ def compare_gaps(m: Measurements) -> list[Check]:
             for role, rows in {"target": full, "source": unmixed}.items()
         ]
         target, source = (gain.dropna(axis="columns", how="all").dropna().mean(axis=1) for gain in gains)
-        label = f"{comparison.about}: gap of translate-train − of x-mixup"
+        label = f"{comparison.name}: gap of translate-train − of x-mixup"
         checks.append(check_of((target - source).dropna(), label, bounds, UNITS[unit]))
     return checks
 
@@ -220,9 +220,9 @@ def compare_centroids(m: Measurements) -> list[Check]:
         )
         for languages, full in comparison.full.groupby("languages"):
             label = f"variance between languages in percent, x-mixup − {name}"
-            same = theirs[theirs["languages"] == languages]
-            check = comparison.check(full, same, label, "source", HURTS)
-            (checks if len(same) or theirs.empty else others).append(check)
+            comparable = theirs[theirs["languages"] == languages]
+            check = comparison.check(full, comparable, label, "source", HURTS)
+            (checks if len(comparable) or theirs.empty else others).append(check)
     return checks or others
 
 
@@ -240,7 +240,7 @@ def correlate_gains(m: Measurements) -> list[Check]:
             full, trained = (target_means(comparison.on(rows, "target")) for rows in sides)
             score = full - trained
             checks += check_correlation(
-                f"{comparison.about}: ρ of gains in CKA and in score", cka, score, bounds
+                f"{comparison.name}: ρ of gains in CKA and in score", cka, score, bounds
             )
     return [check for check in checks if check.values] or checks
 

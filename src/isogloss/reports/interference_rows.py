@@ -164,9 +164,9 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     rows = filter_rows(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
     trained = [name for name in rows if "optimization." in name or "peft" in name]
-    same = ["corpus", "task", "split", "metric", "start", "shape", *trained]
+    equal_columns = ["corpus", "task", "split", "metric", "start", "shape", *trained]
     return rows.assign(
-        test=row_keys(rows, same), system=rows["encoder"].where(rows["role"] != "mono", "alone")
+        test=row_keys(rows, equal_columns), system=rows["encoder"].where(rows["role"] != "mono", "alone")
     )
 
 

@@ -306,8 +306,8 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
 def _read_run(folder: Path) -> Run:
     """Read a run; without a record or a failure it is missing."""
     try:
-        record, made = read_record(folder), read_made(folder)
-        run = Run(id=folder.name, state="finished", folder=folder, record=record, made=made)
+        record, circumstances = read_record(folder), read_made(folder)
+        run = Run(id=folder.name, state="finished", folder=folder, record=record, made=circumstances)
         run.check()
         return run
     except StorageError as error:

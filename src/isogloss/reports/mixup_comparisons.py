@@ -71,7 +71,7 @@ class MixupComparison:
     m: Measurements
     group: str
     """Words for the test set and encoder."""
-    about: str
+    name: str
     """The group, and which X-Mixup where it has several."""
     rows: pd.DataFrame
     """Everything on this encoder; ``role`` of a language is "source", "target" or "unseen"."""
@@ -111,7 +111,7 @@ class MixupComparison:
     ) -> Check:
         """Check a difference on languages of one role, by default above 0."""
         unit, sides = replicates(*(self.on(rows, role) for rows in (ours, theirs)))
-        return check_of(compare(self.m, *sides, unit=unit), f"{self.about}: {label}", bounds, UNITS[unit])
+        return check_of(compare(self.m, *sides, unit=unit), f"{self.name}: {label}", bounds, UNITS[unit])
 
     def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
         """Return the rows of languages of one role; on unseen ones, all models count."""
@@ -145,7 +145,7 @@ def mixup_comparisons(
         ]
         for comparison in judged:
             system = comparison.full["system"].iloc[0]
-            yield replace(comparison, about=group if len(judged) == 1 else f"{group} {system}")
+            yield replace(comparison, name=group if len(judged) == 1 else f"{group} {system}")
 
 
 def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.DataFrame) -> MixupComparison:
@@ -158,7 +158,7 @@ def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.Data
     return MixupComparison(
         m=m,
         group=group,
-        about=group,
+        name=group,
         rows=rows,
         full=full,
         trained=_most_similar(rows, full, "translate-train", "translator"),
@@ -244,8 +244,8 @@ def _without(row: Mapping[object, object]) -> str:
     return " ".join(part for part in off if part != "learned_ratio" or "ratio" not in off)
 
 
-def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *same: str) -> pd.DataFrame:
-    """Return the system of a method with equal ``same`` facts and the most similar optimization.
+def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *equal_facts: str) -> pd.DataFrame:
+    """Return the system of a method with equal the given facts and the most similar optimization.
 
     Of two that are as similar, the one whose labels of translations are a teacher's, as X-Mixup's are.
     """
@@ -253,7 +253,7 @@ def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *same: st
     distance = {
         way["way"]: (len(_differing(way, facts, ["optimization"])), way.get("method.labels") != "teacher")
         for _, way in rows.drop_duplicates("way").sort_values("way").iterrows()
-        if not _differing(way, facts, same)
+        if not _differing(way, facts, equal_facts)
     }
     return rows[rows["way"] == min(distance, key=distance.__getitem__, default=None)]
 

@@ -99,7 +99,7 @@ class LastReport:
     found: str
     claims: list[Annotated[list[str], Field(min_length=3, max_length=3)]]
     runs: str
-    whole: bool
+    complete: bool
     warnings: list[str]
 
 
@@ -150,7 +150,7 @@ def write_report(out: Path, on_progress: OnProgress = no_progress) -> Report:
 def finished_report(out: Path) -> Report | None:
     """Return the report of a folder whose whole plan is finished and unchanged since; else None."""
     state = _last_report(out)
-    return _report_of(out, state) if state["current"] and state["whole"] else None
+    return _report_of(out, state) if state["current"] and state["complete"] else None
 
 
 def last_verdicts(out: Path) -> list[Verdict]:
@@ -228,7 +228,7 @@ def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
         "found": page.opening.results,
         "claims": [(outcome.claim.id, outcome.verdict, outcome.found) for outcome in page.outcomes],
         "runs": finished_runs(m),
-        "whole": all(run.state == "finished" for run in m.runs),
+        "complete": all(run.state == "finished" for run in m.runs),
         "warnings": list(m.warnings),
     }
     write_bytes(out / WRITTEN, json.dumps(state, ensure_ascii=False, indent=1).encode())

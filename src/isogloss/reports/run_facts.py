@@ -98,12 +98,12 @@ def _translator(translated: Sequence[Content] | None) -> Facts:
 
     What is translated back has the translator of what it was made from, which may have a model of its own.
     """
-    made = [fields_of(run) for run in translated or ()]
-    if not made:
+    translations = [fields_of(run) for run in translated or ()]
+    if not translations:
         return {}
-    models = [part["model"] for part in made if part.get("model") and not part.get("start")]
+    models = [part["model"] for part in translations if part.get("model") and not part.get("start")]
     sources = dict.fromkeys(str(fields_of(model).get("source") or identity(model)) for model in models)
-    return _part(made[0]["translator"], "translator") | (
+    return _part(translations[0]["translator"], "translator") | (
         {"translator.model": "+".join(sources)} if models else {}
     )
 

@@ -61,11 +61,11 @@ class ShownSection:
 
 def show_section(section: Section, m: Measurements) -> ShownSection:
     """Make the tables and figures of a section."""
-    made = [part for show in section.parts for part in show(m)]
+    parts = [part for show in section.parts for part in show(m)]
     return ShownSection(
         section,
-        [part for part in made if isinstance(part, Table)],
-        [part for part in made if isinstance(part, Figure)],
+        [part for part in parts if isinstance(part, Table)],
+        [part for part in parts if isinstance(part, Figure)],
     )
 
 

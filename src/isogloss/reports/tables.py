@@ -169,11 +169,13 @@ def to_latex(table: Table) -> str:
     """
     columns = [*zip(zip(table.header, *table.rows, strict=True), table.align, strict=True)]
     shown = [(cells, align) for cells, align in columns if _differs(cells)] or columns
-    same = [f"{cells[0].text} {cells[1].text}" for cells, _ in columns if not _differs(cells) and cells[1:]]
+    constant = [
+        f"{cells[0].text} {cells[1].text}" for cells, _ in columns if not _differs(cells) and cells[1:]
+    ]
     long = sum(_longest(cells) > LONGEST for cells, _ in shown)
     drawn = [_latex_column(cells, align, 0.8 / max(1, long)) for cells, align in shown]
     head, *rows = [" & ".join(cells) + r" \\" for cells in zip(*(cells for _, cells in drawn), strict=True)]
-    title = "; ".join([table.title, *(text for text in same if not text.endswith((" ", "–")))])
+    title = "; ".join([table.title, *(text for text in constant if not text.endswith((" ", "–")))])
     lines = [
         f"% {' '.join(title.split())}: needs \\usepackage{{booktabs}}",
         f"\\begin{{tabular}}{{{''.join(align for align, _ in drawn)}}}\n\\toprule",

@@ -48,18 +48,18 @@ def make(context: RunContext, run: Run) -> Record:
         _plug_ins_named(run),
         tracked(context.track, followed, context.on_progress) as tracking,
     ):
-        made = run.make(replace(context, on_progress=tracking.on_progress))
-        tracking.finish(made.rows)
-    if made.predictions:  # Before the record: a run is finished with all it made.
-        write_predictions(context.store.folder(run) / PREDICTIONS, made.predictions)
+        result = run.make(replace(context, on_progress=tracking.on_progress))
+        tracking.finish(result.rows)
+    if result.predictions:  # Before the record: a run is finished with all it made.
+        write_predictions(context.store.folder(run) / PREDICTIONS, result.predictions)
     record = Record(
         id=identity(run),
         kind=run.name,
         title=run.title,
         run=content(run),
         needs=tuple(identity(needed) for needed in needs(run)),
-        rows=made.rows,
-        warnings=tuple(map(masked, (*made.warnings, *dict.fromkeys(data_warnings(run, context.sources))))),
+        rows=result.rows,
+        warnings=tuple(map(masked, (*result.warnings, *dict.fromkeys(data_warnings(run, context.sources))))),
     )
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run)

@@ -122,10 +122,10 @@ class Measure(Run):
     @property
     def _codes(self) -> list[str]:
         """Languages, or pairs of them, whose examples are read, by what the corpus holds."""
-        held = Sources().corpus(self.corpus).tasks
-        if {"bitext", "comparable"} & set(held):
+        corpus_tasks = Sources().corpus(self.corpus).tasks
+        if {"bitext", "comparable"} & set(corpus_tasks):
             return pairs_of(self.languages)
-        if "text" in held:
+        if "text" in corpus_tasks:
             return list(self.languages)
         source = self.model.source_languages if self.model else ()
         inputs = self.inputs or ORIGINAL_INPUTS

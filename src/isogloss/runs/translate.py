@@ -344,8 +344,8 @@ def split_read(corpus: str, language: str, split: Split, examples: int, treebank
 
 def from_files(splits: Iterable[SplitRead], translated: Sequence[Translate] | None) -> tuple[SplitRead, ...]:
     """Leave out the splits that a run translates."""
-    made = {(run.languages, run.split) for run in translated or ()}
-    return tuple(split for split in splits if (split.language, split.split) not in made)
+    translated_splits = {(run.languages, run.split) for run in translated or ()}
+    return tuple(split for split in splits if (split.language, split.split) not in translated_splits)
 
 
 def read_or_translated(

@@ -121,8 +121,8 @@ class MirroredStore:
         self.remote.remove([f"{identity(run)}/{FAILED}"])
         return folder
 
-    def finish(self, record: Record, made: Mapping[str, object]) -> None:  # noqa: D102
-        self.copies.finish(record, made)
+    def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:  # noqa: D102
+        self.copies.finish(record, circumstances)
         self._upload_run(record.id)
 
     def fail(self, run: Run, message: str, *, needs: str = "") -> None:  # noqa: D102

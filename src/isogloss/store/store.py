@@ -114,7 +114,7 @@ class Store(Protocol):
         StorageError where a link in its place leads out of the store: what is there would be replaced.
         """
 
-    def finish(self, record: Record, made: Mapping[str, object]) -> None:
+    def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:
         """Write circumstances and checksums, then the record: from then on the run is finished."""
 
     def fail(self, run: Run, message: str, *, needs: str = "") -> None:
@@ -222,9 +222,9 @@ class FolderStore:
         self.forget_failure(run)
         return folder
 
-    def finish(self, record: Record, made: Mapping[str, object]) -> None:  # noqa: D102
+    def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:  # noqa: D102
         folder = self.root / record.id
-        write_text(folder / MADE, json.dumps(made, indent=1) + "\n")
+        write_text(folder / MADE, json.dumps(circumstances, indent=1) + "\n")
         with reading(folder):
             quarantined = {path.name for path in folder.glob(f"{DAMAGED}*")}
             files = checksums_of(folder, without=NO_RESULTS | quarantined)

@@ -237,7 +237,7 @@ def _apply_peft(setting: Setting, peft: Peft, reads: Reads, prepare: Prepare, mo
     return peft.prepare(
         PeftSetting(
             model=model,
-            whole=lambda: fine_tune(full, reads, prepare=prepare).model,
+            train_all=lambda: fine_tune(full, reads, prepare=prepare).model,
             folder=setting.folder,
             seed=derive(setting.seed, "peft"),
         )

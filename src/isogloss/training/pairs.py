@@ -82,31 +82,12 @@ def paired_batches(
     source language are paired with themselves, too.
     """
 
-    def encoded(examples: Sequence[Example], language: str) -> list[EncodedRow]:
+    def encode_in(language: str, examples: Sequence[Example]) -> list[EncodedRow]:
         return encode(setting, tokenizer, examples, language, pseudo=pseudo_labels)
 
-    groups, warnings = {}, []
-    for source, target in product(setting.source, setting.target):
-        name, back = f"{source}-{target}", f"{source}-{target}-{source}"
-        pairs = matched(train[source], train[name], names=(source, name), partial=True)
-        originals = [original for original, _ in pairs]
-        backs: list[EncodedRow] = []
-        if takes_real:
-            again = matched(originals, train[back], names=(source, back), partial=True)
-            backs = translation_rows(
-                originals, [other for _, other in again], partial(encoded, language=back)
-            )
-        groups[name] = paired_rows(
-            encoded(originals, source), encoded([translation for _, translation in pairs], name), backs
-        )
-        if left_out := len(train[source]) - len(pairs):
-            warnings.append(
-                f"{left_out} of {len(train[source])} examples of {source} have no translation with the same "
-                f"label in {name} and were left out."
-            )
-
+    groups, warnings = _pairs_by_language(setting, train, encode_in, with_backs=takes_real is not None)
     for source in setting.source if itself else ():
-        groups[f"{source}-{source}"] = [PairedRow(row, row) for row in encoded(train[source], source)]
+        groups[f"{source}-{source}"] = [PairedRow(row, row) for row in encode_in(source, train[source])]
 
     def make(pairs: list[PairedRow], name: str, step: int) -> Sides:
         source, _, target = name.partition("-")
@@ -124,6 +105,36 @@ def paired_batches(
         make=make,
     )
     return batches, tuple(warnings)
+
+
+def _pairs_by_language(
+    setting: Setting,
+    train: Mapping[str, Sequence[Example]],
+    encode_in: Callable[[str, Sequence[Example]], list[EncodedRow]],
+    *,
+    with_backs: bool,
+) -> tuple[dict[str, list[PairedRow]], list[str]]:
+    """Encode each pair of languages' examples and translations; a warning where some have no translation."""
+    groups, warnings = {}, []
+    for source, target in product(setting.source, setting.target):
+        name, back = f"{source}-{target}", f"{source}-{target}-{source}"
+        pairs = matched(train[source], train[name], names=(source, name), partial=True)
+        originals = [original for original, _ in pairs]
+        backs: list[EncodedRow] = []
+        if with_backs:
+            again = matched(originals, train[back], names=(source, back), partial=True)
+            backs = translation_rows(originals, [other for _, other in again], partial(encode_in, back))
+        groups[name] = paired_rows(
+            encode_in(source, originals),
+            encode_in(name, [translation for _, translation in pairs]),
+            backs,
+        )
+        if left_out := len(train[source]) - len(pairs):
+            warnings.append(
+                f"{left_out} of {len(train[source])} examples of {source} have no translation with the same "
+                f"label in {name} and were left out."
+            )
+    return groups, warnings
 
 
 def paired_rows(

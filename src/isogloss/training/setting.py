@@ -193,7 +193,7 @@ class PeftSetting:
 
     model: Model
     """Encoder and head before the first step."""
-    whole: Callable[[], Model]
+    train_all: Callable[[], Model]
     """Train all weights in the same way, from the same point, and return the model."""
     folder: Path
     """The run's own folder for temporary files, removed when it finishes."""

@@ -254,13 +254,13 @@ def _documents(files: list[File]) -> Iterator[TextLine]:
 
 def _lines(file: File, document: int) -> Iterator[TextLine]:
     name = file.base_name.removesuffix(".txt")
-    begun = ended = False
+    has_text = ended = False
     for number, text in file.lines():
         if not text.strip():
-            ended = begun
+            ended = has_text
             continue
         document += ended
-        begun, ended = True, False
+        has_text, ended = True, False
         yield TextLine(id=f"{name}:{number}", text=text, document=document)
 
 

@@ -354,9 +354,9 @@ class _Part:
         except (OSError, ValueError, TypeError):
             note = {}
         validator = str(note.get("validator") or "")
-        same = note.get("url") == link.url and (validator or link.sha256)
+        is_same_file = note.get("url") == link.url and (validator or link.sha256)
         fits = link.size is None or self.size() <= link.size
-        return (self.size(), validator) if same and fits else (0, "")
+        return (self.size(), validator) if is_same_file and fits else (0, "")
 
     def remove(self) -> None:
         for path in (self.path, self.note):

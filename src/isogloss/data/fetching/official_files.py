@@ -338,9 +338,9 @@ def _alone(folder: Path, sleep: Callable[[float], None], on_progress: OnProgress
         path.parent.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     while True:
-        with ExitStack() as held:
+        with ExitStack() as locks:
             with storing(path):
-                free = held.enter_context(locked(path))
+                free = locks.enter_context(locked(path))
             if free:
                 yield
                 return

@@ -335,9 +335,9 @@ class _Counts:
         for label in self.labels:
             variants[unicodedata.normalize("NFKC", label).casefold()].append(label)
         yield from (
-            f"labels that differ in case or width alone: {', '.join(same)}"
-            for same in variants.values()
-            if len(same) > 1
+            f"labels that differ in case or width alone: {', '.join(spellings)}"
+            for spellings in variants.values()
+            if len(spellings) > 1
         )
         counted = self.reading.kind == "choice" and not self.reading.labels
         if counted and self.rows >= SUSPICIOUS and not self.labels["0"]:

@@ -6,6 +6,7 @@ Models of one route at a time are in memory. The package has the server and its 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
@@ -29,6 +30,7 @@ from isogloss.diagnostics.weight_space import (
 )
 from isogloss.functional.models import load_encoder
 from isogloss.reports.measurements import Measurements, Run
+from isogloss.store import local_model
 from isogloss.tasks.parsing import PARSING
 from isogloss.training.states import word_states
 from isogloss.using import Model, load_model
@@ -70,13 +72,13 @@ class Loaded:
 
 
 class Explorer:
-    """What a folder of runs can answer in a browser; every answer is a JSON object.
+    """What the runs at an address, a folder or a URL, can answer in a browser; every answer is a JSON object.
 
     ``data`` is the folder with the corpora, for sentences to begin with; the built-in languages need none.
     """
 
-    def __init__(self, measurements: Measurements, data: str = "") -> None:
-        self.measurements = measurements
+    def __init__(self, measurements: Measurements, address: str, data: str = "") -> None:
+        self.measurements, self.address = measurements, address
         self.sources = Sources(data)
         self.routes = {route.id: route for route in _routes(measurements)}
         self._lock = Lock()
@@ -147,12 +149,17 @@ class Explorer:
         _check_text([first, second])
         texts = [tokenize(first), tokenize(second)]
         original = run.record.run["encoder"]
-        start = self.measurements.folder(identity(original)) or original.get("source", "")
+        start = identity(original)
+        is_run = self.measurements.folder(start) is not None
+        encoders = [
+            self._folder(start) / "model" if is_run else original["source"],
+            self._folder(adjusted) / "model",
+        ]
         with self._lock, torch.no_grad():
-            original_cosines, adjusted_cosines = (
-                _cosines(folder, texts) for folder in (start, run.folder / "model")
+            cosines = dict(
+                zip(("before", "after"), (_cosines(encoder, texts) for encoder in encoders), strict=True)
             )
-        return {"first": texts[0], "second": texts[1], "before": original_cosines, "after": adjusted_cosines}
+        return {"first": texts[0], "second": texts[1], **cosines}
 
     def _adjusted(self) -> list[Run]:
         return self.measurements.finished("adjust")
@@ -163,6 +170,10 @@ class Explorer:
             return self.sources.examples(corpus, language, split, examples=count)
         except (ConfigError, DataError):
             return []
+
+    def _folder(self, run: str) -> Path:
+        """Return the folder of a finished run with its model, which a URL's copies may lack until now."""
+        return local_model(f"{self.address}/{run}")
 
     def _route(self, name: str) -> Route:
         if name not in self.routes:
@@ -178,7 +189,7 @@ class Explorer:
             )
         if self._loaded is None or self._loaded.route != route.id:
             self._loaded = None  # Two routes at once may not fit into memory.
-            self._loaded = _load(route, [self.measurements.folder(run) for run in route.models])
+            self._loaded = _load(route, [self._folder(run) for run in route.models])
         self._loaded.move([float(alpha) for alpha in point])
         return self._loaded
 
