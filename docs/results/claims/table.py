@@ -40,7 +40,7 @@ today's rules, from the rows of [under_specified](../under_specified/README.md))
 
 A check is a number with its 95 % interval and the range that the claim gives it. p is of the bound that
 decides, after Holm's correction over the claim's checks. A claim is **supported** where all its checks are
-(each at p < .05), **contradicted** where one is after the correction, **mixed** where another one supports
+(each at p < 0.05), **contradicted** where one is after the correction, **mixed** where another one supports
 it; what chance can explain is *undecided* ([why](../../decisions/0049-five-verdicts.md)), and then the last
 column has the smallest effect that four of five such studies would have seen. Differences of scores are in
 points. How often noise gets a verdict: [the court](../../../benchmarks/results/court.md).

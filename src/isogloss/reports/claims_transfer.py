@@ -280,7 +280,7 @@ CLAIMS = (
         where="Fig. 2, Figs 6–9",
         says="The target score rises smoothly on the way from the source-only to the bilingual model.",
         rule=(
-            "Over α in [0, 1] of Eq. 1, Spearman's ρ of α and target score (0 for a level one): above .9; "
+            "Over α in [0, 1] of Eq. 1, Spearman's ρ of α and target score (0 for a level one): above 0.9; "
             "gain from α = 0 to α = 1: above 0."
         ),
         needs=("interpolation",),
@@ -301,7 +301,7 @@ CLAIMS = (
         id="1d",
         where="Fig. 4, footnote 3",
         says="The source-only and the target-only model lie about equally far from the bilingual model.",
-        rule="‖δ_S‖ / ‖δ_T‖ of whole models: within .8 and 1.25.",
+        rule="‖δ_S‖ / ‖δ_T‖ of whole models: within 0.8 and 1.25.",
         needs=("deltas",),
         test=lambda m: _each(m, delta_rows(m), RATIO),
     ),
@@ -310,7 +310,7 @@ CLAIMS = (
         where="Section 5, Fig. 2",
         says="The better encoder has the flatter target surface, on the path.",
         rule=(
-            "Gain in target score per unit of α over [0, .25] of Eq. 1: an encoder's minus that of the "
+            "Gain in target score per unit of α over [0, 0.25] of Eq. 1: an encoder's minus that of the "
             "next better one at α = 0 (zero-shot), above 0. Unit: pretraining seed, unpaired (Welch); "
             "of encoders that exist already, fine-tuning seed. A high start leaves less to climb."
         ),
@@ -321,7 +321,7 @@ CLAIMS = (
         id="1f",
         where="Abstract, Section 5, Fig. 2",
         says="The target score rises linearly.",
-        rule="R² of a straight line through the target score over α in [0, 1] of Eq. 1: above .9.",
+        rule="R² of a straight line through the target score over α in [0, 1] of Eq. 1: above 0.9.",
         needs=("interpolation",),
         test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), STRAIGHT),
     ),
@@ -368,7 +368,7 @@ CLAIMS = (
         where="Section 5, Fig. 3",
         says="At the source-only model the target's surface is steep, where the source's is flat.",
         rule=(
-            "At the source-only model, gain in score per unit of α towards the bilingual one, over [0, .25] "
+            "At the source-only model, gain in score per unit of α towards the bilingual one, over [0, 0.25] "
             "of Eq. 1 and to the nearest point of the grid of Eq. 3: target minus source, above 0."
         ),
         needs=(),

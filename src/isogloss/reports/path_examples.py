@@ -1,6 +1,6 @@
 """What each example adds to a statistic of a path or plane, and the error over examples that follows.
 
-A statistic is a weighted sum of scores at points, such as the slope (s(.25) - s(0)) / .25; an example's
+A statistic is a weighted sum of scores at points, such as the slope (s(0.25) - s(0)) / 0.25; an example's
 contribution to it is the same sum of what it adds to each score (``metrics.significance.influence``).
 """
 

@@ -4,8 +4,8 @@ Words are those of treebanks, punctuation included, except where that takes a di
 du) stay whole. Chinese, Japanese, Thai, Lao, Khmer and Burmese have no spaces between words. ICU's
 dictionaries find their words where the extra ``isogloss[icu]`` is installed; without it each Chinese
 character is a word, each run of hiragana or katakana, and whatever the others write without a space. F1 with
-the words of German, English, Spanish, French and Russian treebanks is .94 to .97 (of spaces alone .72 to
-.81), with those of Chinese .44 (with ICU .78), of Thai .09 (.76). Sentence ends are found by punctuation
+the words of German, English, Spanish, French and Russian treebanks is 0.94 to 0.97 (of spaces alone 0.72 to
+0.81), with those of Chinese 0.44 (with ICU 0.78), of Thai 0.09 (0.76). Sentence ends are found by punctuation
 alone.
 
 What is located is found by marks, by word links, or by its own translation; None where its position is
