@@ -70,6 +70,17 @@ class Loaded:
     model: Model[Any]
     move: Callable[[Sequence[float]], None]
 
+    def answer(self, point: Sequence[float], text: object, language: str = "") -> Json:
+        """Return what the model at a point predicts, as a JSON object."""
+        kind = self.model.kind
+        with located("text"):
+            example = kind.example(text, "text", language)
+        entry = Entry(lines=(), example=example, about={})
+        with torch.no_grad():
+            self.move([float(alpha) for alpha in point])
+            ((_, prediction),) = self.model.answered([entry], language=language)
+        return kind.to_json(example, prediction)
+
 
 class Explorer:
     """What the runs at an address, a folder or a URL, can answer in a browser; every answer is a JSON object.
@@ -111,14 +122,10 @@ class Explorer:
         """Return what the model at a point of a route predicts for a text, a pair of texts or a choice."""
         language = canonical_language(language) if language else ""
         _check_text(text)
-        with self._lock, torch.no_grad():
-            loaded = self._at(self._route(route), point)
-            kind = loaded.model.kind
-            with located("text"):
-                example = kind.example(text, "text", language)
-            entry = Entry(lines=(), example=example, about={})
-            ((_, prediction),) = loaded.model.answered([entry], language=language)
-        return {"answer": kind.to_json(example, prediction)}
+        chosen = self._route(route)
+        _check_point(chosen, point)
+        with self._lock:
+            return {"answer": self._models_of(chosen).answer(point, text, language)}
 
     def disagreements(self, route: str, language: str) -> Json:
         """Return test examples on which seeds of the route's first method disagree, with their answers."""
@@ -180,17 +187,11 @@ class Explorer:
             raise unknown_name("explore", "route", name, self.routes)
         return self.routes[name]
 
-    def _at(self, route: Route, point: Sequence[float]) -> Loaded:
-        """Return the route's models, loaded if another route's were, with the first one moved to a point."""
-        if len(point) != len(route.models) - 1 or not all(abs(alpha) <= FURTHEST for alpha in point):
-            raise ConfigError(
-                f"point: found {list(point)}; expected {len(route.models) - 1} numbers "
-                f"from {-FURTHEST} to {FURTHEST}."
-            )
+    def _models_of(self, route: Route) -> Loaded:
+        """Return a route's models, loaded if another route's were: two at once may not fit into memory."""
         if self._loaded is None or self._loaded.route != route.id:
-            self._loaded = None  # Two routes at once may not fit into memory.
-            self._loaded = _load(route, [self._folder(run) for run in route.models])
-        self._loaded.move([float(alpha) for alpha in point])
+            self._loaded = None
+            self._loaded = load_models(route, [self._folder(run) for run in route.models])
         return self._loaded
 
 
@@ -237,7 +238,8 @@ def _described(route: Route) -> Json:
     }
 
 
-def _load(route: Route, folders: Sequence[Any]) -> Loaded:
+def load_models(route: Route, folders: Sequence[Any]) -> Loaded:
+    """Load the models of a route in float32."""
     models = [load_model(folder, precision="float32") for folder in folders]
     networks = [model.network for model in models]
     names = parameter_names(networks[0], "all")
@@ -266,6 +268,14 @@ def _cosines(folder: Any, texts: Sequence[Sequence[str]]) -> list[list[float]]:
         for states in word_states(model, tokenizer, texts, precision="float32")
     )
     return [[round(value, 3) for value in row] for row in (first @ second.T).tolist()]
+
+
+def _check_point(route: Route, point: Sequence[float]) -> None:
+    if len(point) != len(route.models) - 1 or not all(abs(alpha) <= FURTHEST for alpha in point):
+        raise ConfigError(
+            f"point: found {list(point)}; expected {len(route.models) - 1} numbers "
+            f"from {-FURTHEST} to {FURTHEST}."
+        )
 
 
 def _check_text(text: object) -> None:
