@@ -79,7 +79,7 @@ def model_of(study: Path) -> str:
     "key", ["VICTIM/record.json", "RUN/../../../escaped", "RUN\\..\\windows", "RUN//made.json"]
 )
 def test_a_key_that_leads_out_is_refused_by_every_verb_before_anything_is_written(
-    bucket, study, tmp_path, capsys, key
+    study, bucket, tmp_path, capsys, key
 ):
     run, victim = model_of(study), tmp_path / "victim"
     url = shared(bucket, study, f"keys-{abs(hash(key))}")
