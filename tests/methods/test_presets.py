@@ -29,8 +29,8 @@ RELEASED = {
         "form": "mean", "drop_identical": True, "learning_rate": 5e-5, "rate_schedule": "constant",
     },
     ("masked-language-modelling", "", ""): {
-        "block": 256, "learning_rate": 1e-4, "clip": 5.0, "beta2": 0.999, "epsilon": 1e-8,
-        "weight_decay": 0.0,
+        "block": 256, "rate_schedule": "constant", "warmup": 0.0, "learning_rate": 1e-4, "clip": 5.0,
+        "beta2": 0.999, "epsilon": 1e-8, "weight_decay": 0.0,
     },
 }  # fmt: skip
 
@@ -47,7 +47,7 @@ def test_what_the_papers_print_by_hand():
     }  # fmt: skip
     assert preset_fields("meta-learning", "paper") == {
         "second_order": "finite-difference", "steps": 500_000, "evaluate_every": 10_000,
-        "batch_subwords": 131_072, "rate_schedule": "inverse-square-root",
+        "block": 256, "batch_subwords": 131_072, "rate_schedule": "inverse-square-root",
     }  # fmt: skip
     assert preset_fields("cross-lingual-adjustment", "paper") == {"form": "sum", "rate_schedule": "constant"}
 
