@@ -74,7 +74,7 @@ def test_a_shipped_description_is_checked_by_its_name(command, tmp_path):
     assert (ended.status, ended.err) == (0, "")
     assert "sib200: text, text-classification, read as csv." in ended.out
     assert (
-        "no such file in any language"
+        "Fetch it: isogloss fetch sib200"
         in command("corpus", "check", "sib200", "--data", tmp_path / "sib200").message
     )
 

@@ -71,6 +71,31 @@ def test_the_licence_is_said_before_anything_comes(command, pretended_fetches, t
     assert pretended_fetches[0][2] == ("hi",)
 
 
+def test_a_language_alone_is_everything_that_has_it(command, pretended_fetches, tmp_path):
+    ended = command("fetch", "--language", "yor_Latn", "--to", tmp_path)
+    assert ended.status == 0
+    ((wanted, _, languages),) = pretended_fetches
+    assert languages == ("yo",)
+    corpora = [file.corpus for file in wanted]
+    assert {"sib200", "belebele", "masakhanews", "masakhapos", "wikiann"} <= {*corpora}
+    assert corpora.count("sib200") == 3
+    assert "xcopa" not in corpora
+    assert "sib200: 3 files, size unknown. Licence: Apache-2.0; the" in ended.err
+
+
+def test_what_a_language_has_is_listed(command):
+    rows = {row["corpus"]: row for row in command("list", "corpora", "--language", "yo", "--json").lines}
+    facts = {name: (row["train"], row["parallel"], row["get it"]) for name, row in rows.items()}
+    assert facts["sib200"] == ("yes", "yes", "isogloss fetch, --data hub")
+    assert facts["afrixnli"] == ("no", "yes", "isogloss fetch, --data hub")
+    assert facts["masakhanews"] == ("yes", "no", "isogloss fetch, --data hub")
+    assert facts["udpos"] == ("no", "no", "--data hub")
+    assert facts["masakhapos"] == ("yes", "no", "isogloss fetch")
+    assert not {"xcopa", "xnli", "bible"} & rows.keys()
+    assert "no corpus that can be fetched is in it" in command("list", "corpora", "--language", "zzz").message
+    assert "--language is for list corpora" in command("list", "tasks", "--language", "yo").message
+
+
 def test_quiet_says_only_the_result(command, pretended_fetches, tmp_path):
     ended = command("fetch", "xnli:test", "--to", tmp_path, "--quiet")
     assert ended.err == ""

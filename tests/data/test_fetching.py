@@ -18,11 +18,14 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
+from isogloss.data.corpora.described import shipped
 from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.fetching.downloading import RetryPolicy
-from isogloss.data.fetching.official_files import Release, chosen, existing, fetch, fetchable, releases
+from isogloss.data.fetching.official_files import existing, fetch
+from isogloss.data.fetching.releases import Release, chosen, fetchable, releases
 from isogloss.data.files import DiskFolder
+from isogloss.recipes.descriptions import described
 
 FIXTURES = Path(__file__).parent / "fixtures"
 PATIENT = RetryPolicy(sleep=lambda _: None)
@@ -297,7 +300,7 @@ EVERY = [file for name in fetchable() for file in releases(name).files]
 
 
 def test_every_corpus_has_a_table_and_every_table_a_corpus():
-    assert set(fetchable()) == set(CORPORA)
+    assert set(fetchable()) == {*CORPORA, *shipped()}
 
 
 @pytest.mark.parametrize("name", fetchable())
@@ -309,20 +312,41 @@ def test_a_table_has_files_or_says_what_to_do(name):
         assert not text or text.endswith(".")
 
 
-@pytest.mark.parametrize("file", EVERY, ids=lambda file: file.target)
-def test_an_entry_is_well_formed(file):
-    assert urlsplit(file.url).scheme == "https"
-    assert re.fullmatch("[0-9a-f]{64}|", file.sha256)
-    assert file.size is None or file.size > 0
-    assert bool(file.to) != bool(file.take)
-    assert all(check_language(language, file.target) for language in file.languages)
-    assert not file.target.startswith("/")
-    assert ".." not in file.target
-    assert file.sha256 or "UniversalDependencies" in file.url
+@pytest.mark.parametrize("name", fetchable())
+def test_the_entries_of_a_table_are_well_formed(name):
+    files = releases(name).files
+    for file in files:
+        assert urlsplit(file.url).scheme == "https" or FILE_OF_THE_HUB.fullmatch(file.url)
+        assert re.fullmatch("[0-9a-f]{64}|", file.sha256)
+        assert file.size is None or file.size > 0
+        assert bool(file.to) != bool(file.take)
+        assert all(check_language(language, file.target) for language in file.languages)
+        assert not {"..", "{language}", "{split}"} & {file.target, file.url}
+        assert not file.target.startswith("/")
+        assert file.sha256 or COMMIT_OR_RELEASE.search(file.url)
+    assert len({file.target for file in files}) == len({file.url for file in files}) == len(files)
 
 
-def test_no_two_files_have_one_place_or_one_address():
-    assert len({file.target for file in EVERY}) == len({file.url for file in EVERY}) == len(EVERY)
+FILE_OF_THE_HUB = re.compile(r"hub:[\w-]+/[\w-]+@([0-9a-f]{40}|main)/\S+")
+COMMIT_OR_RELEASE = re.compile(r"/[0-9a-f]{40}/|@([0-9a-f]{40}|main)/|/r2[.]16/")
+"""A file without a checksum is one of a commit, or of a branch whose commit is looked up once."""
+
+
+def test_no_two_tables_have_one_place_for_different_files():
+    addresses = {(file.target, file.url) for file in EVERY}
+    assert len({target for target, _ in addresses}) == len(addresses)
+
+
+def test_a_description_that_is_read_and_its_table_agree_on_languages_and_places(tmp_path):
+    for name in each(shipped()):
+        for file in releases(name).files:
+            place = tmp_path / name / (file.to or "later")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.touch()
+        if any(file.to for file in releases(name).files) and name != "ntrex":
+            corpus = described(shipped()[name], str(tmp_path / name))
+            for file in releases(name).files:
+                assert corpus.files(DiskFolder(tmp_path / name), file.languages[0], file.splits[0])
 
 
 def test_holes_of_a_place_are_holes_of_its_member():
@@ -344,7 +368,7 @@ def test_languages_leave_other_files_out():
 @pytest.mark.parametrize(
     ("names", "languages", "said"),
     [
-        (["xnly"], [], "no corpus 'xnly'. Did you mean 'xnli'? Known: bible"),
+        (["xnly"], [], "no corpus 'xnly'. Did you mean 'xnli'? Known: afrisenti"),
         (["xnli:tset"], [], "no part 'tset'. Did you mean 'test'? Known: test, train, translate-train."),
         (
             ["pawsx"],

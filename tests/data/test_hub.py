@@ -5,10 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data import CORPORA, hub
+from isogloss.data import CORPORA
 from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
@@ -209,7 +210,7 @@ def test_a_dataset_with_other_columns_is_a_data_error(save, table):
 def test_a_file_that_is_no_parquet_is_a_data_error(nli, tmp_path):
     folder = nli()
     (tmp_path / "facebook/xnli/de/validation/0000.parquet").write_bytes(b"no parquet")
-    with pytest.raises(DataError, match=r"it cannot be read .*isogloss fetch"):
+    with pytest.raises(DataError, match=r"0000.parquet: this is no parquet file, or a damaged one"):
         list(CORPORA["xnli"].read(folder, "de", "dev"))
 
 
@@ -225,58 +226,20 @@ def test_every_place_is_one_that_its_reader_looks_for():
         assert place.corpus.files(everything, place.language, place.split)
 
 
-def test_the_hub_is_asked_for_converted_files_at_one_commit(monkeypatch):
-    asked_for = []
-
-    class Builder:
-        hash = "abc123"
-
-        def download_and_prepare(self):
-            asked_for.append("prepare")
-
-        def as_dataset(self, split):
-            data = datasets.Dataset.from_dict(columns(SNLI[:2], "premise", "hypothesis", "label"))
-            return data.cast_column("label", NLI)
-
-    def load(path, **how):
-        asked_for.append((path, how))
-        return Builder()
-
-    monkeypatch.setattr(datasets, "load_dataset_builder", load)
-    hub.remote_builder.cache_clear()
-    (file,) = CORPORA["xnli"].files(HubDatasets(), "sw", "test")
-    assert asked_for == []
-    first = file.fingerprint()
-    assert [pair.label for pair in CORPORA["xnli"].read(HubDatasets(), "sw", "test")] == [
-        "contradiction",
-        "entailment",
-    ]
-    files = {"test": "sw/test/*.parquet"}
-    assert asked_for == [
-        ("facebook/xnli", {"data_files": files, "revision": "refs/convert/parquet"}),
-        "prepare",
-    ]
-    Builder.hash = "def456"
-    assert file.fingerprint() != first
-    hub.remote_builder.cache_clear()
-
-
-def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch):
-    def load(*_, **__):
-        raise ConnectionError("Couldn't reach\nthe hub")
-
-    monkeypatch.setattr(datasets, "load_dataset_builder", load)
-    hub.remote_builder.cache_clear()
-    with pytest.raises(DataError, match="Couldn't reach the hub") as caught:
+def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(DataError, match="the commit of facebook/xnli@refs/convert/parquet cannot") as caught:
         list(CORPORA["xnli"].read(HubDatasets(), "sw", "dev"))
     assert "\n" not in str(caught.value)
-    assert "isogloss fetch" in str(caught.value)
 
 
-def test_without_the_library_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "datasets", None)
+def test_without_the_library_for_parquet_the_extra_is_named(nli, monkeypatch):
+    folder = nli()
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
     with pytest.raises(ConfigError, match=r'pip install "isogloss\[hub\]"'):
-        data_source("hub")
+        list(CORPORA["xnli"].read(folder, "de", "dev"))
 
 
 def test_what_data_says_is_a_folder(tmp_path):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.errors import DataError
 from isogloss.data.corpora.described import KNOWN, shipped
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, Translation
 from isogloss.data.files import DiskFolder
@@ -221,8 +221,13 @@ def test_one_description_is_read_from_two_data_folders(tmp_path):
 
 
 def test_without_the_files_it_is_said_what_was_looked_for(tmp_path):
-    with says(ConfigError, "--data"):
+    with says(DataError, "sib200: ", "isogloss fetch sib200", "--data hub"):
         register_corpus("sib200", str(tmp_path))
+    (tmp_path / "sib200/swh_Latn").mkdir(parents=True)
+    (tmp_path / "sib200/swh_Latn/dev.tsv").write_text(LAYOUTS["sib200"][1], encoding="utf-8")
+    corpus = KNOWN[register_corpus("sib200", str(tmp_path))]
+    with says(DataError, "isogloss fetch sib200 --language sw --to DATA"):
+        corpus.files(DiskFolder(tmp_path), "sw", "test")
 
 
 @pytest.mark.data

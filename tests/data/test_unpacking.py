@@ -13,7 +13,7 @@ from hypothesis import strategies as some
 from each import each
 from isogloss.core.errors import DataError, StorageError
 from isogloss.data.fetching import unpacking
-from isogloss.data.fetching.official_files import Release
+from isogloss.data.fetching.releases import Release
 from isogloss.data.fetching.unpacking import unpack
 
 TEXT = Random(1).randbytes(5000)

@@ -346,17 +346,26 @@ def list_(
         ),
     ],
     folder: Folder = QUICKSTART,
+    language: Annotated[
+        list[str] | None,
+        typer.Option("--language", help="Of corpora: those in these languages, and what they have of them."),
+    ] = None,
     *,
     output: Output,
 ) -> None:
     """List methods, tasks, corpora and other names for recipes and options, or the runs of a folder."""
     from isogloss.cli.display import Display
-    from isogloss.cli.lists import LISTS, OF_A_FOLDER, list_runs
+    from isogloss.cli.lists import LISTS, OF_A_FOLDER, corpora_in, list_runs
     from isogloss.store import local_folder
 
     check_named("list", "list", LISTS, what)
     if what not in OF_A_FOLDER and folder != QUICKSTART:
         raise ConfigError(f"--in is for {' and '.join(OF_A_FOLDER)}; found list {what}. Leave it out.")
+    if language and what != "corpora":
+        raise ConfigError(f"--language is for list corpora; found list {what}. Leave it out.")
+    if language:
+        Display(as_json=output.as_json).table(*corpora_in(language))
+        return
     with output.progress as display:
         heads, rows = (
             list_runs(local_folder(folder, display.on_progress), display.on_progress)

@@ -13,9 +13,10 @@ from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, plain
 from isogloss.core.languages import languages_named
 from isogloss.core.progress import Progress
-from isogloss.data import CORPORA
+from isogloss.data.corpora.described import about_corpus
 from isogloss.data.fetching.downloading import megabytes
-from isogloss.data.fetching.official_files import Release, Result, chosen, existing, fetch
+from isogloss.data.fetching.official_files import Result, existing, fetch
+from isogloss.data.fetching.releases import Release, chosen
 from isogloss.recipes.request import parse_change, unique_keys
 
 if TYPE_CHECKING:
@@ -218,11 +219,11 @@ def licences(releases: Sequence[Release]) -> list[str]:
     """Return a line for each corpus and licence: files, size, licence and address."""
     groups: dict[tuple[str, str], list[Release]] = {}
     for release in releases:
-        terms = release.licence or CORPORA[release.corpus].about.licence
+        terms = release.licence or about_corpus(release.corpus).licence
         groups.setdefault((release.corpus, terms), []).append(release)
     return [
         f"{corpus}: {len(files)} file{'s' if len(files) > 1 else ''}, {_sum(files)}. "
-        f"Licence: {terms}. {CORPORA[corpus].about.url}".rstrip()
+        f"Licence: {terms}. {about_corpus(corpus).url}".rstrip()
         for (corpus, terms), files in groups.items()
     ]
 

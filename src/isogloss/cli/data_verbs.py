@@ -155,12 +155,13 @@ def translate(
 @with_groups
 def fetch(
     corpora: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba.",
+            help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba; left out with --language: all "
+            "there are in it.",
             autocompletion=completion.corpora,
         ),
-    ],
+    ] = None,
     folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
     language: Annotated[
         list[str] | None, typer.Option("--language", help="Only files of these languages: --language de,fr.")
@@ -174,7 +175,12 @@ def fetch(
     """Download the official files of corpora into a data folder and verify them."""
     from isogloss.cli.data import fetch_corpora
 
-    fetch_corpora(corpora, folder, language or [], dry_run=dry_run, output=output)
+    if not corpora and not language:
+        raise ConfigError(
+            "missing argument 'corpora': name corpora (isogloss fetch sib200), or a language (--language yo) "
+            "for all corpora that have it."
+        )
+    fetch_corpora(corpora or [], folder, language or [], dry_run=dry_run, output=output)
 
 
 @languages_app.callback()

@@ -43,11 +43,43 @@ def _corpora(_: Path) -> Listing:
     from isogloss.data.corpora.described import shipped
 
     rows: list[Sequence[str]] = [(name, *_corpus_columns(corpus)) for name, corpus in CORPORA.items()]
-    for name, path in shipped().items():
-        description = tomllib.loads(path.read_text(encoding="utf-8"))
-        rows.append((name, f"{description['kind']} (described)", description["licence"], description["url"]))
+    rows += [(name, *_shipped_columns(name)) for name in shipped()]
     rows += _plugged("corpora", CORPORA, 4)
     return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
+
+
+def _shipped_columns(name: str) -> Sequence[str]:
+    from isogloss.data.corpora.described import shipped_table
+
+    table = shipped_table(name)
+    return f"{table['kind']} (described)", table["licence"], table["url"]
+
+
+def corpora_in(texts: Sequence[str]) -> Listing:
+    """List the corpora in some languages: with training data or not, parallel or not, and how to get them."""
+    from isogloss.core.languages import languages_named
+    from isogloss.data import CORPORA
+    from isogloss.data.fetching.releases import corpora_in, covers, fetchable, releases
+    from isogloss.data.hub import hub_splits
+
+    languages, rows = languages_named(texts), list[Sequence[str]]()
+    hub = [entry for entry in hub_splits().values() if covers(entry.language, languages)]
+    for name in fetchable():
+        splits = {entry.split for entry in hub if entry.corpus.name == name}
+        official, table = name in corpora_in(languages), releases(name)
+        ways = ["isogloss fetch"] * official
+        ways += ["--data hub"] * (bool(splits) or (official and name not in CORPORA))
+        if ways:
+            kind, licence, _ = _corpus_columns(CORPORA[name]) if name in CORPORA else _shipped_columns(name)
+            has_train = table.has_train(languages) or ("train" in splits and table.train is None)
+            facts = (has_train, table.parallel)
+            rows.append((name, kind, *("yes" if fact else "no" for fact in facts), ", ".join(ways), licence))
+    if not rows:
+        raise ConfigError(
+            f"--language {' '.join(languages)}: no corpus that can be fetched is in it. Describe data of "
+            f"your own (docs/corpora.md), or see isogloss list corpora for those that come by hand."
+        )
+    return ("corpus", "tasks", "train", "parallel", "get it", "licence"), rows
 
 
 def _corpus_columns(corpus: "Corpus") -> Sequence[str]:

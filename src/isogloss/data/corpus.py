@@ -11,14 +11,14 @@ of English files ends in ``{en}``; ``{name}`` is the English name of the languag
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_name, spellings
 from isogloss.data.examples import Example
-from isogloss.data.files import File, FilePlace, Folder, is_unicode, some
+from isogloss.data.files import DiskFolder, File, FilePlace, Folder, is_unicode, some
 
 Split = Literal["train", "dev", "test"]
 SPLITS: tuple[Split, ...] = ("train", "dev", "test")
@@ -88,6 +88,10 @@ class Source(FilePlace, Protocol):
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
         """Return the files of one split in the corpus's format; DataError, naming what exists, for none."""
+        ...
+
+    def folder(self, corpus: str, languages: Sequence[str] = ()) -> DiskFolder | None:
+        """Return the folder with the files of a described corpus in some languages; None for none."""
         ...
 
 

@@ -9,7 +9,7 @@ import lzma
 import re
 import zlib
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import lru_cache
@@ -166,6 +166,10 @@ class DiskFolder:
     def files(self, corpus: Findable, language: str, split: Literal["train", "dev", "test"]) -> list[File]:
         """Return the files of one split of a corpus."""
         return corpus.find(self, language, split)
+
+    def folder(self, corpus: str, languages: Sequence[str] = ()) -> "DiskFolder":  # noqa: ARG002
+        """Return this folder, which has whatever files of a described corpus there are."""
+        return self
 
     def inside(self) -> list[str]:
         """Return the names of what lies directly in the folder."""

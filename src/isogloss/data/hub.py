@@ -1,35 +1,38 @@
-"""Hugging Face datasets as a source: files in the corpora's native formats, generated when they are read.
+"""Data that is fetched when it is first read: datasets of the Hugging Face hub, and described files.
 
-Readers, fingerprints and runs treat them as files on disk. Only parquet files are read, from the branch into
-which the hub converts every dataset or from a local folder of the same layout: no code that comes with a
-dataset is ever run. Labels are read by name, never as numbers whose order would have to be known.
+The hub's datasets of the catalogue's corpora become files in their native formats, generated when they are
+read, so that readers, fingerprints and runs treat them as files on disk. Only parquet files are read, from
+the branch into which the hub converts every dataset or from a local folder of the same layout: no code that
+comes with a dataset is ever run. Labels are read by name, never as numbers whose order would have to be
+known.
 """
 
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from isogloss.core.errors import DataError, located, one_line
-from isogloss.core.languages import NAMES, language_name
+from isogloss.core.languages import language_name
+from isogloss.core.untrusted import user_cache
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.texts_and_trees import DEFAULTS, Ud
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example, ParsedSentence
+from isogloss.data.fetching.hub_address import pinned, snapshot
+from isogloss.data.fetching.official_files import fetch
+from isogloss.data.fetching.releases import fetchable, releases
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.kinds import labelled_rows
 from isogloss.data.formats.reading import LINES, Reading
-from isogloss.data.formats.tables import Table
-from isogloss.data.hub_rows import NO_LABEL, VERSION, Row, attempt, label_names, library, with_label_names
-
-if TYPE_CHECKING:
-    from datasets import Dataset, DatasetBuilder
+from isogloss.data.formats.tables import Table, parquet_rows
+from isogloss.data.hub_rows import NO_LABEL, VERSION, Row, with_label_names
 
 HUB = "hub"
 """``--data hub`` is the hub; ``hub:DIR`` is a folder with parquet files of datasets."""
@@ -46,6 +49,8 @@ NOT_A_WORD = ("None", "_", None, "")
 ALL: Mapping[Split, str] = {"train": "train", "dev": "validation", "test": "test"}
 """The usual names of our splits on the hub."""
 
+LABEL_COLUMNS = ("label", "ner_tags", "pos_tags", "upos")
+
 
 @dataclass(frozen=True, kw_only=True)
 class HubDataset:
@@ -60,6 +65,8 @@ class HubDataset:
     """The column of each part of an example; none for trees."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Labels by their spelling on the hub, where it differs."""
+    configs: Mapping[str, str] = field(default_factory=dict)
+    """What stands for {language} where it is not our code."""
     splits: Mapping[Split, str] = field(default_factory=lambda: ALL)
     """The hub's names of our splits."""
     treebank: str = ""
@@ -74,14 +81,14 @@ class HubDataset:
         treebank = (self.treebank or DEFAULTS[language]) if self.kind == "trees" else ""
         corpus = Ud(treebanks=((language, treebank),)) if treebank else CORPORA[self.corpus]
         repository, _, config = self.address.partition(":")
+        names = {"language": self.configs.get(language, language), "name": language_name(language)}
         for questions in self.questions.split() or [""]:
-            names = {"language": language, "name": language_name(language), "questions": questions}
             for split, hub_split in self.splits.items():
                 yield HubSplit(
                     dataset=self,
                     corpus=MLQA.choose(questions) if questions else corpus,
                     repository=repository,
-                    config=config.format(**names, treebank=treebank.lower()),
+                    config=config.format(**names, questions=questions, treebank=treebank.lower()),
                     language=language,
                     split=split,
                     hub_split=hub_split,
@@ -108,7 +115,7 @@ def hub_splits() -> dict[str, HubSplit]:
     return {
         split.corpus.path(split.language, split.split): split
         for dataset in datasets
-        for language in (NAMES if dataset.languages == "*" else dataset.languages.split())
+        for language in (*dataset.languages.split(), *dataset.configs)
         for split in dataset.of_language(language)
     }
 
@@ -128,9 +135,6 @@ class HubDatasets:
     """Corpora of the hub; with ``local``, only those whose parquet files are there."""
 
     local: DiskFolder | None = None
-
-    def __post_init__(self) -> None:
-        library()
 
     @property
     def name(self) -> str:
@@ -152,6 +156,13 @@ class HubDatasets:
             raise not_there(self, corpus.name, language, split, available=languages)
         return [self._file(path, hub_split)]
 
+    def folder(self, corpus: str, languages: Sequence[str] = ()) -> DiskFolder | None:
+        """Return a folder with the official files of a described corpus, fetched where they are missing.
+
+        Without languages nothing is fetched.
+        """
+        return self.local or _fetched(corpus, tuple(languages), user_cache() / HUB)
+
     def inside(self) -> list[str]:
         """Return the names of the corpora that are there."""
         return sorted({entry.corpus.name for entry in self._known()})
@@ -165,32 +176,56 @@ class HubDatasets:
     def _file(self, path: str, entry: HubSplit) -> File:
         name = f"{self.name}/{entry.repository}/{entry.config}/{entry.hub_split} as {path}"
 
-        def rows() -> Iterator[Row]:
-            with located(name):
-                yield from _rows(_streamed(self.local, entry) if self.local else _downloaded(entry))
-
         def read() -> Iterator[str]:
-            for line in entry.corpus.write(_examples(entry, rows(), name), entry.language):
-                yield line + "\n"
+            with located(name):
+                folder = self.local or _downloaded(entry)
+                rows = _rows(_parquet(folder, entry))
+                yield from (
+                    line + "\n" for line in entry.corpus.write(_examples(entry, rows, name), entry.language)
+                )
 
         def fingerprint() -> str:
             facts = (HUB, str(VERSION), entry.repository, entry.config, entry.hub_split, entry.language)
             if self.local:
                 version = "+".join(file.fingerprint() for file in _parquet(self.local, entry))
-            else:  # The commit of the branch, by the library.
+            else:  # The commit of the branch.
                 with located(name):
-                    version = str(remote_builder(entry.repository, entry.config, entry.hub_split).hash)
+                    version = _dataset(entry).partition("@")[2]
             return sha256("\n".join((*facts, version)).encode()).hexdigest()
 
         return File(name, read, fingerprint)
+
+
+def _fetched(corpus: str, languages: tuple[str, ...], folder: Path) -> DiskFolder | None:
+    """Return the folder of fetched files, or None before the first."""
+    if languages and corpus in fetchable():
+        _fetch_once(corpus, languages, folder)
+    return DiskFolder(folder) if folder.is_dir() else None
+
+
+@lru_cache(maxsize=256)
+def _fetch_once(corpus: str, languages: tuple[str, ...], folder: Path) -> None:
+    official = [file for file in releases(corpus).chosen() if file.has(languages)]
+    for _ in fetch(official, folder, languages=languages):
+        pass
+
+
+def _dataset(entry: HubSplit) -> str:
+    """Return a dataset at the commit of its converted files, which is that of the first look."""
+    return pinned(f"{entry.repository}@{CONVERTED}", user_cache() / HUB)
+
+
+def _downloaded(entry: HubSplit) -> DiskFolder:
+    """Return the folder of a dataset's converted files; those of this split are downloaded once."""
+    pattern = LAYOUTS[0].format(config=entry.config, split=entry.hub_split)
+    return DiskFolder(snapshot(_dataset(entry), pattern, entry.repository))
 
 
 def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example]:
     """Yield the examples of a dataset; DataError where its rows are others than those of the corpus."""
     advice = f"See the card of {entry.repository}; save it with these columns and labels"
     if entry.dataset.kind == "trees":
-        with located(name):
-            yield from _trees(rows, f"{advice}.")
+        yield from _trees(rows, f"{advice}.")
         return
     lines = (json.dumps(row, ensure_ascii=False) for row in _own_rows(entry, rows))
     reading = Reading(
@@ -245,47 +280,26 @@ def _trees(rows: Iterable[Row], advice: str) -> Iterator[ParsedSentence]:
             raise DataError(f"its columns are no trees ({one_line(error)}). {advice}") from error
 
 
-def _parquet(local: DiskFolder, entry: HubSplit) -> list[File]:
-    return local.find(
-        f"{folder}/{layout.format(config=entry.config, split=entry.hub_split)}"
-        for folder in (entry.repository, entry.repository.rpartition("/")[2])
+def _parquet(folder: DiskFolder, entry: HubSplit) -> list[File]:
+    return folder.find(
+        parent + layout.format(config=entry.config, split=entry.hub_split)
+        for parent in (f"{entry.repository}/", f"{entry.repository.rpartition('/')[2]}/", "")
         for layout in LAYOUTS
     )
 
 
-def _streamed(local: DiskFolder, entry: HubSplit) -> "Dataset":
-    """Return the rows of parquet files on disk; nothing is written to the library's cache."""
-    paths = {entry.hub_split: [file.name for file in _parquet(local, entry)]}
-    builder = attempt(lambda: library().load_dataset_builder("parquet", data_files=paths))
-    return attempt(lambda: builder.as_streaming_dataset(entry.hub_split))
-
-
-def _downloaded(entry: HubSplit) -> "Dataset":
-    """Return the rows of the hub, which the library downloads once."""
-    builder = remote_builder(entry.repository, entry.config, entry.hub_split)
-    attempt(builder.download_and_prepare)
-    return attempt(lambda: builder.as_dataset(split=entry.hub_split))
-
-
-@lru_cache(maxsize=256)
-def remote_builder(repository: str, config: str, split: str) -> "DatasetBuilder":
-    """Return the library's builder of a dataset's converted files."""
-    paths = {split: f"{config}/{split}/*.parquet"}
-    return attempt(lambda: library().load_dataset_builder(repository, data_files=paths, revision=CONVERTED))
-
-
-def _rows(dataset: "Dataset") -> Iterator[Row]:
+def _rows(files: Iterable[File]) -> Iterator[Row]:
     """Yield the rows, labels by their names; DataError for numbers without names."""
-    labels = label_names(dataset)
-    rows = iter(dataset)
-    while (row := attempt(lambda: next(rows, None))) is not None:
-        for column in ("label", "ner_tags", "pos_tags", "upos"):
-            if column in row and column not in labels and _is_number(row[column]):
-                raise DataError(
-                    f"column {column!r} has numbers and the file does not name them. "
-                    f"Save it with the datasets library, which keeps the names of labels."
-                )
-        yield with_label_names(row, labels)
+    for file in files:
+        labels, rows = parquet_rows(file)
+        for row in rows:
+            for column in LABEL_COLUMNS:
+                if column in row and column not in labels and _is_number(row[column]):
+                    raise DataError(
+                        f"column {column!r} has numbers and the file does not name them. "
+                        f"Save it with the datasets library, which keeps the names of labels."
+                    )
+            yield with_label_names(row, labels)
 
 
 def _is_number(value: object) -> bool:

@@ -5,7 +5,6 @@ that comes with a dataset is ever run.
 """
 
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 Result = TypeVar("Result")
 
-PINNED = re.compile(r"[\w.-]+(/[\w.-]+)?@[0-9a-f]{40}")
-"""A dataset and the commit that is read."""
-
 DEFAULT = "default"
 """What the library calls the only configuration of a dataset."""
 
@@ -33,16 +29,6 @@ NO_LABEL = -1
 
 VERSION = 1
 """Part of the fingerprints; raise it when rows give other lines than before."""
-
-
-def check_dataset(dataset: str) -> None:
-    """Raise ConfigError unless a dataset is named with a full commit."""
-    if not PINNED.fullmatch(dataset):
-        raise ConfigError(
-            f"hub: found {dataset!r}; expected owner/name@COMMIT with all 40 digits: a branch changes, and "
-            f"runs must name their training data. The page of a dataset lists its commits under Files and "
-            f"versions."
-        )
 
 
 def hub_file(dataset: str, path: str) -> File:

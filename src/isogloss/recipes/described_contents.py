@@ -89,7 +89,8 @@ class _Any(tuple[str, ...]):
 
 def folders_of(folder: Path, source: Source | None) -> list[DiskFolder]:
     """Return the folders that are searched for files: that of a description, and the data folder."""
-    return [DiskFolder(folder), *([source] if isinstance(source, DiskFolder) else [])]
+    data = source.folder("") if source else None
+    return [DiskFolder(folder), *([data] if data else [])]
 
 
 def _has_files(corpus: DescribedCorpus, folders: Sequence[DiskFolder], code: str, split: Split) -> bool:

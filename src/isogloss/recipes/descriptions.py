@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -15,16 +15,25 @@ from isogloss.core.errors import ConfigError, DataError, check_named, located, u
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.core.untrusted import user_cache
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import BadRows, DescribedCorpus, register, shipped
+from isogloss.data.corpora.described import (
+    DESCRIPTIONS,
+    BadRows,
+    DescribedCorpus,
+    fetching,
+    register,
+    shipped,
+)
 from isogloss.data.corpus import SPLITS, About, Split, spelled_there
+from isogloss.data.fetching.hub_address import pinned
+from isogloss.data.fetching.releases import releases
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conll import SCHEMES
 from isogloss.data.formats.conllu import NAMES
 from isogloss.data.formats.kinds import KINDS
 from isogloss.data.formats.reading import KindName
 from isogloss.data.formats.tables import Column, Columns, FileFormat
-from isogloss.data.hub import ALL, data_source
-from isogloss.data.hub_rows import DEFAULT, check_dataset, json_lines
+from isogloss.data.hub import ALL, HUB, data_source
+from isogloss.data.hub_rows import DEFAULT, json_lines
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
 from isogloss.recipes.recipe_text import from_toml, to_toml
@@ -49,7 +58,8 @@ class Description:
     """Path of the files, relative to the description or the data folder: {language}, {split}; or one for
     each of train, dev and test. One path without {split} is training data, unless ``where`` has it."""
     hub: str = ""
-    """Instead of files: a dataset of the Hugging Face hub, owner/name@COMMIT."""
+    """Instead of files: a dataset of the Hugging Face hub, owner/name@COMMIT. That of a branch (owner/name,
+    owner/name@BRANCH) is looked up once and then remains the same."""
     config: str = DEFAULT
     """Configuration of that dataset, with {language}."""
     name: str = ""
@@ -98,7 +108,7 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
 
     With ``assume`` and without a data folder files may be absent: then the description is not completed.
     """
-    with located(str(path)):
+    with located(path.stem if path.parent == DESCRIPTIONS else str(path)):
         return _described(_read(path), path, data, assume=assume)
 
 
@@ -113,6 +123,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
     check_named("bad_rows", "way with rows that do not fit", get_args(BadRows), spec.bad_rows)
     check_named("scheme", "scheme of tags", ("", *SCHEMES), spec.scheme)
     kind: KindName = spec.kind  # type: ignore[assignment]
+    spec = replace(spec, hub=pinned(spec.hub, user_cache() / HUB) if spec.hub else "")
     files = _files(spec)
     form = _format(spec, files)
     absent = assume and not data and not spec.hub and not _are_here(files, path.parent)
@@ -127,7 +138,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         between=spec.between,
         labels=tuple(dict.fromkeys(spec.labels.values() if isinstance(spec.labels, dict) else spec.labels)),
         spelled=spec.labels if isinstance(spec.labels, dict) else {},
-        languages={} if absent and not spec.languages else _languages(spec, files, path.parent, data),
+        languages=({} if absent and not spec.languages else _languages(spec, name, files, path.parent, data)),
         where=_where(spec, files, form),
         skip=spec.skip,
         bad_rows=spec.bad_rows,  # type: ignore[arg-type]
@@ -205,7 +216,6 @@ def _files(spec: Description) -> dict[Split, str]:
 
 def _hub_splits(spec: Description) -> dict[Split, str]:
     """Return, for each of our splits, the configuration and split of a dataset of the hub."""
-    check_dataset(spec.hub)
     for name, value in (("files", spec.files), ("format", spec.format)):
         if value:
             raise ConfigError(f"{name}: this comes from the dataset of the hub. Leave it out.")
@@ -289,11 +299,16 @@ def _check_columns(columns: Columns, form: FileFormat) -> None:
             raise unknown_name("columns", "column of CoNLL-U", str(column), NAMES)
 
 
-def _languages(spec: Description, files: Mapping[Split, str], folder: Path, data: str) -> dict[str, str]:
+def _languages(
+    spec: Description, name: str, files: Mapping[Split, str], folder: Path, data: str
+) -> dict[str, str]:
     """Return the spelling in paths of each language, as described or, where none is, as files have it."""
     languages = (
         spec.languages if isinstance(spec.languages, dict) else {code: code for code in spec.languages}
     )
+    is_shipped = folder == DESCRIPTIONS
+    if not languages and is_shipped and data == HUB:
+        languages = dict(releases(name).spelled)
     if not languages:
         spellings = (
             code
@@ -302,6 +317,8 @@ def _languages(spec: Description, files: Mapping[Split, str], folder: Path, data
             if all(map(is_language_code, canonical_language(code).split("-")))
         )
         languages = {code: code for code in spellings}
+    if not languages and is_shipped:
+        raise DataError(f"no file of it in {data or 'the working folder'}. {fetching(name)}")
     if not languages:
         raise ConfigError(
             f"files: {', '.join(files.values())}: no such file in any language. Correct it, give --data, or "

@@ -4,17 +4,18 @@ A row of a file (``tables``) becomes an example by the kind of corpus (``kinds``
 """
 
 import json
+import tomllib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.resources import files as package_files
 from itertools import chain, zip_longest
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
-from isogloss.data.corpora.catalogue import NLI
+from isogloss.data.corpora.catalogue import CORPORA, NLI
 from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
@@ -96,13 +97,13 @@ class DescribedCorpus(CorpusDefaults):
         """Return the file of one split, next to the description or else below the data folder."""
         if self.aligned:
             two_languages(language)
-        here = DiskFolder(Path(self.folder))
-        files = self._in(here, language, split)
-        if not files and isinstance(source, DiskFolder):
-            files = self._in(source, language, split)
+        folders = [DiskFolder(Path(self.folder))]
+        files = self._in(folders[0], language, split)
+        if not files and source and (folder := source.folder(self.name, language.split("-"))):
+            folders.append(folder)
+            files = self._in(folder, language, split)
         if not files:
-            places = [here, *([source] if isinstance(source, DiskFolder) else [])]
-            raise self._missing(next(filter(self._holds, places), places[-1]), language, split)
+            raise self._missing(next(filter(self._holds, folders), folders[-1]), language, split)
         return [replace(file, fingerprint=_with(file, self._described)) for file in files]
 
     def _in(self, folder: Folder, language: str, split: Split) -> list[File]:
@@ -127,7 +128,13 @@ class DescribedCorpus(CorpusDefaults):
         available = {
             name: [code for code in self.languages if self._in(folder, code, name)] for name in SPLITS
         }
-        return not_there(folder, self.name, language, split, available=available, looked=looked)
+        error = not_there(folder, self.name, language, split, available=available, looked=looked)
+        return DataError(f"{error} {fetching(self.name, language)}") if self.is_shipped else error
+
+    @property
+    def is_shipped(self) -> bool:
+        """Whether its description comes with the package."""
+        return self.folder == str(DESCRIPTIONS)
 
     @property
     def aligned(self) -> bool:
@@ -303,10 +310,34 @@ KNOWN: dict[str, DescribedCorpus] = {}
 """Described corpora by name, besides the catalogue's."""
 
 
+DESCRIPTIONS = Path(str(package_files("isogloss") / "data" / "descriptions"))
+
+
 def shipped() -> dict[str, Path]:
     """Return the descriptions that come with the package, by name; their files are below the data folder."""
-    folder = Path(str(package_files("isogloss") / "data" / "descriptions"))
-    return {path.stem: path for path in sorted(folder.glob("*.toml"))}
+    return {path.stem: path for path in sorted(DESCRIPTIONS.glob("*.toml"))}
+
+
+def shipped_table(name: str) -> dict[str, Any]:
+    """Return the fields of a description that comes with the package, unchecked."""
+    return tomllib.loads(shipped()[name].read_text(encoding="utf-8"))
+
+
+def about_corpus(name: str) -> About:
+    """Return the content, home page and licence of a corpus of the catalogue or of the package."""
+    if name in CORPORA:
+        return CORPORA[name].about
+    table = shipped_table(name)
+    return About(table["about"], table["url"], table["licence"])
+
+
+def fetching(corpus: str, language: str = "") -> str:
+    """Return the advice for a corpus of the package whose files are not here."""
+    which = f" --language {language.replace('-', ',')}" if language else ""
+    return (
+        f"Fetch it: isogloss fetch {corpus}{which} --to DATA, and give --data DATA; or --data hub, which "
+        f"fetches what is read."
+    )
 
 
 def register(*corpora: DescribedCorpus) -> None:

@@ -297,6 +297,15 @@ def _lines(file: File, _: Table) -> _CellRows:
 
 
 def _parquet(file: File, _: Table) -> _CellRows:
+    for number, body in enumerate(parquet_rows(file)[1], start=1):
+        yield _Cells(number, body)
+
+
+def parquet_rows(file: File) -> tuple[dict[str, list[str]], Iterator[dict[str, Any]]]:
+    """Return the names of labels that are numbers, by column, and the rows of a parquet file.
+
+    The library ``datasets`` writes the names into the file. DataError for a damaged file.
+    """
     try:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
@@ -305,14 +314,31 @@ def _parquet(file: File, _: Table) -> _CellRows:
             f"{file.name}: parquet is read with the package pyarrow, which is not installed. Install it "
             f'(pip install "isogloss[hub]").'
         ) from error
-    number = 0
+    broken = (ArrowException, OSError, UnicodeDecodeError)
+
+    def damaged(error: Exception) -> DataError:
+        return DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).")
+
+    def bodies() -> Iterator[dict[str, Any]]:
+        try:
+            for batch in opened.iter_batches():
+                yield from batch.to_pylist()
+        except broken as error:
+            raise damaged(error) from error
+
     try:
-        for batch in ParquetFile(file.name).iter_batches():
-            for body in batch.to_pylist():
-                number += 1
-                yield _Cells(number, body)
-    except (ArrowException, OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).") from error
+        opened = ParquetFile(file.name)
+    except broken as error:
+        raise damaged(error) from error
+    written = json.loads((opened.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
+    features = written.get("info", {}).get("features", {})
+    kinds = {column: kind.get("feature", kind) for column, kind in features.items() if isinstance(kind, dict)}
+    classes = {
+        column: list(kind["names"])
+        for column, kind in kinds.items()
+        if isinstance(kind, dict) and kind.get("_type") == "ClassLabel"
+    }
+    return classes, bodies()
 
 
 _READERS: Mapping[FileFormat, Callable[[File, Table], _CellRows]] = {

@@ -9,7 +9,7 @@ They are also corpora: files in the corpora's native formats, generated when the
 fingerprints and runs treat them as files on disk; ``BuiltInLanguages`` writes them.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations, product
 from pathlib import Path
@@ -82,6 +82,9 @@ class BuiltInLanguages:
         if isinstance(corpus, Bitext | Bucc):
             language = "-".join(sorted(language.split("-")))
         return [self._file(corpus, language, split)]
+
+    def folder(self, corpus: str, languages: Sequence[str] = ()) -> None:
+        """Return no folder: described corpora are not made."""
 
     def inside(self) -> list[str]:
         """Return the corpora."""

@@ -1,0 +1,137 @@
+"""Datasets from a hub of this machine: pinned once, downloaded once, read as files of the same content."""
+
+import pytest
+from huggingface_hub import constants
+
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.data import CORPORA
+from isogloss.data.corpora.described import DescribedCorpus, shipped
+from isogloss.data.fetching import hub_address
+from isogloss.data.fetching.official_files import existing, fetch
+from isogloss.data.fetching.releases import Release, chosen
+from isogloss.data.files import DiskFolder
+from isogloss.data.hub import CONVERTED, HubDatasets
+from isogloss.recipes.descriptions import described
+from local_hub import LocalHub, local_hub
+
+datasets = pytest.importorskip("datasets")
+
+NLI = "premise\thypothesis\tlabel\n{}\tHapana\t2\n"
+NER = datasets.List(datasets.ClassLabel(names=["O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC"]))
+BASQUE = "HiTZ/xnli-eu"
+
+
+@pytest.fixture
+def hub(monkeypatch, tmp_path):
+    with local_hub() as hub:
+        template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, hub.address)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+        monkeypatch.setattr(constants, "ENDPOINT", hub.address)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        yield hub
+
+
+def basque(hub: LocalHub, text: str = "Bai") -> str:
+    names = ("xnli.train.eu.mt.tsv", "xnli.dev.eu.tsv", "xnli.test.eu.tsv")
+    return hub.put(BASQUE, {name: NLI.format(text).encode() for name in names})
+
+
+def of_xnli_eu() -> list[Release]:
+    return chosen(["xnli-eu"])
+
+
+def test_a_branch_is_looked_up_once_and_its_commit_is_written_beside_the_data(hub, tmp_path):
+    commit = basque(hub)
+    for result in fetch(of_xnli_eu(), tmp_path):
+        assert result.fetched.url.startswith(f"hub:{BASQUE}@{commit}/xnli.")
+    assert (tmp_path / f".fetched/commits/{BASQUE}@main").read_text() == f"{commit}\n"
+    assert hub.requests.count(f"GET /api/datasets/{BASQUE}/revision/main") == 1
+    before = len(hub.requests)
+    basque(hub, "Ez")
+    assert all(result.was_there for result in fetch(of_xnli_eu(), tmp_path))
+    assert all(existing(release, tmp_path) for release in of_xnli_eu())
+    assert len(hub.requests) == before
+    (tmp_path / "xnli-eu/xnli.dev.eu.tsv").unlink()
+    with pytest.raises(DataError, match=f"resolve/{commit}/xnli.dev.eu.tsv"):
+        list(fetch(of_xnli_eu(), tmp_path))
+
+
+def test_data_hub_reads_what_fetch_brings_with_the_same_identity(hub, tmp_path):
+    basque(hub)
+    (tmp_path / "data").mkdir()
+    list(fetch(of_xnli_eu(), tmp_path / "data"))
+    fingerprints = []
+    for data in ("hub", str(tmp_path / "data")):
+        corpus = described_as("xnli-eu", data)
+        source = HubDatasets() if data == "hub" else DiskFolder(tmp_path / "data")
+        assert [pair.first for pair in corpus.read(source, "eu", "dev")] == ["Bai"]
+        fingerprints.append(
+            [corpus.files(source, "eu", split)[0].fingerprint() for split in ("train", "test")]
+        )
+    assert fingerprints[0] == fingerprints[1]
+    assert all(fingerprints[0])
+
+
+def described_as(name: str, data: str) -> DescribedCorpus:
+    return described(shipped()[name], data)
+
+
+def test_converted_files_of_the_hub_are_pinned_downloaded_once_and_read(hub, tmp_path):
+    rows = datasets.Dataset.from_dict({"tokens": [["Ada", "nuko"]], "ner_tags": [[1, 0]]})
+    rows.cast_column("ner_tags", NER).to_parquet(tmp_path / "file.parquet")
+    body = (tmp_path / "file.parquet").read_bytes()
+    commit = hub.put(
+        "unimelb-nlp/wikiann", {"ay/train/0000.parquet": body, "en/train/0.parquet": b""}, CONVERTED
+    )
+    (file,) = CORPORA["wikiann"].files(HubDatasets(), "ay", "train")
+    first = file.fingerprint()
+    asked = f"GET /api/datasets/unimelb-nlp/wikiann/revision/{CONVERTED.replace('/', '%2F')}"
+    assert hub.requests == [asked]
+    (sentence,) = CORPORA["wikiann"].read(HubDatasets(), "ay", "train")
+    assert (sentence.words, sentence.tags) == (("Ada", "nuko"), ("B-PER", "O"))
+    path = f"/datasets/unimelb-nlp/wikiann/resolve/{commit}/ay/train/0000.parquet"
+    assert hub.requests.count(f"GET {path}") == 1
+    assert not [request for request in hub.requests if "/en/" in request]
+    hub.put("unimelb-nlp/wikiann", {"ay/train/0000.parquet": b"newer"}, CONVERTED)
+    assert list(CORPORA["wikiann"].read(HubDatasets(), "ay", "train")) == [sentence]
+    assert file.fingerprint() == first
+    assert hub.requests.count(f"GET {path}") == 1
+
+
+def test_a_described_dataset_at_a_branch_is_that_at_its_commit(hub, tmp_path):
+    commit = hub.put("owner/news", {"README.md": b""})
+    told = """kind = "text"
+labels = ["a"]
+languages = ["sw"]
+"""
+    named = []
+    for name, dataset in (("one", "owner/news"), ("two", "owner/news@main"), ("one", f"owner/news@{commit}")):
+        (tmp_path / f"{name}.toml").write_text(f'name = "news"\nhub = "{dataset}"\n{told}')
+        named.append(described(tmp_path / f"{name}.toml"))
+    assert {corpus.hub for corpus in named} == {f"owner/news@{commit}"}
+    assert len({corpus.files(None, "sw", "train")[0].fingerprint() for corpus in named}) == 1
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kind", "said"),
+    [
+        ("owner/nothing@main", DataError, "no dataset owner/nothing on the Hugging Face hub"),
+        ("owner/news@mian", DataError, "dataset owner/news has no revision 'mian'"),
+        ("owner news", ConfigError, "found 'owner news'; expected owner/name, owner/name@BRANCH or"),
+    ],
+)
+def test_what_the_hub_lacks_is_said(hub, tmp_path, dataset, kind, said):
+    hub.put("owner/news", {})
+    with pytest.raises(kind, match=said):
+        hub_address.pinned(dataset, tmp_path)
+
+
+def test_a_hub_that_cannot_be_reached_is_one_line_with_the_way_out(monkeypatch, tmp_path):
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with pytest.raises(DataError, match=r"cannot be looked up .* owner/news@COMMIT\.$") as caught:
+        hub_address.pinned("owner/news", tmp_path)
+    assert "\n" not in str(caught.value)
