@@ -40,7 +40,7 @@ FLOOR = {package: number for number, floor in enumerate(FLOORS) for package in f
 KNOWN_TO = {
     "transformers": {"encoders", "tasks"},
     "tqdm": {"functional"},
-    "huggingface_hub": {"encoders", "using"},
+    "huggingface_hub": {"data", "encoders", "using"},
     "accelerate": {"training"},
     "mlflow": {"training"},
     "optuna": {"engine", "recipes"},
