@@ -165,25 +165,23 @@ def compare_within_language(m: Measurements) -> list[Check]:
         lambda method, code, source, target: code == {PLAIN: source, "target-only": target}.get(method),
         *("method", "language", "source", "target"),
     )
-    ours = most(rows[rows["role"] == ALL])
-    tasks = [task for task in TASKS if task == "qa" or task in set(ours["task"])]
-    sides = ours, rows[rows["role"] == ORIGINAL]
+    ours, originals = most(rows[rows["role"] == ALL]), rows[rows["role"] == ORIGINAL]
     if ours.empty:
         return []
-    by_pairs = [
-        _compare(m, (of_pairs, sides[1]), "adjusted − original", dict.fromkeys(tasks, AS_BEFORE))
-        for _, of_pairs in ours.groupby("encoder.pairs")
+    tasks = [task for task in TASKS if task == "qa" or task in set(ours["task"])]
+    bounds = dict.fromkeys(tasks, AS_BEFORE)
+    pairs = ours.groupby("encoder.pairs")
+    return [
+        check
+        for _, of_pairs in pairs
+        for check in _compare(m, (of_pairs, originals), "adjusted − original", bounds)
     ]
-    return [check for checks in by_pairs for check in checks]
 
 
 def compare_with_cls_alone(m: Measurements) -> list[Check]:
     """Compare encoders that aligned all words with those that aligned [CLS] alone (3i)."""
-    rows = plain_scores(m)
-    sides, tasks = (
-        (most(zero_shot(rows, ALL)), zero_shot(rows, OPENING)),
-        dict.fromkeys(("nli", "ner"), HELPS),
-    )
+    rows, tasks = plain_scores(m), dict.fromkeys(("nli", "ner"), HELPS)
+    sides = most(zero_shot(rows, ALL)), zero_shot(rows, OPENING)
     checks = _compare(m, sides, "all words − [CLS] alone", tasks, ("test", "setting", "size"))
     return checks if was_measured(m, ADJUSTMENT) else []
 

@@ -200,12 +200,9 @@ def _barrier(label: str, group: pd.DataFrame) -> Check:
 
 def _variances(label: str, group: pd.DataFrame) -> list[Check]:
     starts, ends = (group.pivot_table(index="unit", columns="target", values=at) for at in ("first", "last"))
+    words = f"{label}: std of targets at α = 0 / at α = 1"
     measured = starts.columns.size and ends.columns.size
-    return (
-        [check_std_ratio(f"{label}: std of targets at α = 0 / at α = 1", starts, ends, 1.0)]
-        if measured
-        else []
-    )
+    return [check_std_ratio(words, starts, ends, 1.0)] if measured else []
 
 
 def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:

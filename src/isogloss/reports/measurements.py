@@ -289,7 +289,10 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
         )
     ids = dict.fromkeys(plan.runs or present)
     if unplanned := set(present) - set(ids):
-        notes.append(f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out.")
+        notes.append(
+            f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out. "
+            "Run a recipe that describes them all: finished runs are not made again."
+        )
     return Measurements(
         runs=[_read_run(out / name) for name in one_by_one([*ids], "records", on_progress)],
         labels={key: plain(label) for key, label in plan.labels.items()},

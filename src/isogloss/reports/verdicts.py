@@ -123,12 +123,8 @@ def scope_of(m: Measurements) -> str:
         return ""
     shape = ["vocabulary", "positions", "dim", "layers", "feed_forward"]
     pretrained_here = models[(models["encoder.kind"] == "pretrain") & (models["encoder.name"] == "")]
-    shapes = (
-        pretrained_here.reindex(columns=[f"encoder.{name}" for name in shape])
-        .set_axis(shape, axis=1)
-        .dropna()
-    )
-    shapes = shapes.astype(float)
+    shapes = pretrained_here.reindex(columns=[f"encoder.{name}" for name in shape]).dropna().astype(float)
+    shapes = shapes.set_axis(shape, axis=1)
     layers = shapes["layers"] * (4 * shapes["dim"] ** 2 + 2 * shapes["dim"] * shapes["feed_forward"])
     weights = (shapes["dim"] * (shapes["vocabulary"] + shapes["positions"]) + layers) / 1e6
     sizes = dict.fromkeys(f"{size:.1f}" for size in sorted(weights))
