@@ -215,6 +215,18 @@ def test_report_shows_what_was_found_again(command, tiny_runs):
     assert again.lines[0]["summary"]["runs"] == f"{RUNS} of {RUNS} finished"
 
 
+def test_scores_of_one_seed_have_no_spread(command, tiny_runs, tmp_path):
+    report = ["report", tiny_runs]
+    assert " ± " in command(*report).out
+    runs = shutil.copytree(tiny_runs, tmp_path / "runs")
+    for record in sorted(runs.glob("*/record.json")):
+        if "seed 1" in read_record(record.parent).title:
+            shutil.rmtree(record.parent)
+    ended = command("report", runs)
+    assert ended.status == 0
+    assert "source-only" in ended.out and " ± " not in ended.out
+
+
 def test_show_finds_a_run_by_the_beginning_of_its_id(command, tiny_runs, fine_tuned):
     model, measurement = fine_tuned
     shown = command("show", measurement.name[:10], "--in", tiny_runs)

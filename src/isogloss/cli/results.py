@@ -63,5 +63,6 @@ def _score_tables(files: Sequence[Path]) -> Iterator[tuple[str, Sequence[str], l
 
 
 def _score(cell: dict[str, str]) -> str:
-    spread = f" ± {100 * float(cell['std']):.1f}" if cell["std"] else ""
+    # One seed has no spread, and its table no such column.
+    spread = f" ± {100 * float(cell['std']):.1f}" if cell.get("std") else ""
     return f"{percent(float(cell['mean']))}{spread}"
