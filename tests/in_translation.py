@@ -4,8 +4,9 @@ import random
 from dataclasses import replace
 
 from isogloss.core.run_parts import Optimization, with_fields
-from isogloss.data.examples import Choice, Question, SentencePair, TaggedSentence
+from isogloss.data.examples import Choice, ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.tasks import TASKS
+from isogloss.tasks.task import FurtherTask
 from isogloss.training.setting import Setting
 from made_up import TEXT
 
@@ -102,7 +103,33 @@ def choices(language, count=24, *, seed=0):
     ]
 
 
-READ = {"nli": pairs, "upos": sentences, "qa": questions, "multiple-choice": choices}
+def parsed(language, count=24, *, seed=0):
+    """Trees in which each word is the head of the next, with the tags of sentences."""
+    return [
+        ParsedSentence(
+            id=one.id,
+            words=one.words,
+            tags=one.tags,
+            heads=tuple(range(len(one.words))),
+            relations=("root", *("dep",) * (len(one.words) - 1)),
+        )
+        for one in sentences(language, count, seed=seed)
+    ]
+
+
+READ = {"nli": pairs, "upos": sentences, "qa": questions, "multiple-choice": choices, "parsing": parsed}
+
+
+def further(task):
+    """A task that is learned beside another."""
+    return FurtherTask(
+        task=TASKS[task],
+        corpus="made-up",
+        train=lambda language: READ[task](language, 16, seed=3),
+        dev=lambda language: READ[task](language, 12, seed=7),
+        limit=40,
+        overlap=8,
+    )
 
 
 def setting(task, start, folder, *, seed=0, teacher="", target=("de",), **optimization):

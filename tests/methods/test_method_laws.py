@@ -21,6 +21,7 @@ from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLi
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency, ModelConsistency
+from isogloss.methods.multi_task import MultiTask
 from isogloss.methods.peft import LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import (
     Bilingual,
@@ -42,6 +43,7 @@ from trained import equal, interrupted, weights
 LANGUAGES = ("en", "de", "fr")
 WITH = AlignmentLoss(bitext="x", alpha=1.0, pairs=4)
 NEAR = ModelConsistency()
+TASKS_TOO = MultiTask(tasks=("upos", "qa"))
 
 FINE_TUNING = {
     "source-only": (SourceOnly(), None, "en"),
@@ -56,6 +58,7 @@ FINE_TUNING = {
     "few-shot + alignment-loss": (FewShot(shots=24), WITH, "en de"),
     "x-mixup + alignment-loss": (XMixup(layer=1), WITH, "en de"),
     "consistency + model-consistency": (Consistency(), NEAR, "en de"),
+    "source-only + multi-task": (SourceOnly(), TASKS_TOO, "en"),
 }
 """Each method, an auxiliary loss it carries, and the languages it trains on."""
 
@@ -168,7 +171,9 @@ def train(method, auxiliary, encoder, folder, *, task="nli", seed=0, peft=None, 
     if auxiliary == NEAR:
         setting = replace(setting, teacher=str(folder / "teacher"))
         save_model(TASKS[task].head(encoder, seed=9), load_tokenizer(encoder), folder / "teacher")
-    return method.train(replace(setting, auxiliary=auxiliary, peft=peft, bitext={"en-de": translations(20)}))
+    further = tuple(map(in_translation.further, TASKS_TOO.tasks)) if auxiliary == TASKS_TOO else ()
+    setting = replace(setting, auxiliary=auxiliary, further=further, peft=peft)
+    return method.train(replace(setting, bitext={"en-de": translations(20)}))
 
 
 @pytest.fixture(scope="module")

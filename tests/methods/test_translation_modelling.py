@@ -19,11 +19,12 @@ from isogloss.encoders.seq2seq import read_translation_tokenizer
 from isogloss.methods.translation_modelling import (
     TranslationModelling,
     TranslationRow,
+    TranslationSetting,
     _PairBatches,
     collate_translations,
     translation_loss,
 )
-from isogloss.training.setting import Trained, TranslationSetting
+from isogloss.training.setting import Trained
 from isogloss.translators import TRANSLATORS, TranslateSetting
 from trained import equal, interrupted
 

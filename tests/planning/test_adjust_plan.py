@@ -285,3 +285,27 @@ def test_continual_learning_as_a_method_is_refused_and_says_what_to_write(plan, 
     text = RECIPE.replace('name = "source-only"\nauxiliary', f'name = "{name}"\nauxiliary')
     with says(ConfigError, "auxiliary = {", 'name = "alignment-loss",', 'bitext = "…"'):
         plan(text)
+
+
+def test_further_tasks_are_read_in_the_source_language_with_the_lengths_of_their_own(plan, refused):
+    def methods(*tasks, **fields):
+        return [{"name": "source-only", "auxiliary": {"name": "multi-task", "tasks": list(tasks), **fields}}]
+
+    how = {"adjust": [], "measure": [{"name": "scores"}]}
+    (run,) = of(FineTune, plan(grid__method=methods("parsing", "qa:squad"), **how))
+    parsing, answers = run.further
+    assert (parsing.task, parsing.corpus, answers.corpus) == ("parsing", "ud", "squad")
+    assert parsing.limit < answers.limit and run.target == ()
+    read = {(part.corpus, part.language, part.split) for part in run.splits_read}
+    assert read == {(corpus, "qaa", split) for corpus in ("ud", "squad") for split in ("train", "dev")}
+    (other,) = of(FineTune, plan(grid__method=methods("parsing"), **how))
+    assert identity(other) != identity(run) and other.data != run.data
+    (without,) = of(FineTune, plan(grid__method=methods("parsing", weight=0.0), **how))
+    assert without.further is None
+    for tasks, said in (
+        (["ner"], "auxiliary.tasks: corpus 'ud' holds"),
+        (["nre:wikiann"], "no task 'nre'. Did you mean 'ner'?"),
+        (["ner:wikian"], "no corpus 'wikian'. Did you mean 'wikiann'?"),
+        (["upos"], "Name one or more other tasks"),
+    ):
+        assert said in refused(grid__method=methods(*tasks), **how)

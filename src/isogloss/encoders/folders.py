@@ -30,6 +30,9 @@ from isogloss.encoders.hub import hub_folder, is_hub_name
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
+FURTHER = "tasks"
+"""Folder within a model's, with the head of each task that it learned in addition to its own."""
+
 DIFFERENCE = "difference.json"
 """Names the model that the weights of a folder are the difference from (``differences``)."""
 

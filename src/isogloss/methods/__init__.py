@@ -6,6 +6,7 @@ from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency, ModelConsistency
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, MaskedNextToken
 from isogloss.methods.meta_learning import MetaLearning
+from isogloss.methods.multi_task import MultiTask
 from isogloss.methods.peft import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import (
     Bilingual,
@@ -33,7 +34,7 @@ _ALL: tuple[type[Method], ...] = (
     Average,
 )
 METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
-_ALL_AUXILIARY: tuple[type[AuxiliaryLoss], ...] = (AlignmentLoss, ModelConsistency)
+_ALL_AUXILIARY: tuple[type[AuxiliaryLoss], ...] = (AlignmentLoss, ModelConsistency, MultiTask)
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {loss.name: loss for loss in _ALL_AUXILIARY}
 _ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, LotteryTicket, TaskAdapter, LayerFreezing)
 PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}

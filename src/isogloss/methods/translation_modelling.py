@@ -40,7 +40,7 @@ from isogloss.training.batching import by_length
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callbacks, Note, fit, precision_of
 from isogloss.training.precision import scoring
-from isogloss.training.setting import Trained, TranslationSetting
+from isogloss.training.setting import RunSetting, Trained
 
 METRIC = "chrf"
 
@@ -111,6 +111,16 @@ def translation_loss(model: Model, batch: TranslationBatch, *, smoothing: float 
     # Cutting the vocabulary in the weights avoids a copy of the scores, by far the largest tensor.
     scores = linear(states[real], model.lm_head.weight[:padding], model.final_logits_bias[0, :padding])
     return cross_entropy(scores.float(), batch.gold[real], label_smoothing=smoothing)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationSetting(RunSetting):
+    """The input of a method that trains a translation model."""
+
+    bitext: Mapping[str, list[Translation]]
+    """By pair of languages (en-es): translations, trained on in both directions."""
+    dev: Mapping[str, list[Translation]]
+    """By pair of languages: translations whose chrF selects among the weights; none when empty."""
 
 
 @dataclass(frozen=True, kw_only=True)

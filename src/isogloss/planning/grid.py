@@ -6,8 +6,7 @@ from itertools import chain, groupby, product
 
 from isogloss.core.errors import ConfigError, check_named, located
 from isogloss.core.languages import check_language
-from isogloss.core.plug_ins import package_named
-from isogloss.data import CORPORA
+from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import FAMILIES, load_encoder_config
@@ -26,6 +25,7 @@ from isogloss.planning.methods import (
     method_entries,
     optimization_of,
 )
+from isogloss.planning.tasks import labels_of, learned_tasks, package_of, tasks_of, treebanks_of
 from isogloss.planning.translations import (
     RecipeTranslator,
     TranslationRequest,
@@ -37,11 +37,11 @@ from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.recipe import GridTable, Recipe, Table, many
 from isogloss.runs.align import Align, AlignmentRequest, alignments, links_subwords
 from isogloss.runs.average import AverageRequest, averaged
-from isogloss.runs.fine_tune import FineTune
+from isogloss.runs.fine_tune import FineTune, LearnedTask
 from isogloss.runs.pretrained import pretrained
 from isogloss.runs.run import Encoder
 from isogloss.runs.translate import Translate
-from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, find_task, task_names
+from isogloss.tasks import find_task
 from isogloss.training.setting import Reads
 
 
@@ -188,7 +188,7 @@ def _cells(grid: GridTable, planning: Planning) -> Iterator[Cell]:
     sources = planning.sources
     with located(".optimization"):
         variants = list(changes_of(grid.optimization))
-    used = [(corpus, task) for corpus in many(grid.corpus) for task in _tasks(grid, corpus, sources)]
+    used = [(corpus, task) for corpus in many(grid.corpus) for task in tasks_of(grid, corpus, sources)]
     for task in many(grid.task):
         if task not in {used_task for _, used_task in used}:
             raise ConfigError(f".task: no corpus of this grid has labels for {task!r}. Add one, or drop it.")
@@ -200,11 +200,11 @@ def _cells(grid: GridTable, planning: Planning) -> Iterator[Cell]:
                 encoder=encoder,
                 corpus=corpus,
                 task=task,
-                labels=sources.labels(corpus) if task in OF_ANY_LABELS else None,
+                labels=labels_of(task, corpus, sources),
                 source=tuple(source.split("+")),
                 target=target,
                 seed=seed,
-                treebanks=_treebanks(grid, corpus, sources),
+                treebanks=treebanks_of(grid, corpus, sources),
                 examples=grid.examples,
                 dev_examples=grid.dev_examples,
                 changes=changes,
@@ -229,6 +229,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         translated = _translations(cell, entry, splits, sources)
         check_patience(optimization, entry.method.name, reads)
         _check_peft(planning, cell, entry)
+        further = _learned(cell, changes, added, sources)
         aligned = _aligned(planning, cell, entry, added)
     translated_here = {(run.split, run.languages) for run in translated}
     from_files = [pair for pair in splits if pair not in translated_here]
@@ -237,9 +238,10 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         corpus=cell.corpus,
         task=cell.task,
         labels=cell.labels,
-        package=None if cell.task in ALL_TASKS else package_named("tasks", cell.task),
+        package=package_of(cell.task),
         method=entry.method,
         auxiliary=entry.auxiliary,
+        further=further or None,
         peft=entry.peft,
         source=source,
         target=target,
@@ -251,21 +253,44 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         examples=cell.examples,
         dev_examples=cell.dev_examples,
         seed=cell.seed,
-        data=_fingerprint(cell, entry, from_files, sources),
+        data=_fingerprint(cell, entry, from_files, sources, further),
+    )
+
+
+def _learned(cell: Cell, changes: Table, reads: Reads, sources: Sources) -> tuple[LearnedTask, ...]:
+    """Return the tasks that an auxiliary loss learns."""
+
+    def lengths(task: str) -> Optimization:
+        return optimization_of(changes, cell.encoder, task, sources)
+
+    with located("auxiliary.tasks"):
+        learned = learned_tasks(reads.tasks, cell.corpus, lengths, sources)
+    chosen = tuple(pair for pair in cell.treebanks if pair[0] in cell.source)
+    return tuple(
+        replace(task, treebanks=chosen) if sources.has_treebanks(task.corpus) else task for task in learned
     )
 
 
 def _fingerprint(
-    cell: Cell, entry: MethodEntry, splits: Sequence[tuple[Split, str]], sources: Sources
+    cell: Cell,
+    entry: MethodEntry,
+    splits: Sequence[tuple[Split, str]],
+    sources: Sources,
+    further: Sequence[LearnedTask],
 ) -> str:
     """Return the fingerprint of the files of splits and languages; DataError for one without labels."""
-    limits = {"train": cell.examples, "dev": cell.dev_examples}
+    limits: dict[Split, int] = {"train": cell.examples, "dev": cell.dev_examples}
+    read = [(cell.corpus, cell.treebanks, splits)]
+    in_source = [(split, code) for split in limits for code in cell.source]
+    read += [(learned.corpus, learned.treebanks, in_source) for learned in further]
+    files = []
     with located("grid"):
-        sources.check_labelled(cell.corpus, splits, entry.label)
-        files = [
-            sources.fingerprint(cell.corpus, code, split, treebanks=cell.treebanks, examples=limits[split])
-            for split, code in splits
-        ]
+        for corpus, treebanks, of_corpus in read:
+            sources.check_labelled(corpus, of_corpus, entry.label)
+            files += [
+                sources.fingerprint(corpus, code, split, treebanks=treebanks, examples=limits[split])
+                for split, code in of_corpus
+            ]
     return combined_fingerprint(files)
 
 
@@ -366,35 +391,3 @@ def _check_lists(grid: GridTable) -> None:
             f"source with itself by source_as_target = true."
         )
     check_named(".treebanks", "language of this grid", [*chain(*sources, *targets)], *grid.treebanks)
-
-
-def _treebanks(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
-    """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
-    chosen = tuple(sorted(grid.treebanks.items()))
-    takers = [name for name in many(grid.corpus) if chosen and sources.has_treebanks(name)]
-    return chosen if corpus in takers or not takers else ()
-
-
-def _tasks(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
-    """Return the tasks a corpus is used for: the requested ones that it has labels for, else its only one."""
-    with located(".corpus"):
-        available = [task for task in sources.corpus(corpus).tasks if task in task_names()]
-    requested = many(grid.task)
-    check_named(".task", "task", task_names(), *requested)
-    if not available:
-        fitting = [name for name, entry in CORPORA.items() if set(entry.tasks) & set(TASKS)]
-        raise ConfigError(
-            f".corpus: {corpus!r} has no labels that a task here can use. "
-            f"Choose one of: {', '.join(fitting)}, or a described one (isogloss list corpora)."
-        )
-    chosen = tuple(task for task in requested if task in available) if requested else tuple(available)
-    if not chosen:
-        raise ConfigError(
-            f".task: corpus {corpus!r} has no labels for {' or '.join(map(repr, requested))}, only "
-            f"for {', '.join(available)}. Choose another corpus or task."
-        )
-    if not requested and len(available) > 1:
-        raise ConfigError(
-            f".task: corpus {corpus!r} has labels for {', '.join(available)}. Name one of them."
-        )
-    return chosen

@@ -316,6 +316,16 @@ SUMMARIES = (
         group_by=("encoder", "way"),
     ),
     Summary(
+        section="training",
+        frame="further-tasks",
+        title="Further tasks",
+        caption="Percent, on the source's dev sets, of tasks that models learned in addition to their own.",
+        by=("corpus", "task", *MODEL, "further_corpus", "further_task", "language", "metric"),
+        keep=("name", "further_corpus", "further_task", "language", "metric"),
+        values=percents({"score": "score", "baseline": "baseline"}),
+        group_by=("encoder", "way"),
+    ),
+    Summary(
         section="data",
         frame=partial(data_runs, kind="align", part="aligner"),
         name="word-alignment",

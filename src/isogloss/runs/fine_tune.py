@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import fsum
 from typing import ClassVar
 
@@ -30,6 +31,7 @@ from isogloss.runs.translate import (
     translator_label,
 )
 from isogloss.tasks import Task, find_task
+from isogloss.tasks.task import FurtherTask
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
 from isogloss.training.setting import Averaged, Setting
@@ -44,6 +46,23 @@ TRAIN_SIZES = {
 }
 """Training examples of corpora in English, assumed where a recipe names no number: XTREME's Table 1 (Hu et
 al. 2020), and of UD the English EWT's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnedTask:
+    """A task that a model learns in addition to its own, with the corpus of its labels."""
+
+    task: str
+    corpus: str
+    labels: tuple[str, ...] | None = None
+    """The labels of the corpus, for a task of any labels; None for a task with labels of its own."""
+    package: str | None = None
+    """Package and version of the plug-in that adds the task; None for a task of the house."""
+    treebanks: Treebanks = ()
+    limit: Count
+    """Subwords per row, special ones included."""
+    overlap: Count
+    """Subwords shared by neighbouring windows."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +85,8 @@ class FineTune(Run):
     """How: source-only, target-only, bilingual …"""
     auxiliary: AuxiliaryLoss | None = None
     """A loss added to the method's own; none when left out."""
+    further: tuple[LearnedTask, ...] | None = None
+    """The tasks that the auxiliary loss learns; None where it learns none."""
     peft: Peft | None = None
     """Which weights are trained (LoRA …); all when left out."""
     source: tuple[str, ...]
@@ -123,7 +144,13 @@ class FineTune(Run):
             for split, size in sizes.items()
             for code in codes[split]
         )
-        return from_files(splits, self.translated)
+        further = (
+            split_read(learned.corpus, code, split, size, learned.treebanks)
+            for learned in self.further or ()
+            for split, size in sizes.items()
+            for code in self.source
+        )
+        return from_files((*splits, *further), self.translated)
 
     @property
     def encoders(self) -> tuple[Encoder, ...]:  # noqa: D102
@@ -162,6 +189,23 @@ class FineTune(Run):
             corpus=self.corpus, language=language, split=split, treebanks=self.treebanks, examples=size
         )
         return read_or_translated(context, self.translated, examples)
+
+    def _further(self, context: RunContext, learned: LearnedTask) -> FurtherTask:
+        """Return a further task with the readers of its examples."""
+
+        def read(split: Split, size: int, language: str) -> list[Example]:
+            return context.sources.examples(
+                learned.corpus, language, split, treebanks=learned.treebanks, examples=size
+            )
+
+        return FurtherTask(
+            task=find_task(learned.task, learned.labels or ()),
+            corpus=learned.corpus,
+            train=partial(read, "train", self.examples),
+            dev=partial(read, "dev", self.dev_examples),
+            limit=learned.limit,
+            overlap=learned.overlap,
+        )
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
         shape = self.encoder.shape(folders)
@@ -243,6 +287,7 @@ class FineTune(Run):
             teacher="" if self.teacher is None else self.teacher.weights(context),
             original="" if self.original is None else self.original.weights(context),
             auxiliary=self.auxiliary,
+            further=tuple(self._further(context, learned) for learned in self.further or ()),
             peft=self.peft,
             parts=tuple(
                 Averaged(id=identity(part), folder=part.weights(context), has_head=bool(fine_tuned([part])))

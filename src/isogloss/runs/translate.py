@@ -24,14 +24,13 @@ from isogloss.data.projection.label_projection import (
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import save_model
 from isogloss.encoders.seq2seq import seq2seq_folder
-from isogloss.methods.translation_modelling import TranslationModelling
+from isogloss.methods.translation_modelling import TranslationModelling, TranslationSetting
 from isogloss.metrics.texts import bleu, chrf, signature
 from isogloss.runs.estimates import Folders, scoring, training_operations
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
-from isogloss.training.setting import TranslationSetting
 from isogloss.translators import TranslateSetting, Translator
 
 EXAMPLES = "examples.jsonl"
@@ -322,7 +321,7 @@ def described(part: Named, *notes: str) -> str:
     silent = {field.name for field in fields(part) if field.metadata.get("watches")}
     default = values_of(type(part)())
     changed = [
-        f"{name}={value}"
+        f"{name}={'+'.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in values_of(part).items()
         if value != default[name] and name not in silent
     ]

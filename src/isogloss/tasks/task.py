@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -185,6 +186,22 @@ class ScoredTask(Task, Protocol):
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the loss of raw outputs [label class] at the scored positions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FurtherTask:
+    """A task that a model learns in addition to its own, and its examples."""
+
+    task: Task
+    corpus: str
+    train: Callable[[str], Sequence[Example]]
+    """Training examples of one language."""
+    dev: Callable[[str], Sequence[Example]]
+    """Development examples of one language."""
+    limit: int
+    """Subwords per row, special ones included."""
+    overlap: int
+    """Subwords shared by neighbouring windows."""
 
 
 def all_measures(task: Task, gold: Sequence[Answer], predicted: Sequence[Answer]) -> dict[str, float]:

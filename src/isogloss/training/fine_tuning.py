@@ -33,6 +33,7 @@ from isogloss.training.gradient_conflict import conflict_callback, example_pool
 from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.pairs import encode
 from isogloss.training.setting import (
+    Added,
     AuxiliaryTerm,
     ExtraWriter,
     Peft,
@@ -161,15 +162,18 @@ def fine_tune(
         setting, start.tokenizer, start.train, reads.dev, steps_per_epoch=training.batches.steps_per_epoch
     )
     callbacks = plan_callbacks(start, selection, conflict)
+    counts, updates = start.parameter_counts(), setting.optimization.updates
     auxiliary = setting.auxiliary
     term = auxiliary.prepare(setting, model, start.tokenizer, len(training.batches)) if auxiliary else None
     batches, loss = with_auxiliary(training.batches, training.loss, term)
-    counts, updates = start.parameter_counts(), setting.optimization.updates
     notes = fit(start.trained, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
-    rows = [counts, *_epochs(notes, setting.optimization, planned=len(batches)), *(term.rows if term else ())]
+    added = term.finish() if term else Added()
+    epochs = _epochs(notes, setting.optimization, planned=len(batches))
+    rows = [counts, *epochs, *(term.rows if term else ()), *added.rows]
     warnings = (*start.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
-    return Trained(model, start.tokenizer, rows, warnings, training.extra_writers, difference)
+    writers = (*training.extra_writers, *added.extra_writers)
+    return Trained(model, start.tokenizer, rows, warnings, writers, difference)
 
 
 @dataclass(frozen=True, kw_only=True)

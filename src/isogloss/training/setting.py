@@ -32,7 +32,7 @@ from isogloss.encoders.added.differences import whole_folder
 from isogloss.encoders.family import Config, EncoderFamily, Model, Tokenizer
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import Task
-from isogloss.tasks.task import LabelsAre
+from isogloss.tasks.task import FurtherTask, LabelsAre
 from isogloss.training.batching import Batches, Movable
 from isogloss.training.memory import AddedCost, Cost, Load, Shape
 
@@ -105,16 +105,6 @@ class AdjustSetting(RunSetting):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranslationSetting(RunSetting):
-    """The input of a method that trains a translation model."""
-
-    bitext: Mapping[str, list[Translation]]
-    """By pair of languages (en-es): translations, trained on in both directions."""
-    dev: Mapping[str, list[Translation]]
-    """By pair of languages: translations whose chrF selects among the weights; none when empty."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class Reads:
     """The data a method reads: languages, or pairs such as en-sw for text translated from en into sw."""
 
@@ -138,6 +128,8 @@ class Reads:
     """Whether its models mix an input with its translation."""
     itself: bool = False
     """Whether an input in a source language is its own translation there."""
+    tasks: tuple[str, ...] = ()
+    """Further tasks that it learns, each with its corpus after a colon if that is not the grid's."""
 
     def chosen_by(self, dev: str | None, source: tuple[str, ...], target: tuple[str, ...]) -> "Reads":
         """Return the reads with the dev sets that an optimization's ``dev`` names; the method's for None."""
@@ -160,6 +152,14 @@ def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[st
 
 
 @dataclass(frozen=True, kw_only=True)
+class Added:
+    """What a term adds to a trained model: rows of its training, and further files."""
+
+    rows: tuple[dict[str, Value], ...] = ()
+    extra_writers: "tuple[ExtraWriter, ...]" = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class AuxiliaryTerm:
     """A term added to the loss of a training, with a further batch for each step."""
 
@@ -168,6 +168,8 @@ class AuxiliaryTerm:
     """From a batch to one number."""
     rows: tuple[dict[str, Value], ...] = ()
     warnings: tuple[str, ...] = ()
+    finish: Callable[[], Added] = Added
+    """Called when the model is trained: it leaves the model as without the term."""
 
 
 ExtraWriter = Callable[[Path], None]
@@ -247,6 +249,8 @@ class Setting(RunSetting):
     """Folder or name of the encoder before it was adjusted, where the auxiliary loss reads it."""
     parts: tuple[Averaged, ...] = ()
     """The models of which the method averages the weights."""
+    further: tuple[FurtherTask, ...] = ()
+    """The tasks that the auxiliary loss learns, where it learns some."""
 
 
 class DataReader(Named, Protocol):

@@ -27,6 +27,7 @@ from isogloss.using.provenance import (
     folder_of,
     provenance_elsewhere,
     provenance_of,
+    run_of_head,
 )
 from isogloss.using.pushing import PushOptions, push
 from isogloss.using.scoring import EvaluateOptions, evaluate
@@ -174,7 +175,7 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model[Any]:
     """
     check_named("load_model", "precision", PRECISIONS, precision)
     name, folder = str(folder), folder_of(folder)
-    of_run = any((path / RECORD).exists() for path in (folder, folder.parent))
+    of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
     made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
     elsewhere = None if made_here else provenance_elsewhere(folder, name)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)

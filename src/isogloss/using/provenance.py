@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.errors import ConfigError, ModelError, StorageError
+from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
 from isogloss.core.run_parts import Count, Positive
@@ -26,6 +26,7 @@ from isogloss.data.hub import hub_splits
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config
+from isogloss.encoders.folders import FURTHER
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import TASKS, Task, find_task, task_names
@@ -84,6 +85,8 @@ def provenance_of(folder: Path) -> tuple[Provenance, Path]:
     """Return a model's provenance and the folder of its weights, from a run's folder or an exported one."""
     if (folder / RECORD).exists():
         return _of_run(folder), folder / "model"
+    if run := run_of_head(folder):
+        return _of_head(run, folder.name), folder
     entry = exported_entry(folder)
     if entry is None:
         raise ModelError(
@@ -91,6 +94,30 @@ def provenance_of(folder: Path) -> tuple[Provenance, Path]:
             f"Give the folder of a run.{_nearby(folder)}"
         )
     return _of_entry(entry, folder), folder
+
+
+def run_of_head(folder: Path) -> Path | None:
+    """Return the folder of the run that made the head of a further task; None for any other folder."""
+    run = folder.absolute().parent.parent.parent
+    return run if folder.absolute().parent.name == FURTHER and (run / RECORD).exists() else None
+
+
+def _of_head(folder: Path, name: str) -> Provenance:
+    """Return the provenance of the head of a further task of a run's model."""
+    record = read_record(folder.resolve())
+    with understanding(folder / RECORD):
+        learned = {task["task"]: task for task in record.run.get("further", ())}
+        check_named(str(folder), "further task", learned, name)
+        facts = {field: learned[name][field] for field in ("task", "corpus", "treebanks", "limit", "overlap")}
+        rows = [row for row in record.rows if row.get("further_task") == name]
+        scores = tuple(_score(row, str(row["further_corpus"])) for row in rows)
+        content = {
+            **_provenance(record, folder),
+            **facts,
+            "title": f"{record.title}, {name}",
+            "scores": scores,
+        }
+        return fitting(Provenance, content)
 
 
 def exported_entry(folder: Path) -> object:

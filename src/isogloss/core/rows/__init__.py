@@ -60,7 +60,7 @@ ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
     "adjust": (models.TrainingStep, models.BitextRead),
     "fine-tune": (
         *(models.TrainingStep, models.Epoch, models.Stopping, models.BitextRead),
-        *(models.ConflictStep, models.TrainedParameters, models.AveragedModel),
+        *(models.ConflictStep, models.TrainedParameters, models.AveragedModel, models.FurtherTaskScore),
     ),
     "align": (models.Alignment,),
     "translate": (models.TranslatedSplit,),

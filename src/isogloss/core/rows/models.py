@@ -80,6 +80,21 @@ class TrainedParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FurtherTaskScore:
+    """A model's score in a further task that it learned, on one dev set of a source language."""
+
+    frame: ClassVar[str] = "further-tasks"
+    further_task: str
+    further_corpus: str
+    language: str
+    split: str
+    metric: str
+    score: float
+    baseline: float
+    examples: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AveragedModel:
     """A model in an average on one dev set, with its weight; the average itself where ``part`` is ""."""
 

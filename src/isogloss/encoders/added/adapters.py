@@ -234,7 +234,10 @@ def apply_adapters(model: nn.Module, folder: Path) -> set[str]:
 
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:
-    """Add a peft folder's adapters to a model or an encoder; return the names of the head's weights in it."""
+    """Add a peft folder's adapters to a model or an encoder, and copy head weights of the same shape.
+
+    Returns the names of these. ModelError for a damaged file, or that of another encoder.
+    """
     check_peft(family_of(model), None, str(folder))
     from peft import PeftConfig, set_peft_model_state_dict
 
@@ -243,13 +246,14 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     except Exception as error:
         raise _damaged(folder / CONFIG, error) from error
     config.modules_to_save, config.inference_mode = None, False
-    weights = {name.removeprefix(PREFIX): weight for name, weight in read_weights(folder / WEIGHTS).items()}
-    head = head_parameters(model)
-    if encoder_of(model) is model:
-        prefix = f"{cast(Any, model).base_model_prefix}."
-        weights = {
-            name.removeprefix(prefix): weight for name, weight in weights.items() if name.startswith(prefix)
-        }
+    stored, head = read_weights(folder / WEIGHTS), head_parameters(model)
+    inside, prefix = f"{cast(Any, model).base_model_prefix}.", encoder_prefix(model)
+    weights = dict[str, Tensor]()
+    for name, weight in ((name.removeprefix(PREFIX), weight) for name, weight in stored.items()):
+        here = f"{prefix}{name.removeprefix(inside)}" if name.startswith(inside) else name
+        of_encoder = name.startswith(inside) and not name.startswith(f"{inside}pooler.")
+        if of_encoder or (here in head and head[here].shape == weight.shape):
+            weights[here] = weight
     add_adapters(model, config, seed=0)
     try:
         result = set_peft_model_state_dict(model, weights, adapter_name=ADAPTER)

@@ -44,7 +44,8 @@ class Difference:
     weights: str
     """Name of the file with the weights."""
     base: str
-    """shipped, a hub name, or a folder: a path relative to this one for a run in the same folder of runs."""
+    """shipped, a hub name, or a folder: a path relative to this one for a run in the same folder of runs, and
+    for a folder that this one is in."""
     fingerprint: str
     """Of the files of the base; empty for a hub name, which includes the commit."""
 
@@ -63,7 +64,7 @@ def write_difference(folder: Path, base: str, *, form: str, weights: str) -> Dif
 def _named(base: Path, folder: Path) -> str:
     if base == folders.shipped_folder():
         return folders.SHIPPED
-    same_store = base.parent.parent == folder.parent.parent
+    same_store = base.parent.parent == folder.parent.parent or base in folder.parents
     return Path(os.path.relpath(base, folder)).as_posix() if same_store else str(base)
 
 

@@ -1,0 +1,78 @@
+"""The tasks that a grid's corpora have labels for: those of its models, and those learned in addition."""
+
+from collections.abc import Callable, Sequence
+
+from isogloss.core.errors import ConfigError, check_named, located
+from isogloss.core.plug_ins import package_named
+from isogloss.core.run_parts import Optimization
+from isogloss.data import CORPORA
+from isogloss.data.sources import Sources, Treebanks
+from isogloss.recipes.recipe import GridTable, many
+from isogloss.runs.fine_tune import LearnedTask
+from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, task_names
+
+
+def treebanks_of(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
+    """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
+    chosen = tuple(sorted(grid.treebanks.items()))
+    takers = [name for name in many(grid.corpus) if chosen and sources.has_treebanks(name)]
+    return chosen if corpus in takers or not takers else ()
+
+
+def tasks_of(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
+    """Return the tasks a corpus is used for: the requested ones that it has labels for, else its only one."""
+    with located(".corpus"):
+        available = [task for task in sources.corpus(corpus).tasks if task in task_names()]
+    requested = many(grid.task)
+    check_named(".task", "task", task_names(), *requested)
+    if not available:
+        fitting = [name for name, entry in CORPORA.items() if set(entry.tasks) & set(TASKS)]
+        raise ConfigError(
+            f".corpus: {corpus!r} has no labels that a task here can use. "
+            f"Choose one of: {', '.join(fitting)}, or a described one (isogloss list corpora)."
+        )
+    chosen = tuple(task for task in requested if task in available) if requested else tuple(available)
+    if not chosen:
+        raise ConfigError(
+            f".task: corpus {corpus!r} has no labels for {' or '.join(map(repr, requested))}, only "
+            f"for {', '.join(available)}. Choose another corpus or task."
+        )
+    if not requested and len(available) > 1:
+        raise ConfigError(
+            f".task: corpus {corpus!r} has labels for {', '.join(available)}. Name one of them."
+        )
+    return chosen
+
+
+def labels_of(task: str, corpus: str, sources: Sources) -> tuple[str, ...] | None:
+    """Return the labels of a corpus for a task of any labels; None for a task with labels of its own."""
+    return sources.labels(corpus) if task in OF_ANY_LABELS else None
+
+
+def package_of(task: str) -> str | None:
+    """Return package and version of the plug-in that adds a task; None for a task of the house."""
+    return None if task in ALL_TASKS else package_named("tasks", task)
+
+
+def learned_tasks(
+    names: Sequence[str], corpus: str, lengths: Callable[[str], Optimization], sources: Sources
+) -> tuple[LearnedTask, ...]:
+    """Return the tasks that a model learns in addition to its own, by names with a corpus or without.
+
+    ``corpus`` is that of a name without one; ``lengths`` returns the optimization with a task's lengths.
+    """
+    learned = []
+    for task, _, named in (name.partition(":") for name in names):
+        sources.needs(named or corpus, task)
+        optimization = lengths(task)
+        learned.append(
+            LearnedTask(
+                task=task,
+                corpus=named or corpus,
+                labels=labels_of(task, named or corpus, sources),
+                package=package_of(task),
+                limit=optimization.limit,
+                overlap=optimization.overlap,
+            )
+        )
+    return tuple(learned)

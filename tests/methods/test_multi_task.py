@@ -1,0 +1,126 @@
+"""Further tasks on one encoder: their loss, which is drawn when, and heads that are models of their own."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import in_translation
+from isogloss.core.errors import ConfigError
+from isogloss.core.identity import derive
+from isogloss.core.run_parts import with_fields
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.methods.multi_task import HEADS, MultiTask, task_of_steps
+from isogloss.methods.peft import LoRA
+from isogloss.methods.plain import SourceOnly
+from isogloss.methods.x_mixup import XMixup
+from isogloss.tasks import TASKS
+from isogloss.training.evaluation import evaluation
+from trained import equal, weights
+
+BESIDE = [("upos", ("nli", "parsing")), ("nli", ("upos", "multiple-choice")), ("qa", ("nli",))]
+EACH = pytest.mark.parametrize(("task", "others"), BESIDE)
+
+
+def setting_of(task, others, encoder, folder, **about):
+    setting = in_translation.setting(task, encoder, folder, **about)
+    further = tuple(map(in_translation.further, others))
+    return replace(setting, auxiliary=MultiTask(tasks=others, weight=0.5), further=further)
+
+
+@EACH
+def test_the_gradient_is_that_of_separate_models_with_the_same_encoder(task, others, bert_folder, tmp_path):
+    setting, tokenizer = setting_of(task, others, bert_folder, tmp_path), load_tokenizer(bert_folder)
+    model = TASKS[task].head(bert_folder, seed=1).eval()
+    term = setting.auxiliary.prepare(setting, model, tokenizer, 12)
+    shared = {name: weight for name, weight in model.named_parameters() if ".encoder." in name}
+    for step in range(4):
+        batch = term.batches[step]
+        name = others[batch.task]
+        alone = TASKS[name].head(bert_folder, seed=derive(0, "head", name)).eval()
+        expected = 0.5 * TASKS[name].loss(alone, batch.batch)
+        loss = term.loss(batch)
+        assert torch.equal(loss, expected)
+        model.zero_grad()
+        loss.backward()
+        expected.backward()
+        apart = dict(alone.named_parameters())
+        compared = [(shared[key].grad, apart[key].grad) for key in shared if apart[key].grad is not None]
+        assert len(compared) == len(shared)
+        assert all(torch.equal(one, other) and one.abs().sum() for one, other in compared)
+
+
+def test_tasks_are_drawn_by_their_size_and_temperature():
+    for temperature, shares in ((1.0, (0.1, 0.9)), (2.0, (0.25, 0.75)), (1e6, (0.5, 0.5))):
+        drawn = task_of_steps([100, 900], 20_000, temperature=temperature, seed=3)
+        np.testing.assert_allclose(np.bincount(drawn) / len(drawn), shares, atol=0.02)
+
+
+def test_each_pass_over_a_task_has_all_its_examples_once(bert_folder, tmp_path):
+    setting = setting_of("nli", ("upos", "parsing"), bert_folder, tmp_path)
+    model = TASKS["nli"].head(bert_folder, seed=1)
+    term = setting.auxiliary.prepare(setting, model, load_tokenizer(bert_folder), 40)
+    assert len(term.batches) == 40
+    for task in (0, 1):
+        batches = [batch.batch for batch in map(term.batches.__getitem__, range(40)) if batch.task == task]
+        examples = torch.cat([batch.examples for batch in batches[:4]]).tolist()
+        assert sorted(examples) == [*range(16)]
+
+
+@pytest.mark.parametrize(
+    ("method", "peft"), [(SourceOnly(), None), (SourceOnly(), LoRA()), (XMixup(layer=1), None)], ids=str
+)
+@EACH
+def test_each_head_is_saved_as_a_model_with_the_score_that_was_noted(
+    task, others, method, peft, bert_folder, tmp_path
+):
+    if task == "upos" and method.name == "x-mixup":
+        method = replace(method, labels="projected")  # So that no teacher is needed.
+    setting = replace(setting_of(task, others, bert_folder, tmp_path / "work", epochs=2), peft=peft)
+    trained = method.train(setting)
+    assert not hasattr(trained.model, HEADS)
+    folder = tmp_path / "model"
+    save_model(trained.model, trained.tokenizer, folder, trained.extra_writers, trained.difference)
+    assert equal(TASKS[task].head(folder, seed=9), trained)
+    rows = {row["further_task"]: row for row in trained.rows if "further_task" in row}
+    assert tuple(rows) == others
+    folder = folder.rename(tmp_path / "moved")
+    for name, row in rows.items():
+        loaded = TASKS[name].head(folder / "tasks" / name, seed=9)
+        assert equal(loaded, TASKS[name].head(folder / "tasks" / name, seed=8))
+        prepared = evaluation(
+            TASKS[name],
+            in_translation.further(name).dev("en"),
+            load_tokenizer(folder / "tasks" / name),
+            with_fields(setting.optimization, precision="float32"),
+            language="en",
+        )
+        assert row["score"] == pytest.approx(prepared.score(loaded), abs=1e-6)
+        assert row["examples"] == 12 and 0 <= row["baseline"] <= 1
+        shared = {key: weight for key, weight in weights(loaded).items() if ".encoder." in key}
+        assert shared and all(torch.equal(weight, weights(trained)[key]) for key, weight in shared.items())
+
+
+def test_what_is_learned_beside_changes_the_model_and_at_weight_0_nothing_does(bert_folder, tmp_path):
+    plain = SourceOnly().train(in_translation.setting("nli", bert_folder, tmp_path / "plain"))
+    setting = setting_of("nli", ("upos",), bert_folder, tmp_path / "with")
+    assert not equal(SourceOnly().train(setting), plain)
+    setting = replace(setting, auxiliary=replace(setting.auxiliary, weight=0.0), folder=tmp_path / "without")
+    without = SourceOnly().train(setting)
+    assert equal(without, plain) and without.rows == plain.rows
+    assert not setting.auxiliary.reads(("en",), ()).tasks
+
+
+@pytest.mark.parametrize(
+    ("tasks", "message"),
+    [
+        ((), r"multi-task: tasks = \[\] with a model of nli\. Name one or more other"),
+        (("nli",), "with a model of nli"),
+        (("upos", "upos:ud"), "each once"),
+        (("upso",), "no task 'upso'.*Did you mean 'upos'"),
+    ],
+)
+def test_tasks_that_cannot_be_learned_beside_are_refused(tasks, message):
+    with pytest.raises(ConfigError, match=message):
+        MultiTask(tasks=tasks).check(TASKS["nli"], None)
