@@ -11,6 +11,7 @@ of a treebank. The first updates are not timed.
 
 import argparse
 from collections.abc import Callable
+from dataclasses import dataclass
 from time import perf_counter
 
 import torch
@@ -41,10 +42,17 @@ ENCODERS = {
 SENTENCE = 36
 """Subwords of a treebank's mean sentence, special ones included."""
 
-ROWS, BLOCKS = 32, 128
-"""Rows of a batch: fine-tuning's, and blocks of pretraining."""
+@dataclass(frozen=True)
+class Size:
+    """Rows of a batch (fine-tuning's, and blocks of pretraining), and updates: timed, and before."""
 
-UPDATES, WARM = 40, 5
+    rows: int = 32
+    blocks: int = 128
+    updates: int = 40
+    warm: int = 5
+
+
+QUICK = Size(rows=4, blocks=4, updates=1, warm=1)
 
 
 def main() -> None:
@@ -55,7 +63,7 @@ def main() -> None:
     parser.add_argument("--precisions", nargs="+", default=["bfloat16", "float32"])
     asked = parser.parse_args()
     encoders = {"tiny": SHAPES["tiny"]} if asked.quick else ENCODERS
-    updates = 2 if asked.quick else UPDATES
+    size = QUICK if asked.quick else Size()
     where = torch.cuda.get_device_name() if device().type == "cuda" else "CPU"
     print(f"{where}, torch {torch.__version__}\n")
     print("| | rows | precision | ms an update | subwords/s | TFLOP/s | of the plan | peak, GB | estimate |")
@@ -63,25 +71,27 @@ def main() -> None:
     for precision in asked.precisions:
         for name, shape in encoders.items():
             for length in (LENGTH, SENTENCE):
-                print(row(f"{name}, tagging", shape, length, precision, updates), flush=True)
+                print(row(f"{name}, tagging", shape, length, precision, size), flush=True)
         paper = SHAPES["tiny" if asked.quick else "paper"]
-        print(row("8 layers, masked LM", paper, LENGTH, precision, updates, pretrains=True), flush=True)
+        print(row("8 layers, masked LM", paper, LENGTH, precision, size, pretrains=True), flush=True)
 
 
 def row(
-    what: str, shape: Architecture, length: int, precision: str, count: int, *, pretrains: bool = False
+    what: str, shape: Architecture, length: int, precision: str, size: Size, *, pretrains: bool = False
 ) -> str:
     """Train for some updates; return what was measured as a row of a table."""
     model = new_model(shape, pretrains=pretrains).to(device())
+    rows = size.blocks if pretrains else size.rows
     batches = [
-        masked(shape, BLOCKS) if pretrains else tagged(shape, ROWS, length) for _ in range(max(count, WARM))
+        masked(shape, rows) if pretrains else tagged(shape, rows, length)
+        for _ in range(max(size.updates, size.warm))
     ]
     loss = masked_lm_loss if pretrains else TASKS["upos"].loss
     how = Updates(learning_rate=1e-5, precision=precision)
-    fit(model, batches[:WARM], loss, updates=how, seed=0)
+    fit(model, batches[: size.warm], loss, updates=how, seed=0)
     restart_measurement()
-    seconds = timed(lambda: fit(model, batches[:count], loss, updates=how, seed=0)) / count
-    rows = BLOCKS if pretrains else ROWS
+    timed_batches = batches[: size.updates]
+    seconds = timed(lambda: fit(model, timed_batches, loss, updates=how, seed=0)) / size.updates
     predicted = len(batches[0].gold) if pretrains else 0
     sizes = shape_of(model.config)
     share = predicted / (rows * length)

@@ -103,7 +103,8 @@ def main() -> None:
         budget = QUICK_SUBWORDS if chosen.quick else BATCH_SUBWORDS[device.type]
         draw = partial(text_of, shape=shape, budget=budget)
         found = contest(Path(folder), shape, draw, steps=steps, rounds=rounds, precision=precision)
-    print("\n".join(markdown(found, shape, device.type, precision)))
+    peak = matrix_speeds(device.type, rounds=4 if chosen.quick else 400)[precision]
+    print("\n".join(markdown(found, shape, f"{device.type}, {precision}", peak)))
 
 
 def contest(
@@ -203,14 +204,13 @@ def theirs(
     return lambda: float(made.train().training_loss)
 
 
-def markdown(found: dict[str, Contestant], shape: Architecture, device: str, precision: str) -> list[str]:
+def markdown(found: dict[str, Contestant], shape: Architecture, where: str, peak: float) -> list[str]:
     """Return the tables of a result."""
-    peak = matrix_speeds(device, rounds=400)[precision]
     model = new_encoder(shape, _Size(shape.vocabulary), seed=0)
     head = model.get_output_embeddings().weight.numel() + shape.dim**2
     layers = matrix_parameters(model) - head
     lines = [
-        f"{device}, {precision}; {shape.layers} layers of width {shape.dim}, {shape.vocabulary} subwords; "
+        f"{where}; {shape.layers} layers of width {shape.dim}, {shape.vocabulary} subwords; "
         f"{peak / 1e9:.0f} GFLOP/s of one layer at best",
         "",
         "| pretraining | real subwords/s | share of peak | mean loss |",

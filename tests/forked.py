@@ -96,6 +96,16 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
+def completed(words: Sequence[object], *, check: bool = False, **_: object) -> subprocess.CompletedProcess[str]:
+    """Run a process to its end, used as ``subprocess.run`` is; what it prints is captured."""
+    process = Forked([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    printed, errors = process.communicate()
+    ended = subprocess.CompletedProcess(process.args, process.wait(), printed, errors)
+    if check:
+        ended.check_returncode()
+    return ended
+
+
 def _stream(wanted: int | None, inherited: int) -> tuple[Any, int]:
     """Return our end of a stream, where there is one, and that of the process."""
     if wanted == subprocess.PIPE:
@@ -280,6 +290,7 @@ def run(words: Sequence[str]) -> None:
 if __name__ == "__main__":
     from isogloss.engine.workers import IMPORTED_ONCE
 
+    os.fsync = lambda number: None  # No test cuts the power, and disks are slow.
     for module in ("isogloss.cli", "isogloss.engine.engines", *IMPORTED_ONCE):
         import_module(module)
     run(Server(socket.socket(fileno=int(sys.argv[1]))).serve())

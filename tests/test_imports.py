@@ -3,7 +3,6 @@
 import resource
 import subprocess
 import sys
-from statistics import median
 
 import pytest
 
@@ -87,8 +86,8 @@ def test_the_version_is_the_packages_own() -> None:
 
 
 def cost(*arguments: str) -> float:
-    """Return the processor's seconds of a Python process, the median of three."""
-    return median(_seconds(arguments) for _ in range(3))
+    """Return the processor's seconds of a Python process, the lesser of two."""
+    return min(_seconds(arguments) for _ in range(2))
 
 
 def _seconds(arguments: tuple[str, ...]) -> float:

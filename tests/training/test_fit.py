@@ -354,7 +354,7 @@ def test_8_bit_states_without_their_package_or_on_other_devices_are_refused(monk
 )
 def test_a_training_stopped_at_any_step_ends_as_if_it_was_not(tmp_path, how):
     whole, rows = train(tmp_path / "whole", **how)
-    for stop in range(12):
+    for stop in range(12) if how == {"every": 4} else (0, 5, 8, 11):
         folder = tmp_path / str(stop)
         with pytest.raises(KeyboardInterrupt):
             train(folder, **how, stop=stop)

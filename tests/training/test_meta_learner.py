@@ -182,7 +182,7 @@ def test_the_training_loss_moves_own_parameters_from_where_the_validation_losses
 @pytest.mark.parametrize("inner_step", INNER_STEPS)
 def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, inner_step):
     learning = replace(LEARNING, second_order=second_order, inner_step=inner_step)
-    model, _ = trained(learning, steps=Steps(steps=120))
+    model, _ = trained(learning, steps=Steps(steps=60))
     unseen = [text(language, 10**6) for language in LANGUAGES]
     assert all(float(loss(model, one).detach()) < 0.35 for one in unseen)
     assert all(one.requires_grad for one in model.parameters())
