@@ -42,6 +42,7 @@ ENCODERS = {
 SENTENCE = 36
 """Subwords of a treebank's mean sentence, special ones included."""
 
+
 @dataclass(frozen=True)
 class Size:
     """Rows of a batch (fine-tuning's, and blocks of pretraining), and updates: timed, and before."""

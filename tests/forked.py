@@ -96,7 +96,9 @@ class Forked:
         self.send_signal(signal.SIGTERM)
 
 
-def completed(words: Sequence[object], *, check: bool = False, **_: object) -> subprocess.CompletedProcess[str]:
+def completed(
+    words: Sequence[object], *, check: bool = False, **_: object
+) -> subprocess.CompletedProcess[str]:
     """Run a process to its end, used as ``subprocess.run`` is; what it prints is captured."""
     process = Forked([*map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     printed, errors = process.communicate()
