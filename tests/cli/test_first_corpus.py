@@ -192,3 +192,45 @@ def test_four_commands_of_the_page_lead_from_a_file_to_predictions(command, fold
     predicted = (folder / predict[-1]).read_text(encoding="utf-8").splitlines()
     assert [line.partition("\t")[0] for line in predicted] == [one.first for one in pairs("qab", 20)]
     assert {line.partition("\t")[2] for line in predicted} <= {"contradiction", "entailment", "neutral"}
+
+
+def of_two_languages(*, labelled: bool = True, head=("lang", "review", "sentiment"), code="swa"):
+    rows = [("en", one.first, one.label) for one in pairs("qaa", 60)]
+    rows += [(code, one.first, one.label if labelled else "") for one in pairs("qab", 20)]
+    write_csv(Path("reviews.csv"), rows[::2] + rows[1::2], head)
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_a_file_of_several_languages_is_parted_by_its_column(command, folder, labelled):
+    of_two_languages(labelled=labelled)
+    ended = command("init", "--from", "reviews.csv")
+    assert ended.status == 0, ended
+    names = {"sw.dev", "sw.test"} if labelled else {"sw.dev"}
+    written = {
+        path.name.removesuffix(".jsonl"): objects(path) for path in (folder / "reviews").glob("*.jsonl")
+    }
+    assert written.keys() == {"en.train", "en.dev", "en.test", *names}
+    assert {row["text"] for name in names for row in written[name]} == {one.first for one in pairs("qab", 20)}
+    assert sum(len(written[f"en.{split}"]) for split in ("train", "dev", "test")) == 60
+    assert "isogloss predict runs/ID reviews/sw.dev.jsonl --out LABELS" in ended.err
+    runs = plan_recipe("recipe.toml", out=folder / "runs").runs
+    measures = {(run.diagnostic.name, run.languages, run.split) for run in runs if run.name == "measure"}
+    expected = {("scores", ("en", "sw"), "test")} if labelled else {("label-free", ("en", "sw"), "dev")}
+    assert expected <= measures
+
+
+def test_the_source_and_the_column_of_languages_may_be_named(command, folder):
+    of_two_languages(head=("where", "review", "sentiment"))
+    assert "expected languages other than the source (en)" in command("init", "--from", "reviews.csv").message
+    asked = ("init", "--from", "reviews.csv", "--language-column", "where")
+    assert "no column 'wher'. Did you mean 'where'?" in command(*asked[:-1], "wher").message
+    assert "found targets de; expected languages" in command(*asked, "--target", "de").message
+    assert command(*asked, "--source", "sw").status == 0
+    recipe = tomllib.loads((folder / "recipe.toml").read_text())
+    assert (recipe["grid"]["source"], recipe["grid"]["targets"]) == ("sw", ["en"])
+
+
+def test_languages_that_are_no_codes_are_refused(command, folder):
+    of_two_languages(code="Swahili")
+    message = command("init", "--from", "reviews.csv").message
+    assert "reviews.csv: column 'lang': 'Swahili' is no language code" in message

@@ -1,5 +1,7 @@
 """Rows of Python's are a corpus: of mappings, of a dataset with named labels, of a frame."""
 
+from dataclasses import replace
+
 import pandas as pd
 import pytest
 
@@ -55,6 +57,50 @@ def test_columns_and_lists_of_named_labels():
     assert corpus.tasks == ("span-tagging",)
     expected = TaggedSentence(id="0", words=("Ana", "Li", "anaimba"), tags=("B-PER", "I-PER", "O"))
     assert Sources().examples("own-names", "sw", "train") == [expected]
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("label", ["ner_tags", "upos", "pos_tags", "labels"])
+def test_a_dataset_dict_needs_no_table_of_columns_and_no_other_names_of_splits(label, streamed):
+    datasets = pytest.importorskip("datasets")
+    tags = datasets.List(datasets.ClassLabel(names=["O", "B-PER", "I-PER"]))
+    features = datasets.Features({"tokens": datasets.List(datasets.Value("string")), label: tags})
+    rows = datasets.Dataset.from_list([{"tokens": ["Ana", "Li", "anaimba"], label: [1, 2, 0]}], features)
+    rows = rows.to_iterable_dataset() if streamed else rows
+    splits = {"train": rows, "validation": rows, "test": rows}
+    splits = datasets.IterableDatasetDict(splits) if streamed else datasets.DatasetDict(splits)
+    corpus = isogloss.corpus({"name": f"own-{label}-{streamed}", "kind": "tagging"}, rows={"en": splits})
+    expected = TaggedSentence(id="0", words=("Ana", "Li", "anaimba"), tags=("B-PER", "I-PER", "O"))
+    for split in ("train", "dev", "test"):
+        assert Sources().examples(corpus.name, "en", split) == [expected]
+
+
+def test_pairs_have_the_names_of_the_field_too():
+    for number, (first, second) in enumerate([("premise", "hypothesis"), ("sentence1", "sentence2")]):
+        rows = [{first: "Jua.", second: "Mvua.", "label": "contradiction"}]
+        isogloss.corpus({"name": f"own-pairs-{number}", "kind": "pair"}, rows={"sw": {"validation": rows}})
+        (pair,) = Sources().examples(f"own-pairs-{number}", "sw", "dev")
+        assert (pair.first, pair.second, pair.label) == ("Jua.", "Mvua.", "contradiction")
+
+
+def test_names_that_are_first_in_use_change_no_identity(tmp_path):
+    """The names of parts that were the only ones go before others, in rows and in the digest of a corpus."""
+    both = [{"words": ["a"], "tokens": ["b"], "labels": ["X"], "ner_tags": ["Y"]}]
+    told = {"name": "own-both", "kind": "tagging"}
+    corpus = isogloss.corpus(told, rows={"sw": {"train": both}})
+    assert Sources().examples("own-both", "sw", "train")[0].words == ("a",)
+    columns = {"words": "words", "labels": "labels"}
+    named = replace(corpus, columns=columns)
+    assert named._described == corpus._described
+    assert named != corpus
+
+
+def test_two_names_of_one_split_are_refused():
+    rows = {"sw": {"dev": ROWS, "validation": ROWS}}
+    with pytest.raises(
+        ConfigError, match=r"rows\['sw'\]\['validation'\]: found 'validation' and 'dev', which"
+    ):
+        isogloss.corpus({"name": "own-twice", "kind": "text"}, rows=rows)
 
 
 def test_questions_and_several_labels_of_a_dataset():

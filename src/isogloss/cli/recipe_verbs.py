@@ -26,7 +26,7 @@ from isogloss.cli.options import (
     with_groups,
 )
 from isogloss.core.errors import ConfigError, InputError, check_named
-from isogloss.core.languages import canonical_language, check_language
+from isogloss.core.languages import canonical_language
 
 if TYPE_CHECKING:
     from isogloss.engine.searching import Search, Trial
@@ -132,6 +132,13 @@ def init(
     ] = None,
     text: Annotated[str, typer.Option("--text", help="Its column of texts; of pairs A,B.")] = "",
     label: Annotated[str, typer.Option("--label", help="Its column of labels.")] = "",
+    column: Annotated[
+        str,
+        typer.Option(
+            "--language-column",
+            help="Its column of languages, where it has several; they are the targets, but for the source.",
+        ),
+    ] = "",
     split: Annotated[str, typer.Option("--split", help="Shares of train, dev and test.")] = "80,10,10",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the split.")] = 0,
     encoder: Annotated[str, typer.Option("--encoder", help="shipped, a folder, or a hub name.")] = "",
@@ -149,8 +156,8 @@ def init(
     """Write a first recipe that runs as it is; on a terminal, asks for what no option sets.
 
     Without any option the recipe is about the built-in languages. With --from it is about a file of your own:
-    equal texts stay in one split, columns are found by the header where it leaves no doubt, and targets
-    without labels are measured label-free, for isogloss choose.
+    equal texts stay in one split, columns (of languages too) are found by the header where it leaves no
+    doubt, and targets without labels are measured label-free, for isogloss choose.
     """
     _refuse_existing(file, force=force)
     usual = replace(_usual_answers(task), seeds=seeds)
@@ -160,10 +167,10 @@ def init(
     def answer(value: str, question: str, default: str) -> str:
         return value or (typer.prompt(question, default=default, err=True) if asks else default)
 
-    if (corpus and labelled) or (not labelled and (text or label)):
+    if (corpus and labelled) or (not labelled and (text or label or column)):
         raise ConfigError("--corpus, and --text and --label of --from: give a corpus or a labelled file.")
     if labelled:
-        columns = {"source": canonical_language(source or "en"), "text": text, "label": label}
+        columns = {"source": canonical_language(source), "text": text, "label": label, "column": column}
         settings = {**columns, "weights": _shares_of(split), "seed": seed}
         usual, targets = replace(usual, encoder=encoder or usual.encoder), _several(",".join(target or ()))
         recipe = _recipe_from(labelled, file, usual, targets=targets, settings=settings, quiet=quiet)
@@ -227,24 +234,16 @@ def _recipe_from(
 ) -> str:
     """Write the splits of a labelled file and their description; print remarks and return a recipe."""
     from isogloss.recipes.request import unique_keys
-    from isogloss.recipes.starting import LabelledFile, write_corpus
+    from isogloss.recipes.starting import LabelledFile, with_languages, write_corpus
 
     texts = unique_keys("--target", (target.partition("=")[::2] for target in targets))
-    if not texts or not all(texts.values()):
-        raise ConfigError("--from: give a file of text for each target, as in --target sw=swahili.txt.")
-    paths = {canonical_language(code): Path(path) for code, path in texts.items()}
-    for code in (settings["source"], *paths):
-        check_language(code, "--source" if code == settings["source"] else "--target")
-    if len(paths) < len(texts) or settings["source"] in paths:
-        raise ConfigError(
-            f"--target {', '.join(texts)}: expected languages other than the source, once each."
-        )
-    written = write_corpus(LabelledFile(path=labelled, texts=paths, **settings), file.parent)
+    labelled_file = with_languages(LabelledFile(path=labelled, texts={}, **settings), texts)
+    written = write_corpus(labelled_file, file.parent)
     answers = replace(
         usual,
         corpus=written.description.relative_to(file.parent).as_posix(),
-        source=settings["source"],
-        targets=[*paths],
+        source=labelled_file.source,
+        targets=[*labelled_file.texts],
         unlabelled=written.unlabelled,
     )
     try:
@@ -254,7 +253,9 @@ def _recipe_from(
         raise
     runs = file.parent / "runs"
     steps = [f"isogloss run {file} --out {runs}", f"isogloss choose {runs}"]
-    steps += [f"isogloss predict {runs}/ID {path} --out LABELS" for path in [*paths.values()][:1]]
+    code, text_file = next(iter(labelled_file.texts.items()))
+    text_file = written.description.parent / f"{code}.dev.jsonl" if labelled_file.column else text_file
+    steps += [f"isogloss predict {runs}/ID {text_file} --out LABELS"]
     display = Display(quiet=quiet)
     for line in (*written.remarks, "Next:", *(f"  {step}" for step in steps)):
         display.say(line)

@@ -49,6 +49,9 @@ NOT_A_WORD = ("None", "_", None, "")
 ALL: Mapping[Split, str] = {"train": "train", "dev": "validation", "test": "test"}
 """The usual names of our splits on the hub."""
 
+HUB_SPLITS: Mapping[str, Split] = {name: split for split, name in ALL.items() if name != split}
+"""Our splits by the names that differ from ours."""
+
 LABEL_COLUMNS = ("label", "ner_tags", "pos_tags", "upos")
 
 

@@ -31,8 +31,8 @@ from isogloss.data.formats.conll import SCHEMES
 from isogloss.data.formats.conllu import NAMES
 from isogloss.data.formats.kinds import KINDS
 from isogloss.data.formats.reading import KindName
-from isogloss.data.formats.tables import Column, Columns, FileFormat
-from isogloss.data.hub import ALL, HUB, data_source
+from isogloss.data.formats.tables import Columns, FileFormat, PartColumns
+from isogloss.data.hub import ALL, HUB, HUB_SPLITS, data_source
 from isogloss.data.hub_rows import DEFAULT, json_lines
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
@@ -44,7 +44,7 @@ ID = "id"
 """The column of an example's id; its number in the file without such a column."""
 
 Rows = Iterable[Mapping[str, object]]
-"""Rows of a split, by column: mappings, a ``datasets.Dataset`` or a pandas DataFrame."""
+"""Rows of a split, by column: mappings, a ``datasets.Dataset`` or ``IterableDataset``, a pandas DataFrame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,12 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
     check_named("bad_rows", "way with rows that do not fit", get_args(BadRows), spec.bad_rows)
     check_named("scheme", "scheme of tags", ("", *SCHEMES), spec.scheme)
     kind: KindName = spec.kind  # type: ignore[assignment]
-    spec = replace(spec, hub=pinned(spec.hub, user_cache() / HUB) if spec.hub else "")
+    spec = replace(
+        spec,
+        hub=pinned(spec.hub, user_cache() / HUB) if spec.hub else "",
+        files=_by_our_splits(spec.files) if isinstance(spec.files, dict) else spec.files,
+        splits=_by_our_splits(spec.splits),
+    )
     files = _files(spec)
     form = _format(spec, files)
     absent = assume and not data and not spec.hub and not _are_here(files, path.parent)
@@ -150,6 +155,11 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         about=About(spec.about, spec.url, spec.licence),
     )
     return with_labels(corpus, data_source(data)) if _has_inventory(corpus) else corpus
+
+
+def _by_our_splits(table: Mapping[str, str]) -> dict[str, str]:
+    """Return a table by split with dev for validation."""
+    return {HUB_SPLITS.get(split, split): value for split, value in table.items()}
 
 
 def _check_labels(spec: Description) -> None:
@@ -283,7 +293,7 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
             )
     if len(spec.separator) != 1:
         raise ConfigError(f"separator: found {spec.separator!r}; expected one character.")
-    columns: dict[str, Column | tuple[Column, ...]] = {**usual[form], **spec.columns}
+    columns: dict[str, PartColumns] = {**usual[form], **spec.columns}
     if "annotated" in columns:
         columns = {part: column for part, column in columns.items() if part not in ("words", "labels")}
     _check_columns(columns, form)
@@ -378,9 +388,12 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
     files: dict[str, str] = {}
     for language, by_split in rows.items():
         for split, rows_of_split in by_split.items():
-            check_named(f"rows[{language!r}]", "split", SPLITS, split)
+            name = HUB_SPLITS.get(split, split)
+            check_named(f"rows[{language!r}]", "split", (*SPLITS, *HUB_SPLITS), name)
             with located(f"rows[{language!r}][{split!r}]"):
-                files[f"{language}.{split}.jsonl"] = "".join(json_lines(rows_of_split))
+                if (file := f"{language}.{name}.jsonl") in files:
+                    raise ConfigError(f"found {split!r} and {name!r}, which are one split. Join them.")
+                files[file] = "".join(json_lines(rows_of_split))
     paths = {"files": "{language}.{split}.jsonl", "format": "jsonl", "languages": [*rows]}
     name = str(description.get("name", "corpus"))
     text = to_toml({"name": "corpus", **description, **paths})

@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import Path
 from typing import NamedTuple
@@ -16,17 +16,19 @@ from typing import NamedTuple
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
+from isogloss.core.languages import canonical_language, check_language
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLine, is_labelled
-from isogloss.data.files import disk_file, some
-from isogloss.data.formats.kinds import KINDS, UNKNOWN, parts_of
+from isogloss.data.files import some
+from isogloss.data.formats.kinds import UNKNOWN, parts_of
 from isogloss.data.formats.reading import KindName
-from isogloss.data.formats.tables import BY_WORD, SUFFIXES, Column, Columns, FileFormat, header_of
+from isogloss.data.formats.tables import Table
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.recipes.described_contents import labels_of, with_labels
 from isogloss.recipes.descriptions import SUFFIX, described
+from isogloss.recipes.file_layouts import languages_of, layout_of
 from isogloss.recipes.recipe_text import to_toml
 
 LEFT_OUT = "left-out.txt"
@@ -34,10 +36,6 @@ LEFT_OUT = "left-out.txt"
 
 MAX_ERRORS_SHOWN = 5
 """Rows left out that are printed."""
-
-TEXT_NAMES = ("text", "sentence", "review", "comment", "tweet", "headline", "document", "content")
-LABEL_NAMES = ("label", "class", "category", "sentiment", "topic", "intent")
-"""Usual names of columns of texts and labels, in any case."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,9 +50,35 @@ class LabelledFile:
     text: str = ""
     label: str = ""
     """Columns (``layout_of``)."""
+    column: str = ""
+    """Column of the languages of rows, where the file has several: ``texts`` then name it again."""
+    spelled: Mapping[str, str] = field(default_factory=dict)
+    """Languages as that column has them."""
     weights: Sequence[int] = (80, 10, 10)
     """Shares of train, dev and test."""
     seed: int = 0
+
+
+def with_languages(file: LabelledFile, targets: Mapping[str, str]) -> LabelledFile:
+    """Return a file with its source language and its targets: files of text, or rows of the file itself.
+
+    The source is English where the file has it and none is named, else the most frequent language.
+    """
+    column, spelled = languages_of(file.path, file.column) if file.column or not targets else ("", {})
+    source = file.source or ("en" if "en" in spelled else next(iter(spelled), "en"))
+    texts = {canonical_language(code): Path(path) for code, path in targets.items() if path}
+    if spelled:
+        codes = map(canonical_language, targets or spelled)
+        texts = {code: file.path for code in codes if code in spelled and code != source}
+    if not texts or len(texts) < len(targets) or source in texts or (spelled and source not in spelled):
+        raise ConfigError(
+            f"--from: found targets {', '.join(targets) or 'none'}; expected languages other than the source "
+            f"({source}), once each, with a file of text each (--target sw=swahili.txt), or a file of "
+            f"several languages and its column of them (--language-column)."
+        )
+    for code in (source, *texts):
+        check_language(code, "--source" if code == source else "--target")
+    return replace(file, source=source, texts=texts, column=column, spelled=spelled)
 
 
 class _Part(NamedTuple):
@@ -143,10 +167,12 @@ def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> Desc
     """Return a file as a corpus of one split."""
     if not path.is_file():
         raise ConfigError(f"{path}: no such file. Give a file of text in {language}.")
+    chosen = {split: {file.column: "{language}"}} if file.column else {}
     return DescribedCorpus(
         name=path.name,
         paths={split: escape(path.name)},
-        languages={language: language},
+        languages={language: file.spelled.get(language, language)},
+        where=chosen,
         folder=str(path.parent),
         **layout_of(path, file.text, file.label, labelled=split == "train")._asdict(),
     )
@@ -168,7 +194,10 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language:
             f"{path}: {len(examples):,} rows that fit, and none for {empty[0]}; expected some for each "
             f"split. Give a larger file, or other shares (--split).{first}"
         )
-    columns = ", ".join(f"{part} in {column!r}" for part, column in corpus.columns.items())
+    table = Table(format=corpus.format, columns=corpus.columns)
+    columns = ", ".join(
+        f"{part} in {' or '.join(map(repr, table.columns_of(part)))}" for part in corpus.columns
+    )
     layout = "lines of text" if corpus.format == "lines" else f"{corpus.format}, {columns}"
     return _Part(path, language, layout, splits, errors, [*corpus.remarks(None, *read)])
 
@@ -249,53 +278,6 @@ def _stratum(example: Example) -> str:
     """Return the label of an example that has a single one; empty for others."""
     label = getattr(example, "label", None)
     return str(label) if isinstance(label, str | int) else ""
-
-
-class FileLayout(NamedTuple):
-    """The kind of a file's examples, its format, and the column of each part."""
-
-    kind: KindName
-    format: FileFormat
-    columns: Columns
-
-
-def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayout:
-    """Return the layout of a file by its header; ConfigError where its columns are in doubt.
-
-    ``text`` and ``label`` are requested columns, by name or number; those of two texts are joined by a comma.
-    A file that is not ``labelled`` may have lines of text alone.
-    """
-    suffix = Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix
-    if not labelled and suffix in (".txt", ""):
-        return FileLayout("raw", "lines", {"text": 0})
-    if suffix not in SUFFIXES:
-        raise ConfigError(f"{path}: expected a name with one of {', '.join(SUFFIXES)}. Rename the file.")
-    form: FileFormat = "json" if suffix == ".json" else SUFFIXES[suffix]
-    if form in BY_WORD:
-        return FileLayout("tagging", form, KINDS["tagging"].columns[form])
-    names = header_of(disk_file(path), form)
-    if not labelled and not _requested(text, names):
-        text = ""
-    texts = _requested(text, names) if text else [name for name in names if name.casefold() in TEXT_NAMES]
-    labels = _requested(label, names) or [
-        name for name in names if not label and name.casefold() in LABEL_NAMES
-    ]
-    if len(texts) != 1 + text.count(",") or len(texts) > 2 or len(labels) > 1 or (labelled and not labels):
-        raise ConfigError(
-            f"{path}: it is not clear which columns are the text and the label. Found: {some(names)}. Name "
-            f"them by --text and --label (numbers from 0 without a header), or describe the file "
-            f"(--from FILE.toml)."
-        )
-    parts = ("text",) if len(texts) == 1 else ("first", "second")
-    columns = dict(zip((*parts, "label"), (*texts, *(labels or ["label"])), strict=True))
-    columns |= {"id": "id"} if "id" in names else {}
-    return FileLayout("text" if len(texts) == 1 else "pair", form, columns)
-
-
-def _requested(columns: str, names: Sequence[str]) -> list[Column]:
-    """Return those of the requested columns that a file has."""
-    requested = [name.strip() for name in columns.split(",") if name.strip()]
-    return [name if name in names else int(name) for name in requested if name in names or name.isdecimal()]
 
 
 @dataclass(frozen=True, kw_only=True)

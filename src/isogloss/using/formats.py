@@ -20,7 +20,7 @@ from isogloss.data.corpora.labelled import FIRST, SECOND
 from isogloss.data.examples import Example, LabelledText, SentencePair
 from isogloss.data.files import File, short, some
 from isogloss.data.formats.tables import LONGEST_CELL
-from isogloss.recipes.starting import TEXT_NAMES
+from isogloss.recipes.file_layouts import TEXT_NAMES
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.task import Answer

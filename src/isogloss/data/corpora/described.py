@@ -24,7 +24,7 @@ from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.questions import NO_ANSWER, read_questions
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, facts_of
-from isogloss.data.formats.tables import Column, Columns, FileFormat, Row, Table, rows
+from isogloss.data.formats.tables import AnyOf, Column, Columns, FileFormat, Row, Table, rows
 from isogloss.data.hub_rows import hub_file
 
 BadRows = Literal["refuse", "skip"]
@@ -196,7 +196,7 @@ class DescribedCorpus(CorpusDefaults):
         facts = {name: value for name, value in values.items() if value != _ADDED.get(name, MISSING)}
         if self.kind == "tagging" or any(label.isdecimal() for label in self.labels):
             facts["reading"] = 2  # Layouts and schemes are those of whole files; labels go before numbers.
-        return sha256(json.dumps(facts, sort_keys=True, default=dict).encode()).hexdigest()[:12]
+        return sha256(json.dumps(facts, sort_keys=True, default=_as_json).encode()).hexdigest()[:12]
 
     def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
         """Read one split; DataError with file and line where rows do not fit, after the last one."""
@@ -293,6 +293,11 @@ _ADDED = {
     **{"bad_rows": "refuse", "comments": None, "scheme": ""},
 }
 """Later fields by their neutral value, which leaves older fingerprints as they were."""
+
+
+def _as_json(value: Any) -> object:
+    """Return a mapping, or the first of the names in use, which has been the only one."""
+    return value.names[0] if isinstance(value, AnyOf) else dict(value)
 
 
 def _with(file: File, described: str) -> Callable[[], str]:

@@ -26,7 +26,7 @@ from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.conll import MARKS, OUTSIDE, WORDS, as_bio, misfit
 from isogloss.data.formats.questions import question_of_row
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
-from isogloss.data.formats.tables import SUFFIXES, Columns, FileFormat
+from isogloss.data.formats.tables import SUFFIXES, AnyOf, Columns, FileFormat
 
 
 def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Example | DataError | None]:
@@ -278,8 +278,19 @@ class Kind(NamedTuple):
 _BY_NAME: tuple[FileFormat, ...] = ("tsv", "csv", "jsonl", "json", "parquet")
 
 
+_IN_USE = {
+    "words": ("words", "tokens"),
+    "labels": ("labels", "ner_tags", "tags", "upos", "pos_tags"),
+    "text": ("text", "sentence"),
+    "first": ("first", "premise", "sentence1"),
+    "second": ("second", "hypothesis", "sentence2"),
+}
+"""Names of parts in datasets of the field, ours first."""
+
+
 def _named(*names: str) -> dict[FileFormat, Columns]:
-    return {form: {name: name for name in names} for form in _BY_NAME}
+    columns = {name: AnyOf(_IN_USE[name]) if name in _IN_USE else name for name in names}
+    return dict.fromkeys(_BY_NAME, columns)
 
 
 KINDS: Mapping[KindName, Kind] = {

@@ -41,7 +41,7 @@ class AnyOf:
 PartColumns = Column | tuple[Column, ...] | AnyOf
 """The column of a part of an example, several columns, or one by any of its names."""
 
-Columns = Mapping[str, Column | tuple[Column, ...]]
+Columns = Mapping[str, PartColumns]
 """The column of each part of an example, or several."""
 
 LONGEST_CELL = 2**31 - 1

@@ -1,0 +1,105 @@
+"""The layout of a labelled file by its header: which columns have texts, labels and languages."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.languages import canonical_language, check_language
+from isogloss.data.files import disk_file, some
+from isogloss.data.formats.kinds import KINDS
+from isogloss.data.formats.reading import KindName
+from isogloss.data.formats.tables import (
+    BY_WORD,
+    SUFFIXES,
+    Column,
+    Columns,
+    FileFormat,
+    Row,
+    Table,
+    header_of,
+    rows,
+)
+
+TEXT_NAMES = ("text", "sentence", "review", "comment", "tweet", "headline", "document", "content")
+LABEL_NAMES = ("label", "class", "category", "sentiment", "topic", "intent")
+LANGUAGE_NAMES = ("language", "lang", "locale")
+"""Usual names of columns of texts, labels and languages, in any case."""
+
+
+class FileLayout(NamedTuple):
+    """The kind of a file's examples, its format, and the column of each part."""
+
+    kind: KindName
+    format: FileFormat
+    columns: Columns
+
+
+def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayout:
+    """Return the layout of a file by its header; ConfigError where its columns are in doubt.
+
+    ``text`` and ``label`` are requested columns, by name or number; those of two texts are joined by a comma.
+    A file that is not ``labelled`` may have lines of text alone.
+    """
+    suffix = Path(path.stem).suffix if path.suffix in (".gz", ".xz") else path.suffix
+    if not labelled and suffix in (".txt", ""):
+        return FileLayout("raw", "lines", {"text": 0})
+    if suffix not in SUFFIXES:
+        raise ConfigError(f"{path}: expected a name with one of {', '.join(SUFFIXES)}. Rename the file.")
+    form: FileFormat = "json" if suffix == ".json" else SUFFIXES[suffix]
+    if form in BY_WORD:
+        return FileLayout("tagging", form, KINDS["tagging"].columns[form])
+    names = header_of(disk_file(path), form)
+    if not labelled and not _requested(text, names):
+        text = ""
+    texts = _requested(text, names) if text else [name for name in names if name.casefold() in TEXT_NAMES]
+    labels = _requested(label, names) or [
+        name for name in names if not label and name.casefold() in LABEL_NAMES
+    ]
+    if len(texts) != 1 + text.count(",") or len(texts) > 2 or len(labels) > 1 or (labelled and not labels):
+        raise ConfigError(
+            f"{path}: it is not clear which columns are the text and the label. Found: {some(names)}. Name "
+            f"them by --text and --label (numbers from 0 without a header), or describe the file "
+            f"(--from FILE.toml)."
+        )
+    parts = ("text",) if len(texts) == 1 else ("first", "second")
+    columns = dict(zip((*parts, "label"), (*texts, *(labels or ["label"])), strict=True))
+    columns |= {"id": "id"} if "id" in names else {}
+    return FileLayout("text" if len(texts) == 1 else "pair", form, columns)
+
+
+def languages_of(path: Path, column: str) -> tuple[str, dict[str, str]]:
+    """Return the column of languages of a table, and each language as it has it, the most frequent first.
+
+    An empty ``column`` is found by its name in the header, if at all. ConfigError for texts in it that
+    are no codes of languages.
+    """
+    form = SUFFIXES.get(path.suffix)
+    if form is None or form in BY_WORD or not path.is_file():
+        return column, {}
+    names = header_of(disk_file(path), form)
+    named = [name for name in names if name.casefold() in LANGUAGE_NAMES]
+    column = column or next(iter(named), "")
+    if not column:
+        return "", {}
+    if column not in names:
+        raise unknown_name("--language-column", "column", column, names)
+    read = rows(disk_file(path), Table(format=form, columns={"language": column}))
+    counts = Counter(str(row.parts["language"]).strip() for row in read if isinstance(row, Row))
+    spelled = {
+        check_language(canonical_language(text), f"{path}: column {column!r}"): text
+        for text, _ in counts.most_common()
+    }
+    if len(spelled) < len(counts):
+        raise ConfigError(
+            f"{path}: column {column!r}: several spellings of a language among {some(counts)}; expected one "
+            f"for each. Correct them."
+        )
+    return column, spelled
+
+
+def _requested(columns: str, names: Sequence[str]) -> list[Column]:
+    """Return those of the requested columns that a file has."""
+    requested = [name.strip() for name in columns.split(",") if name.strip()]
+    return [name if name in names else int(name) for name in requested if name in names or name.isdecimal()]

@@ -1,0 +1,116 @@
+"""From an empty folder suites are fetched from a hub of this machine, run and reported, by commands alone."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from isogloss.data.fetching.hub_address import address
+from isogloss.data.fetching.releases import Release, chosen
+from isogloss.data.languages import examples
+from local_hub import LocalHub, local_hub
+
+RAW = "https://raw.githubusercontent.com"
+START = f"""
+import os
+from isogloss.data.fetching import official_files
+
+served = official_files.address
+official_files.address = lambda url: served(url).replace("{RAW}", os.environ["HF_ENDPOINT"])
+from isogloss.cli import main
+
+main()
+"""
+"""The command line, whose files of GitHub come from the hub of this machine too."""
+
+MADE_OF = {"en": "qaa", "yo": "qab", "ace": "qac", "hi": "qaa", "ta": "qad"}
+TOPICS = {"entailment": "travel", "neutral": "sports", "contradiction": "health"}
+FEELINGS = {"entailment": "positive", "neutral": "neutral", "contradiction": "negative"}
+SUITES = {"sib200": ("en", "yo"), "nusax-senti": ("en", "ace"), "indicxnli": ("hi", "ta")}
+COUNTS = {"train": 60, "dev": 20, "test": 20}
+
+
+def table(rows: list[tuple[object, ...]], separator: str) -> bytes:
+    stream = io.StringIO(newline="")
+    csv.writer(stream, delimiter=separator).writerows(rows)
+    return stream.getvalue().encode()
+
+
+def body(release: Release) -> bytes:
+    """Give a file in the official layout, of pairs of a built-in language."""
+    ((language,), (split,)) = release.languages, release.splits
+    pairs = list(islice(examples("xnli", MADE_OF[language], split), COUNTS[split]))
+    if release.corpus == "sib200":
+        rows = [(number, TOPICS[pair.label], pair.first) for number, pair in enumerate(pairs)]
+        return table([("index_id", "category", "text"), *rows], "\t")
+    if release.corpus == "nusax-senti":
+        rows = [(number, pair.first, FEELINGS[pair.label]) for number, pair in enumerate(pairs)]
+        return table([("id", "text", "label"), *rows], ",")
+    rows = [{"premise": pair.first, "hypothesis": pair.second, "label": pair.label} for pair in pairs]
+    return json.dumps(rows, indent=1).encode()
+
+
+@pytest.fixture
+def hub() -> Iterator[LocalHub]:
+    with local_hub() as hub:
+        for name, languages in SUITES.items():
+            for release in chosen([name], languages):
+                path = address(release.url).replace(RAW, "").partition("huggingface.co")
+                hub.plain[path[2] or path[0]] = body(release)
+        yield hub
+
+
+@pytest.fixture
+def isogloss(hub: LocalHub, tmp_path: Path) -> Callable[..., str]:
+    """Run a command in the folder in a process of its own."""
+    found = {name: str(tmp_path / "home" / name) for name in ("XDG_CACHE_HOME", "HF_HOME")}
+    environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": "0", **found}
+
+    def run(*arguments: str) -> str:
+        command = [sys.executable, "-c", START, *arguments]
+        folder = tmp_path / "empty"
+        folder.mkdir(exist_ok=True)
+        ended = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout + ended.stderr
+
+    return run
+
+
+@pytest.mark.slow
+def test_three_suites_are_fetched_run_and_reported(isogloss, hub, tmp_path):
+    for name, (source, target) in SUITES.items():
+        printed = isogloss("fetch", name, "--language", f"{source},{target}", "--to", "data")
+        assert f"data: 6 files of {name}; " in printed
+        asked = ("--corpus", name, "--source", source, "--target", target, "--seeds", "1", "--data", "data")
+        isogloss("init", f"{name}.toml", *asked)
+        isogloss("run", f"{name}.toml", "--scale", "small", "--data", "data", "--out", f"runs/{name}")
+        isogloss("report", f"runs/{name}")
+        (records,) = [[*(tmp_path / f"empty/runs/{name}").glob("*/record.json")]]
+        assert len(records) >= 2
+        assert (tmp_path / f"empty/runs/{name}/report.md").is_file()
+
+
+@pytest.mark.slow
+def test_data_hub_makes_the_runs_of_fetched_files(isogloss, hub, tmp_path):
+    isogloss("fetch", "sib200", "--language", "en,yo", "--to", "data")
+    asked = ("--corpus", "sib200", "--source", "en", "--target", "yo", "--seeds", "1", "--data", "hub")
+    isogloss("init", "topics.toml", *asked)
+    plans = [
+        isogloss("run", "topics.toml", "--dry-run", "--json", "--data", data, "--out", f"runs/{data}")
+        for data in ("data", "hub")
+    ]
+    ids = [
+        sorted(line["run"] for line in map(json.loads, plan.splitlines()) if "run" in line) for plan in plans
+    ]
+    assert ids[0] == ids[1] != []
+    assert (tmp_path / "home/XDG_CACHE_HOME/isogloss/hub/sib200/yor_Latn/train.tsv").is_file()
