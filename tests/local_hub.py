@@ -40,6 +40,8 @@ class LocalHub:
         return None
 
     def answer(self, path: str) -> tuple[int, dict[str, str], bytes]:
+        if (body := self.plain.get(unquote(path))) is not None:
+            return 200, {"ETag": f'"{sha1(body).hexdigest()}"'}, body
         if match := API.fullmatch(path):
             found = self.files(match["name"], match["revision"] or "main")
             if found is None:
@@ -55,8 +57,7 @@ class LocalHub:
             if not found or body is None:
                 return 404, {"X-Error-Code": "EntryNotFound" if found else "RepoNotFound"}, b""
             return 200, {"X-Repo-Commit": found[0], "ETag": f'"{sha1(body).hexdigest()}"'}, body
-        body = self.plain.get(unquote(path))
-        return (404, {}, b"") if body is None else (200, {"ETag": f'"{sha1(body).hexdigest()}"'}, body)
+        return 404, {}, b""
 
 
 def entry(name: str, body: bytes) -> dict[str, object]:

@@ -97,7 +97,7 @@ def test_three_suites_are_fetched_run_and_reported(isogloss, hub, tmp_path):
         isogloss("report", f"runs/{name}")
         (records,) = [[*(tmp_path / f"empty/runs/{name}").glob("*/record.json")]]
         assert len(records) >= 2
-        assert (tmp_path / f"empty/runs/{name}/report.md").is_file()
+        assert (tmp_path / f"empty/runs/{name}/report.html").is_file()
 
 
 @pytest.mark.slow
