@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from isogloss.data.corpus import Corpus
     from isogloss.engine.searching import Search, Trial
     from isogloss.planning.plan import Announce
-    from isogloss.recipes.descriptions import Rows
+    from isogloss.recipes.described_rows import Rows
     from isogloss.reports.comparison import Compared
 
 
@@ -239,7 +239,8 @@ def corpus(
         from isogloss.data.sources import Sources
 
         return Sources().corpus(description)
-    from isogloss.recipes.descriptions import naming_rows, register_corpus, write_rows
+    from isogloss.recipes.described_rows import naming_rows, write_rows
+    from isogloss.recipes.descriptions import register_corpus
 
     if (rows is None) == isinstance(description, Mapping):
         raise ConfigError(

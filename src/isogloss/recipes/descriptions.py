@@ -1,16 +1,11 @@
 """Descriptions of corpora, in TOML or Python: read, checked, completed by labels, registered by name."""
 
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, get_args
 
-from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, DataError, check_named, located, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
 from isogloss.core.untrusted import user_cache
@@ -33,18 +28,15 @@ from isogloss.data.formats.kinds import KINDS
 from isogloss.data.formats.reading import KindName
 from isogloss.data.formats.tables import Columns, FileFormat, PartColumns
 from isogloss.data.hub import ALL, HUB, HUB_SPLITS, data_source
-from isogloss.data.hub_rows import DEFAULT, json_lines
+from isogloss.data.hub_rows import DEFAULT
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
-from isogloss.recipes.recipe_text import from_toml, to_toml
+from isogloss.recipes.recipe_text import from_toml
 
 SUFFIX = ".toml"
 
 ID = "id"
 """The column of an example's id; its number in the file without such a column."""
-
-Rows = Iterable[Mapping[str, object]]
-"""Rows of a split, by column: mappings, a ``datasets.Dataset`` or ``IterableDataset``, a pandas DataFrame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -364,43 +356,3 @@ def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume:
 @lru_cache(maxsize=64)
 def _read_once(path: str, _changed: int, data: str, assume: bool) -> DescribedCorpus:
     return described(Path(path), data, assume=assume)
-
-
-@contextmanager
-def naming_rows(path: Path) -> Iterator[None]:
-    """Let errors name rows of Python in place of the lines of their files, which ``write_rows`` wrote."""
-    try:
-        yield
-    except DataError as error:
-        line = rf"(?:{re.escape(str(path))}: )?{re.escape(str(path.parent))}/([^/]+)\.(\w+)\.jsonl:(\d+)"
-        row = re.sub(line, lambda m: f"rows[{m[1]!r}][{m[2]!r}][{int(m[3]) - 1}]", str(error))
-        raise DataError(row) from error
-
-
-def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str, Rows]]) -> Path:
-    """Write rows, by language and split, and their description into the user's cache; return that file.
-
-    Equal contents are written once. DataError, with its location, for a row that is not a mapping or has
-    values that JSON lacks.
-    """
-    if derived := description.keys() & {"files", "format", "languages"}:
-        raise ConfigError(f"corpus: {', '.join(sorted(derived))}: this follows from the rows. Leave it out.")
-    files: dict[str, str] = {}
-    for language, by_split in rows.items():
-        for split, rows_of_split in by_split.items():
-            name = HUB_SPLITS.get(split, split)
-            check_named(f"rows[{language!r}]", "split", (*SPLITS, *HUB_SPLITS), name)
-            with located(f"rows[{language!r}][{split!r}]"):
-                if (file := f"{language}.{name}.jsonl") in files:
-                    raise ConfigError(f"found {split!r} and {name!r}, which are one split. Join them.")
-                files[file] = "".join(json_lines(rows_of_split))
-    paths = {"files": "{language}.{split}.jsonl", "format": "jsonl", "languages": [*rows]}
-    name = str(description.get("name", "corpus"))
-    text = to_toml({"name": "corpus", **description, **paths})
-    digest = sha256(json.dumps([text, sorted(files.items())]).encode()).hexdigest()[:12]
-    folder = user_cache() / "corpora" / f"{name}-{digest}"
-    for file, content in {**files, f"{name}.toml": text}.items():
-        if not (folder / file).is_file():
-            folder.mkdir(parents=True, exist_ok=True)
-            write_text(folder / file, content)
-    return folder / f"{name}.toml"
