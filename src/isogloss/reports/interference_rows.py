@@ -77,7 +77,7 @@ def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
             rows = filter_rows(rows, partial(_lacks, is_ours), column)
     languages = ["+".join(sorted(codes.split("+"))) for codes in rows["encoder.languages"]]
     several = ["+" in codes for codes in languages]
-    vectors = rows.reindex(columns=[EMBEDDING])[EMBEDDING].fillna(False).astype(bool)
+    vectors = rows.reindex(columns=[EMBEDDING])[EMBEDDING].eq(True)
     systems = zip(rows["encoder.method"], several, rows["encoder.modules"], strict=True)
     rows = rows.assign(
         role=[ROLES.get(system, "") for system in systems],
