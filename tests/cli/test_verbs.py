@@ -60,7 +60,10 @@ VERBS = {
     ],
     "results": ["folder", "--as", "--to", "--organization", "--quiet -q", "--debug"],
     "explore": ["runs", "--data", "--port", "--open", "--quiet -q", "--debug"],
-    "export": ["run", "folder", "--onnx", "--force", "--quiet -q", "--debug"],
+    "export": ["run", "folder", "--onnx", "--adapter", "--force", "--quiet -q", "--debug"],
+    "attach": [
+        *("encoder", "folder", "--language", "--task", "--leave-out", "--pickle", "--quiet -q", "--debug"),
+    ],
     "push": [
         *("run", "name", "--private", "--revision", "--update", "--dry-run", "--to", "--quiet -q", "--debug"),
     ],

@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 import torch
-from networks import LANGUAGES, fresh, modular, stirred, tagger
+from networks import LANGUAGES, fresh, modular, refusal, stirred, tagger
 from transformers import AutoModelForMaskedLM
 
 from isogloss.core.errors import ConfigError, ModelError
@@ -14,8 +14,11 @@ from isogloss.encoders import (
     family_of,
     load_encoder_config,
     load_masked_lm,
+    load_model,
+    load_tokenizer,
     load_whole,
     offer_explicit_attention,
+    save_model,
 )
 from isogloss.encoders.added.active_language import active_language, check_languages
 from isogloss.encoders.added.added_weights import (
@@ -364,3 +367,39 @@ def test_one_seed_gives_one_adapter_and_all_languages_the_same(bert_folder):
         weight for name, weight in language_parameters(one, "en").items() if name.endswith("down.weight")
     ]
     assert not torch.equal(downs[0], downs[1])
+
+
+NORMED = {"normed": True, "activation": "relu", "leave_out": (-1,)}
+
+
+def test_adapters_behind_the_norm_change_nothing_until_they_learn_and_are_saved(encoder_folder, tmp_path):
+    model = fresh(encoder_folder)
+    if "post-norm" in family_of(model).lacks:
+        assert "normed adapters read the states behind a norm" in refusal(
+            lambda: modular(model, "adapter", **NORMED)
+        )
+        return
+    with torch.no_grad():
+        plain = states(model)
+    modular(model, "adapter", **NORMED)
+    last = model.config.num_hidden_layers
+    with torch.no_grad(), active_language(model, "sw"):
+        assert torch.equal(states(model), plain)
+        changed = states(stirred(model))
+    assert not torch.allclose(changed[1], plain[1], atol=1e-3)
+    assert all(site.layer < last for site in family_of(model).sites(model) if has_adapter(model, site))
+    save_model(model, load_tokenizer(encoder_folder), tmp_path / "saved")
+    again = load_model(tmp_path / "saved")
+    assert modules_of(again).modules == modules_of(model).modules
+    with torch.no_grad(), active_language(again, "sw"):
+        assert torch.equal(states(again), changed)
+
+
+def has_adapter(model, site):
+    return any(f"{site.block}." in name for name in language_parameters(model, "sw"))
+
+
+@pytest.mark.parametrize("layers", [(0,), (9,), (-9,), (1, 2, 3, 4)])
+def test_layers_left_out_must_be_there_and_leave_some(bert_folder, layers):
+    with pytest.raises(ConfigError, match=r"modules: leave_out: found .*; this encoder has the layers 1 to"):
+        modular(fresh(bert_folder), "adapter", leave_out=layers)

@@ -75,7 +75,7 @@ def test_it_is_saved_beside_an_ordinary_model(bert_folder, tmp_path, kind):
         stirred(modular(model, kind, reduction=2, **({"invertible": True} if kind == "adapter" else {})))
     save_model(with_task(model, reduction=5), load_tokenizer(bert_folder), tmp_path / "saved")
     again = tagger(tmp_path / "saved")
-    assert same(again, model) and task_adapter(again).reduction == 5
+    assert same(again, model) and task_adapter(again).placement.reduction == 5
     assert torch.equal(states(again), states(model))
     plain, info = transformers.AutoModelForTokenClassification.from_pretrained(
         tmp_path / "saved", output_loading_info=True

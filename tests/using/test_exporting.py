@@ -321,9 +321,9 @@ def test_an_export_that_fails_leaves_what_was_there(make_model, tmp_path, monkey
 
 
 def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_model, tmp_path, monkeypatch):
-    from isogloss.using import exporting
+    from isogloss.using import onnx
 
-    monkeypatch.setattr(exporting, "ONNX_PACKAGES", ("onnx", "onnx_is_not_there"))
+    monkeypatch.setattr(onnx, "ONNX_PACKAGES", ("onnx", "onnx_is_not_there"))
     with pytest.raises(
         ConfigError, match=r"onnx_is_not_there not installed. Install: pip install \"isogloss\[onnx"
     ):

@@ -137,14 +137,44 @@ def export_model(
     onnx: Annotated[
         bool, typer.Option("--onnx", help="Write model.onnx too, checked; needs isogloss[onnx].")
     ] = False,
+    adapter: Annotated[
+        bool, typer.Option("--adapter", help="Adapters alone, for peft or the library adapters.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace all that is in the folder.")] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Export a model, with a model card, for transformers without isogloss."""
+    """Export a model or an encoder, with a model card, for transformers without isogloss."""
     from isogloss.cli.using import export_to
     from isogloss.store import local_model
 
-    export_to(local_model(run), folder, onnx=onnx, force=force, quiet=quiet)
+    export_to(local_model(run), folder, onnx=onnx, adapter=adapter, force=force, quiet=quiet)
+
+
+@verb(model_verbs, MODELS, "isogloss attach xlm-roberta-base my-encoder --language sw=FOLDER")
+@with_groups
+def attach(
+    encoder: Annotated[str, typer.Argument(help="The encoder of the adapters: a folder, or a hub name.")],
+    folder: Annotated[Path, typer.Argument(help="Folder for the model: new or empty.")],
+    language: Annotated[
+        list[str] | None,
+        typer.Option("--language", metavar="CODE=FOLDER", help="A language's adapters; several times."),
+    ] = None,
+    task: Annotated[Path | None, typer.Option("--task", help="A task's adapters, with their head.")] = None,
+    leave_out: Annotated[
+        list[int] | None,
+        typer.Option("--leave-out", help="A layer without languages' adapters; -1: the last (MAD-X 2.0)."),
+    ] = None,
+    pickle: Annotated[
+        bool, typer.Option("--pickle", help="Read the weights in .bin files; nothing in them is run.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Put AdapterHub's adapters of languages and of a task on their encoder, as a model of isogloss."""
+    from isogloss.cli.using import attach_to
+
+    attach_to(
+        encoder, folder, language or [], task=task, leave_out=leave_out or [], pickle=pickle, quiet=quiet
+    )
 
 
 @verb(model_verbs, MODELS, "isogloss push runs/quickstart/0f2a1b3847ac me/my-tagger --dry-run", "push")

@@ -18,12 +18,13 @@ from isogloss.core.untrusted import from_home
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
 from isogloss.data.sources import Sources
-from isogloss.using import EvaluateOptions, Model, PredictOptions, export, load_model, predict_file
+from isogloss.using import EvaluateOptions, Model, PredictOptions, load_exportable, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
+from isogloss.using.adapters import attach
 from isogloss.using.exporting import check_free
 from isogloss.using.predicting import Warn, check_translations, input_translator
-from isogloss.using.provenance import is_on_hub, non_commercial
-from isogloss.using.pushing import PushOptions, check_login, check_names, push, with_card
+from isogloss.using.provenance import is_on_hub
+from isogloss.using.pushing import PushOptions, check_login, check_names, push
 from isogloss.using.scoring import check_evaluation
 
 STANDARD_INPUT = "-"
@@ -111,15 +112,38 @@ def print_scores(
     Display().table((*FACT_COLUMNS, *measures), cells)
 
 
-def export_to(run: Path, folder: Path, *, onnx: bool, force: bool, quiet: bool) -> None:
+def export_to(run: Path, folder: Path, *, onnx: bool, adapter: bool, force: bool, quiet: bool) -> None:
     """Export a model and print its folder."""
     check_free(from_home(folder).resolve(), force=force)
     with Display(quiet=quiet) as display:
         display.say(f"Loading {run}")
-        model = load_model(run)
+        model = load_exportable(run)
         display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
-        written = export(model, folder, onnx=onnx, force=force)
+        written = model.write(folder, onnx=onnx, adapter=adapter, force=force)
     show_line(written)
+
+
+def attach_to(
+    encoder: str,
+    folder: Path,
+    languages: Sequence[str],
+    *,
+    task: Path | None,
+    leave_out: Sequence[int],
+    pickle: bool,
+    quiet: bool,
+) -> None:
+    """Write an encoder with adapters and print its folder."""
+    pairs = [tuple(map(str.strip, text.partition("=")[::2])) for text in languages]
+    for text, (code, path) in zip(languages, pairs, strict=True):
+        if not (code and path):
+            raise ConfigError(f"--language: {text!r}; expected a language and a folder, as in sw=FOLDER.")
+    adapters = {canonical_language(code): from_home(path) for code, path in pairs}
+    folder = from_home(folder).resolve()
+    check_free(folder, force=False)
+    with Display(quiet=quiet) as display:
+        display.say(f"Attaching to {encoder}")
+        show_line(attach(encoder, folder, adapters, task=task, leave_out=leave_out, pickle=pickle))
 
 
 def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, quiet: bool) -> None:
@@ -134,17 +158,17 @@ def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, 
         check_login()
     with Display(quiet=quiet) as display:
         display.say(f"Loading {run}")
-        model = load_model(run)
-        if warning := non_commercial(model.provenance):
-            display.say(f"Warning: {warning}")
+        model = load_exportable(run)
+        if model.warning:
+            display.say(f"Warning: {model.warning}")
         if not dry_run:
             show_line(push(model, options))
             return
-        with_card(model, export(model, folder), options.name)
+        model.with_card(model.write(folder), options.name)
     visibility = f"{'private' if options.private else 'public'}, branch {options.revision or 'main'}"
     show_line(f"Would be uploaded to {options.name} ({visibility}) from {folder}:")
-    for path in sorted(folder.iterdir()):
-        show_line(f"  {path.name}: {megabytes(path.stat().st_size)}")
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        show_line(f"  {path.relative_to(folder).as_posix()}: {megabytes(path.stat().st_size)}")
 
 
 def _warner(display: Display) -> Warn:

@@ -162,6 +162,13 @@ class Modules:
     embedding: bool | None = None
     """Whether a vector for each language is added to the embeddings of its subwords as well, as in XLM, with
     modules of any other kind; no when left out."""
+    normed: bool | None = None
+    """Whether adapters read the states that the following norm makes, and that norm their sum with the states
+    before it (as Pfeiffer's of AdapterHub); they read and change the states before the norm when left out."""
+    activation: Literal["relu", "swish"] | None = None
+    """Of adapters; GELU when left out."""
+    leave_out: tuple[int, ...] | None = None
+    """Layers without adapters, from 1, or from the last, -1: [-1] is MAD-X 2.0; none when left out."""
 
 
 @dataclass(frozen=True, kw_only=True)

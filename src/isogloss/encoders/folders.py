@@ -95,7 +95,7 @@ def read_config(folder: Path) -> Json:
             f"{folder}: no {CONFIG}, so this is no model folder{_found(folder)}. Give a folder written by "
             f"isogloss or by save_pretrained of transformers."
         )
-    return _read_json(folder / CONFIG)
+    return read_json(folder / CONFIG)
 
 
 def check_tokenizer(folder: Path) -> None:
@@ -198,7 +198,7 @@ def has_config(folder: Path) -> bool:
 def weight_files(folder: Path, auto_class: str) -> list[Path]:
     """Return the safetensors files of a folder; ModelError if there are none."""
     if (folder / DIFFERENCE).is_file():
-        name = str(_read_json(folder / DIFFERENCE).get("weights"))
+        name = str(read_json(folder / DIFFERENCE).get("weights"))
         return [below(folder, name, folder / DIFFERENCE, ModelError)]
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
@@ -217,7 +217,7 @@ def weight_files(folder: Path, auto_class: str) -> list[Path]:
 
 
 def _shards(folder: Path) -> list[Path]:
-    index = _read_json(folder / SHARDS)
+    index = read_json(folder / SHARDS)
     names = index.get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise ModelError(f"{folder / SHARDS}: no weight_map of names. Copy or download the folder again.")
@@ -235,7 +235,8 @@ class _CheckedFields:
     num_hidden_layers: Annotated[int, Field(ge=0, le=1000)] | None = None
 
 
-def _read_json(path: Path) -> Json:
+def read_json(path: Path) -> Json:
+    """Return the object in a JSON file of a model; ModelError for anything else."""
     try:
         content: Json = parse_json(read_regular(path))
     except (OSError, ValueError) as error:

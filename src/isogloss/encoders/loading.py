@@ -115,6 +115,11 @@ def load_with_new_head(
     same = order is not None and type(model).__name__.replace(*CHOICE_AS) in [
         kind.replace(*CHOICE_AS) for kind in kinds
     ]
+    if same and missing and difference_of(folder) is not None:
+        raise ModelError(
+            f"{folder}: these adapters were saved without {_shortened(missing)}, which their base lacks: it "
+            f"was random when they were trained. Save it with them (modules_to_save), or use the encoder."
+        )
     has_weights = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
     head = {
         name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")

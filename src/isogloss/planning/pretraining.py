@@ -8,7 +8,12 @@ from isogloss.core.languages import canonical_language, check_language
 from isogloss.core.run_parts import Architecture, Replay
 from isogloss.data.sources import Sources, combined_fingerprint
 from isogloss.encoders import FAMILIES
-from isogloss.encoders.added.module_settings import are_shared, check_modules, check_same_modules
+from isogloss.encoders.added.module_settings import (
+    are_shared,
+    check_modules,
+    check_placement,
+    check_same_modules,
+)
 from isogloss.encoders.families import check_new
 from isogloss.methods import PRETRAINING, Pretraining
 from isogloss.methods.masked_language_modelling import MaskedNextToken
@@ -152,6 +157,7 @@ def _check_new(table: PretrainTable, shape: Architecture, method: Pretraining) -
     method.check(shape.family, table.modules, table.languages)
     if table.modules is not None:
         check_modules(table.modules, table.languages, dim=shape.dim)
+        check_placement(table.modules, layers=shape.layers, family=shape.family)
 
 
 def _check_start(
@@ -182,6 +188,7 @@ def _check_start(
         method.check_mask(repr(table.start), causal=start.reads_causally(folders))
     if table.modules is not None and facts is not None:
         check_modules(table.modules, table.languages, dim=facts.dim)
+        check_placement(table.modules, layers=facts.layers, family=facts.family)
 
 
 def _check_trained(

@@ -11,6 +11,7 @@ from isogloss.core.run_parts import TextAttention
 from isogloss.core.untrusted import from_home, is_there
 from isogloss.encoders import load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.added.module_settings import LanguageModules
+from isogloss.encoders.added.peft_folders import completed
 from isogloss.encoders.folders import (
     SHIPPED,
     check_tokenizer,
@@ -175,7 +176,7 @@ def model_folder(source: str) -> Path | None:
     if is_there(folder) or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
         folder = existing_folder(folder).resolve()
         inside = folder / "model"
-        return inside if (inside / "config.json").is_file() else folder
+        return inside if (inside / "config.json").is_file() else completed(folder)
     return None
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from os.path import realpath
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
@@ -13,10 +12,12 @@ from isogloss.core.records import RECORD, Row
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
+from isogloss.encoders.added.peft_folders import completed
 from isogloss.encoders.mixup import load_mixup
 from isogloss.tasks import find_task, task_names
 from isogloss.tasks.task import Answer
 from isogloss.training.precision import PRECISIONS, device
+from isogloss.using.encoder_exports import encoder_of_run
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry
@@ -25,11 +26,12 @@ from isogloss.using.provenance import (
     CONFIG,
     exported_entry,
     folder_of,
+    links_in,
     provenance_elsewhere,
     provenance_of,
     run_of_head,
 )
-from isogloss.using.pushing import PushOptions, push
+from isogloss.using.pushing import Exportable, PushOptions, exportable, exportable_encoder, push
 from isogloss.using.scoring import EvaluateOptions, evaluate
 
 Predicted = TypeVar("Predicted")
@@ -147,13 +149,19 @@ class Model(FineTuned, Generic[Predicted]):
         )
         return evaluate(self, options, Sources(str(data or "")), on_progress=on_progress)
 
-    def export(self, folder: str | Path, *, onnx: bool = False, force: bool = False) -> Path:
-        """Write a folder that transformers loads without isogloss, and return it; see docs/use.md."""
-        return export(self, Path(folder), onnx=onnx, force=force)
+    def export(
+        self, folder: str | Path, *, onnx: bool = False, adapter: bool = False, force: bool = False
+    ) -> Path:
+        """Write a folder that transformers loads without isogloss, and return it; see docs/use.md.
+
+        ``adapter`` writes the adapters and the head alone, as peft or the library adapters loads them.
+        """
+        return export(self, Path(folder), onnx=onnx, adapter=adapter, force=force)
 
     def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
         """Upload the model to the Hugging Face hub and return the commit's address; see docs/use.md."""
-        return push(self, PushOptions(name=name, private=private, revision=revision, update=update))
+        options = PushOptions(name=name, private=private, revision=revision, update=update)
+        return push(exportable(self), options)
 
     def _examples(self, values: Iterable[object], what: str, language: str) -> Iterator[Example | None]:
         """Yield the examples of values; only a translation may be None."""
@@ -174,7 +182,7 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model[Any]:
     Models of other programs need a token, sequence, multiple-choice or question-answering head.
     """
     check_named("load_model", "precision", PRECISIONS, precision)
-    name, folder = str(folder), folder_of(folder)
+    name, folder = str(folder), completed(folder_of(folder))
     of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
     made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
     elsewhere = None if made_here else provenance_elsewhere(folder, name)
@@ -183,14 +191,23 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model[Any]:
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
     tokenizer, mixup = load_tokenizer(str(weights)), load_mixup(weights)
-    return Model(network, tokenizer, task, provenance, precision, mixup, _links(Path(realpath(weights))))
+    links = links_in(weights)
+    return Model(network, tokenizer, task, provenance, precision, mixup, links, weights)
 
 
-def _links(folder: Path) -> tuple[str, ...]:
-    """List the links in a folder, but for those by which the cache of the hub's client is made."""
-    blobs = folder.parent.parent / "blobs"
-    links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
-    return tuple(str(path) for path in links if Path(realpath(path)).parent != blobs)
+def load_exportable(folder: str | Path) -> Exportable:
+    """Load what is exported of a run: its encoder, or its fine-tuned model."""
+    encoder = encoder_of_run(Path(folder))
+    return exportable(load_model(folder)) if encoder is None else exportable_encoder(encoder)
 
 
-__all__ = ["EvaluateOptions", "Model", "PredictOptions", "evaluate", "export", "load_model", "predict_file"]
+__all__ = [
+    "EvaluateOptions",
+    "Model",
+    "PredictOptions",
+    "evaluate",
+    "export",
+    "load_exportable",
+    "load_model",
+    "predict_file",
+]

@@ -1,28 +1,17 @@
-"""Exporting a model: a folder that transformers loads without isogloss, with a model card.
-
-An optional ONNX file, for programs without torch, is checked against the model before it gets its name.
-"""
+"""Exporting a model: a folder that transformers loads without isogloss, with a model card."""
 
 import json
-import logging
 import re
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor, nn
-
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import atomic_folder, writing
-from isogloss.core.errors import ConfigError, RunError, StorageError
+from isogloss.core.errors import StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD
 from isogloss.core.untrusted import from_home
@@ -33,12 +22,13 @@ from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.added.module_settings import COPIES
-from isogloss.encoders.family import Model as Network
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.store.leases import LEASES
 from isogloss.tasks.classification import PAIR
+from isogloss.using.adapters import AdapterExport, write_adapters
 from isogloss.using.fine_tuned import FineTuned
+from isogloss.using.onnx import check_possible, write_onnx
 from isogloss.using.provenance import (
     CONFIG,
     ENTRY,
@@ -65,47 +55,32 @@ CARD = "README.md"
 LOCAL_KEYS = ("is_local", "local_files_only")
 """Keys that transformers adds to a tokenizer that was loaded from this machine."""
 
-ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
-
 METRICS = {"span_f1": "f1", "word_f1": "f1", "seqeval_f1": "f1", "em": "exact_match"}
 """The hub's names of metrics that have another name here."""
 
 _ON_THE_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@[0-9a-f]{40}")
 """An encoder of the hub as its model's provenance names it, with the commit."""
 
-OUTPUTS: Mapping[str, tuple[str, ...]] = {
-    "AutoModelForTokenClassification": ("logits",),
-    "AutoModelForSequenceClassification": ("logits",),
-    "AutoModelForQuestionAnswering": ("start_logits", "end_logits"),
-}
-"""Names of the outputs, by the class of transformers that loads the head."""
 
-LARGEST_DIFFERENCE = 1e-4
-"""Between outputs of the file and the model; float32 sums in another order differ by about 1e-6."""
-
-CHECKED_SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
-"""Batch sizes and lengths that are compared; lengths are limited to the encoder's positions."""
-
-TRACED_SHAPE = (2, 7)
-"""Batch size and length of the inputs the model is traced with."""
-
-
-def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = False) -> Path:
+def export(
+    model: FineTuned, folder: Path, *, onnx: bool = False, adapter: bool = False, force: bool = False
+) -> Path:
     """Write the model to a folder, completely or not at all, and return the folder.
 
+    ``adapter`` writes its adapters alone, with the head, in the format of peft or of the library adapters.
     StorageError if the folder contains anything but an earlier export, unless ``force`` is set, and where the
     model has symbolic links: what they lead to may be anything, and would be published.
     """
-    if model.links:
-        raise StorageError(
-            f"{model.links[0]}: this is a symbolic link; no run makes any, and what it leads to "
-            f"is not exported. Replace it by the file, if you trust whoever made it."
-        )
+    refuse_links(model.links)
     folder = from_home(folder).resolve()
     check_free(folder, force=force)
     if onnx:
         check_possible(model)
     with atomic_folder(folder) as new:
+        if adapter:
+            adapters = write_adapters(model.network, new, model.folder)
+            (new / CARD).write_text(card(model, onnx=False, adapters=adapters), encoding="utf-8")
+            return folder
         extra_writers = () if model.mixup is None else (partial(save_mixup, model.mixup),)
         save_model(model.network, model.tokenizer, new / "model", extra_writers=extra_writers)
         with writing(folder):
@@ -117,6 +92,15 @@ def export(model: FineTuned, folder: Path, *, onnx: bool = False, force: bool = 
         if onnx:
             write_onnx(model, new / "model.onnx")
     return folder
+
+
+def refuse_links(links: Sequence[str]) -> None:
+    """Raise StorageError where a model has symbolic links."""
+    if links:
+        raise StorageError(
+            f"{links[0]}: this is a symbolic link; no run makes any, and what it leads to "
+            f"is not exported. Replace it by the file, if you trust whoever made it."
+        )
 
 
 def check_free(folder: Path, *, force: bool) -> None:
@@ -151,16 +135,21 @@ def _is_protected(folder: Path) -> bool:
 def _complete(folder: Path, model: FineTuned) -> None:
     """Add the provenance to the config, and the length of inputs to the tokenizer's."""
     _change(folder / CONFIG, {ENTRY: asdict(model.provenance)})
+    finish_tokenizer(folder, model.longest, model.tokenizer.model_input_names)
+    if model.kind.pipeline == "token-classification" and needs_spaces(model.tokenizer):
+        _add_spaces(folder / TOKENIZER)
+
+
+def finish_tokenizer(folder: Path, longest: int, input_names: Sequence[str]) -> None:
+    """Let transformers take a tokenizer as it is, and cut texts at the longest input."""
     changes = {
-        "model_max_length": model.longest,
-        "model_input_names": list(model.tokenizer.model_input_names),
+        "model_max_length": longest,
+        "model_input_names": list(input_names),
         "tokenizer_class": GENERIC_TOKENIZER,
     }
     _change(folder / TOKENIZER_CONFIG, changes, without=LOCAL_KEYS)
     # Truncation and padding of the last call are no part of the tokenizer.
     _change(folder / TOKENIZER, {"truncation": None, "padding": None})
-    if model.kind.pipeline == "token-classification" and needs_spaces(model.tokenizer):
-        _add_spaces(folder / TOKENIZER)
 
 
 def _add_spaces(path: Path) -> None:
@@ -176,22 +165,19 @@ def _change(path: Path, values: Mapping[str, object], without: tuple[str, ...] =
     path.write_text(json.dumps(body, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
 
 
-def card(model: FineTuned, *, onnx: bool, address: str = "FOLDER") -> str:
-    """Return the model card: provenance, scores, and how to load the model from an ``address``."""
-    from jinja2 import Environment, StrictUndefined
-
-    engine = Environment(  # noqa: S701 (Markdown, not HTML)
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
-    )
-    template = engine.from_string(Path(__file__).with_name("card.md.j2").read_text(encoding="utf-8"))
+def card(
+    model: FineTuned, *, onnx: bool, address: str = "FOLDER", adapters: AdapterExport | None = None
+) -> str:
+    """Return the model card: provenance, scores, and how to load the model, or ``adapters`` alone."""
     provenance = model.provenance
-    return template.render(
+    return rendered(
+        "card.md.j2",
+        adapters=adapters,
         model=model,
         provenance=provenance,
         onnx=onnx,
-        version=VERSION,
         address=address,
-        front_matter=front_matter(model),
+        front_matter=front_matter(model, adapters.library if adapters else "transformers"),
         non_commercial=non_commercial(provenance),
         built_in=of_built_in(provenance),
         two_texts=getattr(model.task, "texts", PAIR) == PAIR,
@@ -206,10 +192,23 @@ def card(model: FineTuned, *, onnx: bool, address: str = "FOLDER") -> str:
         encoder_class=family_of(model.network).encoder_class.rpartition(".")[2],
         mixup_files=(SETTINGS, WEIGHTS),
         score_columns=SCORE_COLUMNS,
+        cell=lambda value: f"{value:.4f}" if isinstance(value, float) else "" if value is None else value,
+    )
+
+
+def rendered(template: str, **values: object) -> str:
+    """Return a card, given the name of its template and what stands in it."""
+    from jinja2 import Environment, StrictUndefined
+
+    engine = Environment(  # noqa: S701 (Markdown, not HTML)
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+    )
+    return engine.from_string(Path(__file__).with_name(template).read_text(encoding="utf-8")).render(
+        version=VERSION,
         installed={name: _installed(name) for name in ("isogloss", "torch", "transformers")},
         named=_named,
         listed=lambda versions: ", ".join(f"{name} {number}" for name, number in versions.items()),
-        cell=lambda value: f"{value:.4f}" if isinstance(value, float) else "" if value is None else value,
+        **values,
     )
 
 
@@ -225,114 +224,7 @@ def _installed(name: str) -> str:
         return "(not installed as a package)"
 
 
-def check_possible(model: FineTuned) -> None:
-    """Raise ConfigError unless the model can be written as ONNX and the packages for it are installed."""
-    if model.kind.auto_class not in OUTPUTS:
-        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx out.")
-    if modules_of(model.network) is not None:
-        raise ConfigError(
-            "--onnx: the encoder has modules for each language, and the file would hold those of one. Leave "
-            "--onnx out."
-        )
-    lacking = [name for name in ONNX_PACKAGES if find_spec(name) is None]
-    if lacking:
-        raise ConfigError(
-            f'--onnx: {" and ".join(lacking)} not installed. Install: pip install "isogloss[onnx]"'
-        )
-
-
-def write_onnx(model: FineTuned, path: Path) -> float:
-    """Write the ONNX file and return the largest difference from the model; RunError if it is too large."""
-    kind = model.kind.auto_class
-    network = deepcopy(model.network).cpu().float().eval()
-    names = tuple(model.tokenizer.model_input_names)
-    forward = _Forward(network, names, OUTPUTS[kind])
-    length = torch.export.Dim.DYNAMIC
-    with _quiet():
-        torch.onnx.export(
-            forward,
-            _random_inputs(model, *TRACED_SHAPE),
-            path,
-            dynamo=True,
-            input_names=list(names),
-            output_names=list(OUTPUTS[kind]),
-            dynamic_shapes=(tuple({0: length, 1: length} for _ in names),),
-            external_data=False,
-            verbose=False,
-        )
-    difference = max(_difference(forward, path, _random_inputs(model, *shape)) for shape in CHECKED_SHAPES)
-    if not difference < LARGEST_DIFFERENCE:
-        raise RunError(
-            f"{path.name}: the numbers of the ONNX file differ from the model's by up to {difference:.2g} "
-            f"(at most {LARGEST_DIFFERENCE:.0e} is expected), so it was not kept. Export without --onnx."
-        )
-    return difference
-
-
-class _Forward(nn.Module):
-    """A model that takes inputs by position and returns tensors."""
-
-    def __init__(self, network: Network, names: Sequence[str], outputs: Sequence[str]) -> None:
-        super().__init__()
-        self.network, self.names, self.outputs = network, tuple(names), tuple(outputs)
-
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        arguments = dict(zip(self.names, inputs, strict=True))
-        output = self.network(**arguments)
-        return tuple(output[name] for name in self.outputs)
-
-
-def _random_inputs(model: FineTuned, size: int, length: int) -> tuple[Tensor, ...]:
-    """Return random subwords, mask and segments [size, length], those that the tokenizer has.
-
-    Rows 2, 3 … are shorter and padded; segment 1 is the second half of a row, as for pairs.
-    """
-    config, padding = model.network.config, model.tokenizer.pad_token_id
-    length = min(length, family_of(model.network).longest_text(config))
-    draw = torch.Generator().manual_seed(size * 1000 + length)
-    subwords = torch.randint(config.vocab_size, (size, length), generator=draw)
-    subwords[subwords == padding] += 1 if padding == 0 else -1
-    lengths = torch.tensor([max(1, length - 2 * row) for row in range(size)]).unsqueeze(1)
-    real = torch.arange(length).unsqueeze(0) < lengths
-    second = torch.arange(length).unsqueeze(0) >= real.sum(dim=1, keepdim=True) // 2
-    values = {
-        "input_ids": subwords.masked_fill(~real, padding),
-        "attention_mask": real.long(),
-        "token_type_ids": (second & real).long() * (getattr(config, "type_vocab_size", 0) > 1),
-    }
-    return tuple(values[name] for name in model.tokenizer.model_input_names)
-
-
-def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> float:
-    """Return the largest difference between the outputs of the file and of the model."""
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    arguments = {name: tensor.numpy() for name, tensor in zip(forward.names, inputs, strict=True)}
-    outputs = session.run(list(forward.outputs), arguments)
-    with torch.inference_mode():
-        expected = forward(*inputs)
-    differences = [
-        float((ours - torch.from_numpy(other)).abs().max())
-        for ours, other in zip(expected, outputs, strict=True)
-    ]
-    return max(differences)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence the exporter: its result is checked afterwards."""
-    level = logging.root.manager.disable
-    logging.disable(logging.WARNING)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        logging.disable(level)
-
-
-def front_matter(model: FineTuned) -> str:
+def front_matter(model: FineTuned, library: str = "transformers") -> str:
     """Return the front matter of a model's card as YAML, which the hub's library has checked."""
     from huggingface_hub import ModelCardData
 
@@ -344,7 +236,7 @@ def front_matter(model: FineTuned) -> str:
         base_model=base[1] if base else None,
         datasets=datasets_of(provenance) or None,
         language=[bcp_47(code) for code in provenance.languages if not is_built_in(code)] or None,
-        library_name="transformers",
+        library_name=library,
         license=licence,
         license_name=f"that-of-{corpus.name}" if corpus and licence == OTHER else None,
         license_link=corpus.about.url or None if corpus and licence == OTHER else None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 from isogloss.core.errors import ConfigError
@@ -49,6 +50,8 @@ class FineTuned:
     """Where and how much an input is mixed with its translation; None for a model that does not mix."""
     links: tuple[str, ...] = ()
     """Files of its folder that are symbolic links."""
+    folder: Path = Path()
+    """The folder of its weights."""
 
     @property
     def kind(self) -> Kind:

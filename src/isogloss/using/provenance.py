@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
+from os.path import realpath
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from isogloss.data.hub import hub_splits
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config
-from isogloss.encoders.folders import FURTHER
+from isogloss.encoders.folders import FURTHER, has_weights, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import TASKS, Task, find_task, task_names
@@ -34,6 +35,9 @@ from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.tagging import Tagging
 
 CONFIG = "config.json"
+SENTENCE_PARTS = "modules.json"
+"""The file by which sentence-transformers finds its parts."""
+
 ENTRY = "isogloss"
 """Key of the provenance in an exported model's config."""
 
@@ -76,6 +80,14 @@ def folder_of(model: str | Path) -> Path:
     return model_folder(str(model)) if is_on_hub(model) else Path(model)
 
 
+def links_in(folder: Path) -> tuple[str, ...]:
+    """List the links in a folder, but for those by which the cache of the hub's client is made."""
+    folder = Path(realpath(folder))
+    blobs = folder.parent.parent / "blobs"
+    links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
+    return tuple(str(path) for path in links if Path(realpath(path)).parent != blobs)
+
+
 def is_on_hub(model: str | Path) -> bool:
     """Return whether a text is a name on the hub, with its owner, and not a folder of this machine."""
     return "/" in str(model) and is_hub_name(str(model))
@@ -89,6 +101,11 @@ def provenance_of(folder: Path) -> tuple[Provenance, Path]:
         return _of_head(run, folder.name), folder
     entry = exported_entry(folder)
     if entry is None:
+        if (folder / CONFIG).is_file():
+            raise ModelError(
+                f"{folder}: this is {_description(folder)}, without a head that predicts. A recipe "
+                f'fine-tunes it (encoder = "{folder}"); then give the folder of that run.'
+            )
         raise ModelError(
             f"{folder}: no finished run is here ({RECORD} is missing), nor a model that isogloss exported. "
             f"Give the folder of a run.{_nearby(folder)}"
@@ -120,6 +137,14 @@ def _of_head(folder: Path, name: str) -> Provenance:
         return fitting(Provenance, content)
 
 
+def _description(folder: Path) -> str:
+    """Describe the model in a folder of another program."""
+    kinds = ", ".join(map(str, read_config(folder).get("architectures") or ())) or "of an unnamed class"
+    library = "sentence-transformers" if (folder / SENTENCE_PARTS).is_file() else "transformers"
+    pickled = "" if has_weights(folder) or not any(folder.glob("*.bin")) else ", its weights as a pickle"
+    return f"an encoder of {library} ({kinds}{pickled})"
+
+
 def exported_entry(folder: Path) -> object:
     """Return the provenance in an exported model's config, as plain data; None for any other folder."""
     try:
@@ -146,7 +171,8 @@ def _of_run(folder: Path) -> Provenance:
     record = read_record(folder.resolve())
     if record.kind != "fine-tune":
         raise ModelError(
-            f"{folder}: run {record.id} is a {record.kind}, not a fine-tune; it has no head to predict with."
+            f"{folder}: run {record.id} is of kind {record.kind}, not a fine-tune: it has no head that "
+            f"predicts."
         )
     with understanding(folder / RECORD):
         return fitting(Provenance, _provenance(record, folder))
@@ -161,7 +187,7 @@ def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
         "task": run["task"],
         "corpus": run["corpus"],
         "method": " + ".join(run[part]["kind"] for part in ("method", "auxiliary", "peft") if run.get(part)),
-        "encoder": _encoder(run["encoder"]),
+        "encoder": encoder_text(run["encoder"]),
         "source": run["source"],
         "target": run["target"],
         "limit": optimization["limit"],
@@ -173,16 +199,16 @@ def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
     }
 
 
-def _encoder(encoder: Mapping[str, Any]) -> str:
+def encoder_text(encoder: Mapping[str, Any]) -> str:
     """Return a description of an encoder, given its content in a record."""
     if "source" in encoder:
         return pinned_name(str(encoder["source"]), encoder.get("revision"))
     if "aligned" in encoder:
         pairs = "+".join(bitext["languages"] for bitext in encoder["aligned"])
-        return f"{_encoder(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"
+        return f"{encoder_text(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"
     text = " ".join(encoder["languages"])
     if "start" in encoder:
-        return f"{_encoder(encoder['start'])}, pretrained further on {text}"
+        return f"{encoder_text(encoder['start'])}, pretrained further on {text}"
     shape = encoder["architecture"]
     return f"{shape['family']} {shape['layers']}x{shape['dim']}, pretrained on {text}"
 
@@ -252,8 +278,8 @@ def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
     if not task:
         return None
     limit = min(MAX_ROW_SUBWORDS, int(load_tokenizer(str(folder)).model_max_length))
-    # On the hub the folder's own name is a commit.
-    title = name if is_on_hub(name) else folder.resolve().name
+    # On the hub and in the cache the folder's own path does not name it.
+    title = name if is_on_hub(name) else Path(name).resolve().name
     return Provenance(
         run=title.partition("/")[2].partition("@")[0] or title,
         title=f"fine-tuned elsewhere: {title}",

@@ -1,9 +1,10 @@
 """Pushing a model to the Hugging Face hub: its export in one commit, under the login of this machine."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import TYPE_CHECKING
@@ -12,8 +13,10 @@ from isogloss.core import VERSION
 from isogloss.core.atomic_files import make_folder, sweep, temporary_beside, writing
 from isogloss.core.errors import ConfigError, RunError, one_line
 from isogloss.core.untrusted import user_cache
+from isogloss.using.encoder_exports import PretrainedEncoder, encoder_card, export_encoder
 from isogloss.using.exporting import CARD, card, export
 from isogloss.using.fine_tuned import FineTuned
+from isogloss.using.provenance import non_commercial
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -64,7 +67,39 @@ def check_login() -> None:
         raise ConfigError(f"push: no login to the Hugging Face hub is on this machine. {LOGIN}")
 
 
-def push(model: FineTuned, options: PushOptions) -> str:
+@dataclass(frozen=True)
+class Exportable:
+    """What is uploaded: a function that writes its folder, one that makes its card, its title."""
+
+    write: Callable[..., Path]
+    card: Callable[..., str]
+    """Takes the ``address`` that the card loads it by."""
+    title: str
+    warning: str = ""
+    """Of a licence that forbids commercial use."""
+
+    def with_card(self, folder: Path, name: str) -> Path:
+        """Let the card in its folder load it by its name on the hub; return the folder."""
+        (folder / CARD).write_text(self.card(address=name), encoding="utf-8")
+        return folder
+
+
+def exportable(model: FineTuned) -> Exportable:
+    """Return what is uploaded of a fine-tuned model."""
+    provenance = model.provenance
+    title = f"{provenance.title} (run {provenance.run}, isogloss {VERSION})"
+    return Exportable(
+        partial(export, model), partial(card, model, onnx=False), title, non_commercial(provenance)
+    )
+
+
+def exportable_encoder(encoder: PretrainedEncoder) -> Exportable:
+    """Return what is uploaded of an encoder."""
+    title = f"{encoder.record.title} (run {encoder.record.id}, isogloss {VERSION})"
+    return Exportable(partial(export_encoder, encoder), partial(encoder_card, encoder), title)
+
+
+def push(model: Exportable, options: PushOptions) -> str:
     """Upload a model's export in one commit and return the commit's address.
 
     ConfigError without a login or permission and where the name is taken; RunError where the hub cannot be
@@ -76,20 +111,20 @@ def push(model: FineTuned, options: PushOptions) -> str:
     check_login()
     hub = HfApi()
     with _work_folder() as work:
-        folder = export(model, work / "model")
+        folder = model.write(work / "model")
         with _explained(options, hub.endpoint):
             return _upload(hub, model, options, folder)
 
 
-def _upload(hub: "HfApi", model: FineTuned, options: PushOptions, folder: Path) -> str:
+def _upload(hub: "HfApi", model: Exportable, options: PushOptions, folder: Path) -> str:
     name = hub.create_repo(options.name, private=options.private or None, exist_ok=options.update).repo_id
     if options.revision:
         hub.create_branch(name, branch=options.revision, exist_ok=True)
     commit = hub.upload_folder(
         repo_id=name,
-        folder_path=with_card(model, folder, name),
+        folder_path=model.with_card(folder, name),
         revision=options.revision or None,
-        commit_message=f"{model.provenance.title} (run {model.provenance.run}, isogloss {VERSION})",
+        commit_message=model.title,
         delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
     )
     return str(commit.commit_url)
@@ -108,12 +143,6 @@ def _work_folder() -> Iterator[Path]:
         yield work
     finally:
         rmtree(work, ignore_errors=True)
-
-
-def with_card(model: FineTuned, folder: Path, name: str) -> Path:
-    """Let the card of an exported model load it by its name on the hub; return the folder."""
-    (folder / CARD).write_text(card(model, onnx=False, address=name), encoding="utf-8")
-    return folder
 
 
 @contextmanager

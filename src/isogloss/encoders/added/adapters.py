@@ -13,7 +13,7 @@ head among ``modules_to_save``.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,10 +23,18 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, MissingPackageError, ModelError, one_line
-from isogloss.core.identity import derive
-from isogloss.encoders.added.added_weights import copy_weights, read_metadata, read_weights, write_weights
-from isogloss.encoders.added.language_modules import TASK, adapter, connect, encoder_of
-from isogloss.encoders.added.module_settings import check_reduction
+from isogloss.core.run_parts import Modules
+from isogloss.encoders.added.added_weights import (
+    BOTH_PLACES,
+    copy_weights,
+    optional_metadata,
+    optional_settings,
+    read_metadata,
+    read_weights,
+    write_weights,
+)
+from isogloss.encoders.added.language_modules import TASK, TaskAdapters, connect, encoder_of, modules_of
+from isogloss.encoders.added.module_settings import FEED_FORWARD, SHARED_ADAPTER, check_reduction
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import EncoderFamily, Model, encoder_prefix, freeze, head_parameters, thaw
 
@@ -37,30 +45,28 @@ if TYPE_CHECKING:
 TASK_FILE = "task_adapter.safetensors"
 
 
-class TaskAdapters(nn.ModuleList):
-    """An adapter for each layer."""
-
-    def __init__(self, model: nn.Module, reduction: int, *, seed: int) -> None:
-        encoder = encoder_of(model)
-        sites = family_of(encoder).sites(encoder)
-        super().__init__(adapter(encoder, reduction, seed=derive(seed, f"{site.layer}")) for site in sites)
-        self.reduction = reduction
-        """How many times narrower than the states the bottlenecks are."""
-
-
 def add_task_adapter(model: nn.Module, reduction: int, *, seed: int) -> None:
     """Add an adapter of the task to each layer; the outputs do not change.
 
-    A model that has them keeps them; ConfigError if their reduction is another.
+    It reads states behind the norm where those of the languages do. A model that has them keeps them;
+    ConfigError if their reduction is another.
     """
     check_reduction(reduction, encoder_of(model).config.hidden_size, "task adapter")
     if (existing := task_adapter(model)) is None:
-        _attach(model, TaskAdapters(model, reduction, seed=seed))
-    elif existing.reduction != reduction:
+        info = modules_of(model)
+        normed = info.modules.normed if info else None
+        attach_task_adapter(model, TaskAdapters(model, placed(reduction, normed=normed), seed=seed))
+    elif existing.placement.reduction != reduction:
+        theirs = existing.placement.reduction
         raise ConfigError(
-            f"task adapter: the model this starts from has one of reduction {existing.reduction}, and "
-            f"{reduction} is asked for. Ask for {existing.reduction}, or start from a model without."
+            f"task adapter: the model this starts from has one of reduction {theirs}, and {reduction} is "
+            f"asked for. Ask for {theirs}, or start from a model without."
         )
+
+
+def placed(reduction: int, **placement: Any) -> Modules:
+    """Return the placement of a task's adapters: after each feed-forward, where nothing else is named."""
+    return Modules(**{"kind": SHARED_ADAPTER, "after": FEED_FORWARD, "reduction": reduction, **placement})
 
 
 def task_adapter(model: nn.Module) -> TaskAdapters | None:
@@ -78,7 +84,10 @@ def write_task_adapter(model: nn.Module, folder: Path, *, head: bool = False) ->
     """Write the adapters of a model's task, if any, into a folder; with ``head``, the head as well."""
     if (added := task_adapter(model)) is not None:
         weights = adapted_parameters(model) if head else _parameters(added)
-        write_weights(folder / TASK_FILE, weights, {"reduction": str(added.reduction)})
+        metadata = {"reduction": str(added.placement.reduction), **optional_metadata(added.placement)}
+        after = metadata.pop("after", BOTH_PLACES)
+        metadata |= {"after": after} if after != FEED_FORWARD else {}
+        write_weights(folder / TASK_FILE, weights, metadata)
 
 
 def read_task_adapter(model: nn.Module, folder: Path) -> set[str]:
@@ -89,11 +98,15 @@ def read_task_adapter(model: nn.Module, folder: Path) -> set[str]:
     path = folder / TASK_FILE
     if not path.exists():
         return set()
-    reduction = read_metadata(path, lambda metadata: int(metadata["reduction"]))
-    weights, added = read_weights(path), TaskAdapters(model, reduction, seed=0)
+
+    def placement(metadata: Mapping[str, Any]) -> Modules:
+        optional = optional_settings({"after": FEED_FORWARD, **metadata})
+        return placed(int(metadata["reduction"]), **optional)
+
+    weights, added = read_weights(path), TaskAdapters(model, read_metadata(path, placement), seed=0)
     of_task = {name: weight for name, weight in weights.items() if name.startswith(TASK)}
     copy_weights(path, of_task, _parameters(added))
-    _attach(model, added)
+    attach_task_adapter(model, added)
     head = {} if encoder_of(model) is model else head_parameters(model)
     fitting = {name for name, old in head.items() if name in weights and weights[name].shape == old.shape}
     with torch.no_grad():
@@ -106,7 +119,8 @@ def _parameters(added: TaskAdapters | None) -> dict[str, nn.Parameter]:
     return {} if added is None else dict(added.named_parameters(prefix=TASK))
 
 
-def _attach(model: nn.Module, added: TaskAdapters) -> None:
+def attach_task_adapter(model: nn.Module, added: TaskAdapters) -> None:
+    """Add the adapters of a task to a model, and connect them."""
     encoder_of(model).add_module(TASK, added.train(model.training))
     connect(model)
 
@@ -246,10 +260,12 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     except Exception as error:
         raise _damaged(folder / CONFIG, error) from error
     config.modules_to_save, config.inference_mode = None, False
-    stored, head = read_weights(folder / WEIGHTS), head_parameters(model)
+    weights, head = dict[str, Tensor](), head_parameters(model)
+    stored = {name.removeprefix(PREFIX): weight for name, weight in read_weights(folder / WEIGHTS).items()}
     inside, prefix = f"{cast(Any, model).base_model_prefix}.", encoder_prefix(model)
-    weights = dict[str, Tensor]()
-    for name, weight in ((name.removeprefix(PREFIX), weight) for name, weight in stored.items()):
+    if not any(name.startswith(inside) for name in stored):  # They were trained on an encoder without a head.
+        stored = {f"{inside}{name}": weight for name, weight in stored.items()}
+    for name, weight in stored.items():
         here = f"{prefix}{name.removeprefix(inside)}" if name.startswith(inside) else name
         of_encoder = name.startswith(inside) and not name.startswith(f"{inside}pooler.")
         if of_encoder or (here in head and head[here].shape == weight.shape):

@@ -16,7 +16,7 @@ from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import LanguageMaps
-from isogloss.encoders.added.language_layers import LanguageMap
+from isogloss.encoders.added.language_layers import ACTIVATIONS, LanguageMap
 from isogloss.encoders.added.language_modules import (
     TASK,
     TREE,
@@ -39,6 +39,9 @@ from isogloss.encoders.folders import differing_shapes
 Read = TypeVar("Read")
 
 MODULES_FILE = "language_modules.safetensors"
+BOTH_PLACES = "both"
+"""In a file of a task's adapters: they are after attention, too."""
+
 MAPS_FILE = "language_maps.safetensors"
 
 
@@ -117,10 +120,30 @@ def write_language_modules(model: nn.Module, folder: Path) -> None:
         return
     modules = tree.info.modules
     metadata = {"kind": modules.kind, "reduction": str(modules.reduction), "fallback": modules.fallback}
-    optional = {name: getattr(modules, name) for name in ("after", "invertible", "embedding")}
-    metadata |= {name: str(value) for name, value in optional.items() if value}
+    metadata |= optional_metadata(modules)
     metadata["languages"] = ",".join(tree.info.languages)
     write_weights(folder / MODULES_FILE, _weights(tree), metadata)
+
+
+def optional_metadata(modules: Modules) -> dict[str, str]:
+    """Return the settings of modules that are left out at their default, as metadata of a file."""
+    values = {name: getattr(modules, name) for name in ("after", "invertible", "embedding", "normed")}
+    metadata = {name: str(value) for name, value in values.items() if value}
+    metadata |= {"activation": modules.activation} if modules.activation else {}
+    return metadata | ({"leave_out": ",".join(map(str, modules.leave_out))} if modules.leave_out else {})
+
+
+def optional_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what ``optional_metadata`` wrote; KeyError or ValueError for anything else."""
+    activation, after = metadata.get("activation"), metadata.get("after")
+    ACTIVATIONS[activation]
+    numbers = metadata.get("leave_out", "")
+    return {
+        "after": None if after == BOTH_PLACES else after,
+        **{name: name in metadata or None for name in ("invertible", "embedding", "normed")},
+        "activation": activation,
+        "leave_out": tuple(map(int, numbers.split(","))) if numbers else None,
+    }
 
 
 def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
@@ -134,9 +157,7 @@ def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
             kind=metadata["kind"],
             reduction=int(metadata["reduction"]),
             fallback=metadata["fallback"],
-            after=metadata.get("after"),
-            invertible="invertible" in metadata or None,
-            embedding="embedding" in metadata or None,
+            **optional_settings(metadata),
         )
         languages = tuple(metadata["languages"].split(","))
         check_modules(modules, languages, dim=dim)

@@ -23,6 +23,13 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 
+ACTIVATIONS: Mapping[str | None, Callable[[Tensor], Tensor]] = {
+    None: nn.functional.gelu,
+    "relu": nn.functional.relu,
+    "swish": nn.functional.silu,
+}
+"""Activations of adapters; None is the GELU of the encoders around them."""
+
 
 class Adapter(nn.Module):
     """A bottleneck with a residual connection; newly made it is the identity, to the bit.
@@ -30,8 +37,11 @@ class Adapter(nn.Module):
     Only the projection down is drawn, from N(0, ``spread``²): the one back up is zero.
     """
 
-    def __init__(self, dim: int, bottleneck: int, *, spread: float, seed: int) -> None:
+    def __init__(
+        self, dim: int, bottleneck: int, *, spread: float, seed: int, activation: str | None = None
+    ) -> None:
         super().__init__()
+        self.activation = ACTIVATIONS[activation]
         # Made without numbers, or torch would draw random ones.
         self.down = nn.Linear(dim, bottleneck, device="meta").to_empty(device="cpu")
         self.up = nn.Linear(bottleneck, dim, device="meta").to_empty(device="cpu")
@@ -42,13 +52,30 @@ class Adapter(nn.Module):
                 zero.zero_()
 
     def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
-        """Return the states with the bottleneck's output added; g is the GELU of the encoders around it."""
+        """Return the states with the bottleneck's output added."""
         return states + self.added(states)
 
     def added(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
         """Return the bottleneck's output."""
-        added: Tensor = self.up(nn.functional.gelu(self.down(states)))
+        added: Tensor = self.up(self.activation(self.down(states)))
         return added
+
+
+@dataclass(frozen=True)
+class BehindNorm:
+    """An adapter's bottleneck that reads the states behind a norm and is added to those before it.
+
+    With s before the norm, the norm is given s + A(norm(s)). AdapterHub's Pfeiffer adapters are placed so:
+    Pfeiffer et al. (2021), "AdapterFusion: Non-Destructive Task Composition for Transfer Learning", Fig. 5.
+    """
+
+    norm: nn.Module
+    adapter: Adapter
+
+    def __call__(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
+        """Return the states for the norm, which may be connected to other adapters already."""
+        normed: Tensor = type(self.norm).forward(self.norm, states)
+        return states + self.adapter.added(normed)
 
 
 class LanguageEmbedding(nn.Module):
@@ -73,11 +100,12 @@ class InvertibleAdapter(nn.Module):
     bottlenecks of half the width of their inputs, as there.
     """
 
-    def __init__(self, dim: int, *, spread: float, seed: int) -> None:
+    def __init__(self, dim: int, *, spread: float, seed: int, activation: str | None = None) -> None:
         super().__init__()
         half = dim // 2
         self.f, self.g = (
-            Adapter(half, half // 2, spread=spread, seed=derive(seed, name)) for name in ("f", "g")
+            Adapter(half, half // 2, spread=spread, seed=derive(seed, name), activation=activation)
+            for name in ("f", "g")
         )
 
     def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:

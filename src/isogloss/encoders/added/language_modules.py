@@ -10,9 +10,10 @@ All added modules are below one name in the encoder, ``language_modules``, where
 names of the modules that they replace or follow. No module of the encoder is renamed.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from copy import deepcopy
 from dataclasses import replace
+from typing import cast
 
 import torch
 from torch import nn
@@ -24,6 +25,7 @@ from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.language_layers import (
     ActiveLanguage,
     Adapter,
+    BehindNorm,
     InvertibleAdapter,
     LanguageEmbedding,
     LanguageSwitch,
@@ -34,6 +36,7 @@ from isogloss.encoders.added.language_layers import (
     run_instead,
 )
 from isogloss.encoders.added.module_settings import (
+    ADAPTERS,
     COPIES,
     EMBEDDING,
     FEED_FORWARD,
@@ -43,7 +46,9 @@ from isogloss.encoders.added.module_settings import (
     are_shared,
     check_fallback,
     check_modules,
+    check_placement,
     check_same_modules,
+    layers_left_out,
 )
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Site, encoder_prefix, initial_spread
@@ -80,6 +85,17 @@ class ModuleTree(nn.Module):
         return self.get_submodule(f"{branch_of(language)}.{name}")
 
 
+class TaskAdapters(nn.ModuleList):
+    """Adapters of a task: one for each layer, or two."""
+
+    def __init__(self, model: nn.Module, placement: Modules, *, seed: int) -> None:
+        encoder = encoder_of(model)
+        names = enumerate(changed_modules(encoder, placement), start=1)
+        super().__init__(adapter(encoder, placement, seed=derive(seed, f"{number}")) for number, _ in names)
+        self.placement = placement
+        """Where they are, and how many times narrower than the states."""
+
+
 def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], *, seed: int) -> None:
     """Add modules for each language to an encoder or a model with a head; initially all are equal.
 
@@ -92,7 +108,9 @@ def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], 
             f"{WHERE}: this encoder has {info.modules.kind} modules already, for "
             f"{', '.join(info.languages)}. Add a language to them, or start from one without."
         )
-    check_modules(modules, languages, dim=encoder.config.hidden_size)
+    config = encoder.config
+    check_modules(modules, languages, dim=config.hidden_size)
+    check_placement(modules, layers=config.num_hidden_layers, family=config.model_type)
     build_modules(model, LanguageModules(modules, languages), seed=seed)
 
 
@@ -215,13 +233,20 @@ def changed_modules(encoder: Model, modules: Modules) -> dict[str, str]:
     if modules.kind == EMBEDDING:
         return {_embeddings(encoder): EMBEDDING}
 
-    def of(site: Site) -> tuple[str, ...]:
-        if modules.kind in COPIES:
-            return site.feed_forward if modules.kind == FEED_FORWARD else site.attention
-        return (site.feed_forward_out,) if modules.after else (site.attention_output, site.feed_forward_out)
-
     sites = family_of(encoder).sites(encoder)
-    return names | {name: modules.kind for site in sites for name in of(site)}
+    omitted = layers_left_out(modules, len(sites))
+    adapting = [site for site in sites if site.layer not in omitted]
+    return names | {name: modules.kind for site in adapting for name in adapted(site, modules)}
+
+
+def adapted(site: Site, modules: Modules) -> tuple[str, ...]:
+    """Return the modules of a layer that are copied, followed or, of normed adapters, preceded."""
+    if modules.kind in COPIES:
+        return site.feed_forward if modules.kind == FEED_FORWARD else site.attention
+    attention, feed_forward = site.attention_output, site.feed_forward_out
+    if modules.normed:
+        attention, feed_forward = site.attention_norm, site.feed_forward_norm
+    return (feed_forward,) if modules.after else (attention, feed_forward)
 
 
 def _embeddings(encoder: Model) -> str:
@@ -263,16 +288,20 @@ def _added(encoder: Model, kind: str, modules: Modules, seed: int) -> nn.Module:
         module: nn.Module = LanguageEmbedding(encoder.get_input_embeddings().weight.shape[1])
     elif kind == INVERTIBLE:
         spread = initial_spread(encoder.config)
-        module = InvertibleAdapter(encoder.config.hidden_size, spread=spread, seed=seed)
+        module = InvertibleAdapter(
+            encoder.config.hidden_size, spread=spread, seed=seed, activation=modules.activation
+        )
     else:
-        module = adapter(encoder, modules.reduction, seed=seed)
+        module = adapter(encoder, modules, seed=seed)
     return module.to(encoder.device, encoder.dtype)
 
 
-def adapter(encoder: Model, reduction: int, *, seed: int) -> Adapter:
+def adapter(encoder: Model, modules: Modules, *, seed: int) -> Adapter:
     """Return a new adapter for an encoder's states."""
     dim, spread = encoder.config.hidden_size, initial_spread(encoder.config)
-    return Adapter(dim, dim // reduction, spread=spread, seed=seed).to(encoder.device, encoder.dtype)
+    bottleneck = dim // modules.reduction
+    made = Adapter(dim, bottleneck, spread=spread, seed=seed, activation=modules.activation)
+    return made.to(encoder.device, encoder.dtype)
 
 
 def connect(model: nn.Module) -> None:
@@ -282,23 +311,47 @@ def connect(model: nn.Module) -> None:
     """
     disconnect(model)
     encoder, tree = encoder_of(model), module_tree(model)
+    task: TaskAdapters | None = getattr(encoder, TASK, None)
+    if task is not None and task.placement.normed:  # What is put before a norm last runs first.
+        _connect_task(encoder, task, tree)
     if tree is not None:
         for name, kind in changed_modules(encoder, tree.info.modules).items():
             _connect_languages(encoder.get_submodule(name), tree, name, kind)
         if tree.info.modules.invertible:
             _connect_inverse(model, tree, _embeddings(encoder))
-    task: Sequence[nn.Module] = getattr(encoder, TASK, ())
-    sites = family_of(encoder).sites(encoder) if task else []
-    for site, added in zip(sites, task, strict=True):
-        codes = tree.info.languages if tree is not None else ()
-        copies = {language_site(encoder, site, code).feed_forward_out for code in codes}
-        for name in {site.feed_forward_out, *copies}:
-            run_after(encoder.get_submodule(name), added)
+    if task is not None and not task.placement.normed:
+        if tree is not None and tree.info.modules.normed:
+            raise ConfigError(
+                f"{WHERE}: the adapters of languages read states behind the norm, and those of the task are "
+                f"before it, where the languages' outputs are not there yet. Take both of one kind."
+            )
+        _connect_task(encoder, task, tree)
+
+
+def _connect_task(encoder: Model, task: TaskAdapters, tree: ModuleTree | None) -> None:
+    """Let all copies of a module, one for each language, run the same adapter."""
+    adapters, sites = iter(task), family_of(encoder).sites(encoder)
+    omitted = layers_left_out(task.placement, len(sites))
+    codes = tree.info.languages if tree is not None else ()
+    for site in (site for site in sites if site.layer not in omitted):
+        variants = [site, *(language_site(encoder, site, code) for code in codes)]
+        for names in zip(*(adapted(variant, task.placement) for variant in variants), strict=True):
+            added = cast(Adapter, next(adapters))
+            for module in map(encoder.get_submodule, {*names}):
+                if task.placement.normed:
+                    run_before(module, BehindNorm(module, added))
+                else:
+                    run_after(module, added)
 
 
 def _connect_languages(module: nn.Module, tree: ModuleTree, name: str, kind: str) -> None:
     modules: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.info, kind)}
-    if kind in COPIES:
+    if kind in ADAPTERS and tree.info.modules.normed:
+        behind: dict[str, Run] = {
+            language: BehindNorm(module, cast(Adapter, added)) for language, added in modules.items()
+        }
+        run_before(module, _active(behind, tree))
+    elif kind in COPIES:
         run_instead(module, LanguageSwitch({tree.info.languages[0]: module.forward, **modules}, tree.active))
     else:
         run_after(module, _active(modules, tree))

@@ -6,12 +6,19 @@ from dataclasses import asdict, dataclass, replace
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, unknown_name
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
+from isogloss.encoders.families import FAMILIES, require
 
 WHERE = "modules"
 
 FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER = "feed-forward", "attention", "adapter", "shared-adapter"
 EMBEDDING = "embedding"
 KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER, EMBEDDING)
+
+ADAPTERS = (ADAPTER, SHARED_ADAPTER)
+"""The kinds that are bottlenecks."""
+
+OF_ADAPTERS = ("after", "invertible", "normed", "activation", "leave_out")
+"""The settings of adapters alone."""
 
 COPIES = (FEED_FORWARD, ATTENTION)
 """The kinds that are copies of the encoder's modules; the first language uses the encoder's own."""
@@ -75,10 +82,11 @@ def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> 
         names = ", ".join(languages) or "(none)"
         raise ConfigError(f"{WHERE}: each language has modules once; found {names}. Name each once.")
     check_reduction(modules.reduction, dim, WHERE)
-    if modules.kind not in (ADAPTER, SHARED_ADAPTER) and (modules.after or modules.invertible):
+    of_adapters = [name for name in OF_ADAPTERS if getattr(modules, name)]
+    if modules.kind not in ADAPTERS and of_adapters:
         raise ConfigError(
-            f"{WHERE}: after and invertible say where adapters are, and {modules.kind} modules are none. "
-            f"Leave them out, or choose the kind {ADAPTER} or {SHARED_ADAPTER}."
+            f"{WHERE}: {', '.join(of_adapters)}: this describes adapters, and {modules.kind} modules are "
+            f"none. Leave it out, or choose the kind {ADAPTER} or {SHARED_ADAPTER}."
         )
     if modules.embedding and (modules.invertible or modules.kind == EMBEDDING):
         other = "the kind embedding" if modules.kind == EMBEDDING else "invertible"
@@ -92,6 +100,29 @@ def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> 
             f"Leave invertible out."
         )
     check_fallback(modules.fallback, languages)
+
+
+def check_placement(modules: Modules, *, layers: int, family: str) -> None:
+    """Raise ConfigError unless an encoder of so many layers has those left out, and one more.
+
+    ModelError for normed adapters in a family whose sub-layers do not end in a norm.
+    """
+    if modules.normed:
+        require(FAMILIES[family], "post-norm", what=f"{WHERE}: normed adapters read the states behind a norm")
+    omitted = modules.leave_out or ()
+    if any(abs(number) not in range(1, layers + 1) for number in omitted) or (
+        omitted and len(layers_left_out(modules, layers)) == layers
+    ):
+        numbers = ", ".join(map(str, omitted))
+        raise ConfigError(
+            f"{WHERE}: leave_out: found {numbers}; this encoder has the layers 1 to {layers}, and keeps one "
+            f"at least. Give some of these, or -1 for the last."
+        )
+
+
+def layers_left_out(modules: Modules, layers: int) -> set[int]:
+    """Return the numbers from 1 of the layers without adapters, of so many."""
+    return {number if number > 0 else layers + 1 + number for number in modules.leave_out or ()}
 
 
 def check_reduction(reduction: int, dim: int, where: str) -> None:

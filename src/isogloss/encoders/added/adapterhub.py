@@ -1,0 +1,394 @@
+"""Adapters in the format of the library adapters, as AdapterHub publishes them: read and written.
+
+A folder has ``adapter_config.json`` and the weights of an adapter (Pfeiffer's or Houlsby's bottlenecks, also
+with invertible ones), and with a task's adapter its head. Language adapters become language modules, that of
+a task its adapters, with the same outputs. Old files are pickles: their weights alone are read
+(``weights_only`` of torch, which builds tensors and runs nothing), and only where this is asked for.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import torch
+from pydantic import Field
+from torch import Tensor, nn
+
+from isogloss.core.atomic_files import write_text
+from isogloss.core.errors import ConfigError, ModelError, one_line
+from isogloss.core.run_parts import Modules
+from isogloss.core.untrusted import below, fitting, parse_json, read_regular
+from isogloss.encoders.added.adapters import attach_task_adapter, placed, task_adapter
+from isogloss.encoders.added.added_weights import copy_weights, read_weights, write_weights
+from isogloss.encoders.added.language_modules import (
+    INVERTIBLE,
+    TREE,
+    ModuleTree,
+    TaskAdapters,
+    add_modules,
+    changed_modules,
+    encoder_of,
+    module_tree,
+    owners,
+)
+from isogloss.encoders.added.module_settings import ADAPTER, ADAPTERS, FEED_FORWARD, layers_left_out
+from isogloss.encoders.families import BERT, FAMILIES
+from isogloss.encoders.family import Model, head_parameters
+from isogloss.encoders.loading import AutoClass, load_whole, load_with_new_head
+
+ADAPTER_CONFIG, HEAD_CONFIG = "adapter_config.json", "head_config.json"
+ADAPTER_WEIGHTS, HEAD_WEIGHTS = "adapter.safetensors", "model_head.safetensors"
+PICKLES = {ADAPTER_WEIGHTS: "pytorch_adapter.bin", HEAD_WEIGHTS: "pytorch_model_head.bin"}
+
+ADAPTER_PARTS = {"down": "adapter_down.0", "up": "adapter_up"}
+INVERTIBLE_PARTS = {"f.down": "F.0", "f.up": "F.2", "g.down": "G.0", "g.up": "G.2"}
+"""Their names of the layers of an adapter and of an invertible one."""
+
+_OLD_NAMES = re.compile(r"(attention|layer)_text_(task|lang)_adapters|(?<=invertible_)lang_(?=adapters)")
+_OUTSIDE = re.compile(r"^.*?(?=encoder\.layer\.|invertible_adapters\.)")
+_NAMED = re.compile(r"(?<=adapters\.).+?\.(?=adapter_(?:down|up)\.|[FG]\.\d)")
+_LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BottleneckConfig:
+    """The fields of their configuration that change outputs; single values are all that is supported."""
+
+    mh_adapter: bool
+    output_adapter: Literal[True]
+    reduction_factor: Annotated[float, Field(ge=1, multiple_of=1)]
+    non_linearity: Literal["relu", "swish", "silu", "gelu"]
+    original_ln_before: bool = False
+    original_ln_after: Literal[True] = True
+    residual_before_ln: Literal[True] = True
+    adapter_residual_before_ln: Literal[False] = False
+    ln_before: Literal[False] = False
+    ln_after: Literal[False] = False
+    is_parallel: Literal[False] = False
+    use_gating: Literal[False] = False
+    phm_layer: Literal[False] = False
+    scaling: Annotated[float, Field(ge=1, le=1)] = 1.0
+    inv_adapter: Literal["nice"] | None = None
+    inv_adapter_reduction_factor: Annotated[float, Field(ge=2, le=2)] | None = None
+    leave_out: tuple[int, ...] = ()
+    """Layers without adapters, from 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadConfig:
+    """The fields of the configuration of a head."""
+
+    head_type: str
+    layers: int
+    label2id: dict[str, int] = field(default_factory=dict)
+    num_labels: int = 2
+    activation_function: str | None = "tanh"
+    use_pooler: Literal[False] = False
+    bias: Literal[True] = True
+
+
+HEADS: Mapping[str, tuple[AutoClass, int]] = {
+    "tagging": ("AutoModelForTokenClassification", 1),
+    "classification": ("AutoModelForSequenceClassification", 2),
+    "question_answering": ("AutoModelForQuestionAnswering", 1),
+}
+"""The class of transformers with the same head, and its layers, by their type of head."""
+
+
+@dataclass(frozen=True)
+class HubAdapter:
+    """An adapter of a folder, with its head if it has one."""
+
+    path: Path
+    model_type: str
+    config: BottleneckConfig
+    weights: dict[str, Tensor]
+    """By their names from the layer on, without that of the adapter."""
+    head: HeadConfig | None
+    head_weights: list[Tensor]
+    """In the order of the head's layers."""
+
+    @property
+    def placement(self) -> dict[str, Any]:
+        """The fields of ``Modules`` that describe it."""
+        config = self.config
+        activation = {"gelu": None, "silu": "swish"}.get(config.non_linearity, config.non_linearity)
+        return {
+            "reduction": int(config.reduction_factor),
+            "after": None if config.mh_adapter else FEED_FORWARD,
+            "invertible": bool(config.inv_adapter) or None,
+            "normed": config.original_ln_before or None,
+            "activation": activation,
+            "leave_out": tuple(number + 1 for number in config.leave_out) or None,
+        }
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels of its head in the order of their numbers."""
+        if self.head is None or self.head.head_type == "question_answering":
+            return ("LABEL_0", "LABEL_1")
+        ids = self.head.label2id
+        return tuple(sorted(ids, key=ids.__getitem__)) or tuple(
+            f"LABEL_{number}" for number in range(self.head.num_labels)
+        )
+
+
+def read_hub_adapter(folder: Path, *, pickle: bool = False) -> HubAdapter:
+    """Read the folder of an adapter; ModelError for damaged files, and for what has no equal here.
+
+    ``pickle`` allows files that are pickles, whose weights alone are read.
+    """
+    body = _json(folder / ADAPTER_CONFIG)
+    config = _fitting(BottleneckConfig, body.get("config"), folder / ADAPTER_CONFIG)
+    weights = _weights(folder, ADAPTER_WEIGHTS, pickle=pickle)
+    renamed = {_NAMED.sub("", _OUTSIDE.sub("", _current(name))): weight for name, weight in weights.items()}
+    head, head_weights = None, list[Tensor]()
+    if (folder / HEAD_CONFIG).is_file():
+        stored = _weights(folder, HEAD_WEIGHTS, pickle=pickle)
+        content = _json(folder / HEAD_CONFIG).get("config")
+        if content is not None:
+            head = _fitting(HeadConfig, content, folder / HEAD_CONFIG)
+            _check_head(head, folder / HEAD_CONFIG)
+            head_weights = [stored[name] for name in sorted(stored, key=_order)]
+    return HubAdapter(folder, str(body.get("model_type", "")), config, renamed, head, head_weights)
+
+
+def _current(name: str) -> str:
+    return _OLD_NAMES.sub(lambda match: "adapters" if match[1] else "", name)
+
+
+def _order(name: str) -> tuple[int, bool]:
+    """Order the weights of a head by layer, each layer's bias last."""
+    *_, layer, kind = name.split(".")
+    return int(layer) if layer.isdecimal() else 0, kind == "bias"
+
+
+def _check_head(head: HeadConfig, path: Path) -> None:
+    kind, layers = HEADS.get(head.head_type, (None, 0))
+    if kind is None or head.layers != layers or (layers > 1 and head.activation_function != "tanh"):
+        raise ModelError(
+            f"{path}: a head of type {head.head_type} with {head.layers} layers has no equal here. Known: "
+            f"{', '.join(f'{name} with {count}' for name, (_, count) in HEADS.items())}. Remove this file to "
+            f"read the adapter alone, and train a head."
+        )
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        body = parse_json(read_regular(path))
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{path}: this is no JSON ({one_line(error)}). Copy the folder again.") from error
+    return body if isinstance(body, dict) else {}
+
+
+def _fitting(shape: type[Any], content: object, path: Path) -> Any:
+    try:
+        return fitting(shape, content)
+    except ValueError as error:
+        raise ModelError(
+            f"{path}: config.{error}. Bottlenecks of Pfeiffer and Houlsby are read (seq_bn, double_seq_bn, "
+            f"with or without _inv), and no other adapter of this library: fine-tune with peft instead."
+        ) from error
+
+
+def _weights(folder: Path, name: str, *, pickle: bool) -> dict[str, Tensor]:
+    path = folder / PICKLES[name]
+    if (folder / name).is_file() or not path.is_file():
+        return read_weights(folder / name)
+    if not pickle:
+        raise ModelError(
+            f"{path}: these weights are a pickle, which can run code when it is read. --pickle reads the "
+            f"weights in it alone, and runs nothing."
+        )
+    try:
+        return dict(torch.load(path, map_location="cpu", weights_only=True))
+    except Exception as error:
+        raise ModelError(
+            f"{path}: this pickle holds more than weights, or is damaged ({one_line(error):.200}). Nothing "
+            f"in it was run. Take another copy."
+        ) from error
+
+
+def with_hub_adapters(
+    base: str, languages: Mapping[str, HubAdapter], task: HubAdapter | None, leave_out: Sequence[int] = ()
+) -> Model:
+    """Load an encoder with adapters of languages and of a task, and with the task's head.
+
+    Layers that are left out (from 1; -1 is the last) lose the adapters of languages, as in MAD-X 2.0.
+    ConfigError where languages' adapters differ in kind, ModelError for those of another encoder.
+    """
+    if task is not None and task.head is not None:
+        kind, _ = HEADS[task.head.head_type]
+        model = load_with_new_head(base, kind, labels=task.labels, seed=0)
+    else:
+        model = load_whole(base)
+    for adapter in (*languages.values(), *([task] if task else [])):
+        _check_family(adapter, model)
+    if languages:
+        _add_languages(model, languages, tuple(leave_out))
+    if task is not None:
+        added = TaskAdapters(model, placed(**{**task.placement, "invertible": None}), seed=0)
+        _copy(task, dict(_names(model, added.placement, added)))
+        attach_task_adapter(model, added)
+        _copy_head(task, model)
+    return model
+
+
+def _check_family(adapter: HubAdapter, model: Model) -> None:
+    family = model.config.model_type
+    if family not in LIKE_BERT or adapter.model_type not in ("", family):
+        raise ModelError(
+            f"{adapter.path}: these adapters are for {adapter.model_type or 'an unnamed family'}, and the "
+            f"encoder is {family}. Give the encoder they were trained on; families: {', '.join(LIKE_BERT)}."
+        )
+
+
+LIKE_BERT = [
+    name
+    for name, family in FAMILIES.items()
+    if (family.layers, family.layer.attention_output) == (BERT.layers, BERT.layer.attention_output)
+]
+"""Families whose layers have BERT's names, as those of the library."""
+
+
+def _add_languages(model: Model, adapters: Mapping[str, HubAdapter], leave_out: tuple[int, ...]) -> None:
+    settings = {code: Modules(**{"kind": ADAPTER, **adapter.placement}) for code, adapter in adapters.items()}
+    first, *others = settings
+    for code in others:
+        if settings[code] != settings[first]:
+            raise ConfigError(
+                f"{adapters[code].path}: the adapters of {code} differ in kind from those of {first} "
+                f"({settings[code]} and {settings[first]}). All languages of an encoder have one kind."
+            )
+    modules = settings[first]
+    if leave_out:
+        modules = replace(modules, leave_out=(*(modules.leave_out or ()), *leave_out))
+    add_modules(model, modules, tuple(adapters), seed=0)
+    tree: ModuleTree = encoder_of(model).get_submodule(TREE)
+    omitted = {number - 1 for number in layers_left_out(modules, model.config.num_hidden_layers)}
+    for code, adapter in adapters.items():
+        weights = {
+            name: weight
+            for name, weight in adapter.weights.items()
+            if not ((layer := _LAYER.match(name)) and int(layer[1]) in omitted)
+        }
+        _copy(replace(adapter, weights=weights), _of_language(model, tree, code))
+
+
+def _of_language(model: Model, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
+    """Return the parameters of a language's adapters by their names in a file of the library."""
+    names = changed_modules(encoder_of(model), tree.info.modules)
+    return dict(_names(model, tree.info.modules, (tree.get(owner, name) for name in names)))
+
+
+def _names(model: Model, modules: Modules, added: Iterable[nn.Module]) -> Iterator[tuple[str, nn.Parameter]]:
+    """Yield the parameters of added modules, in the order of ``changed_modules``, with their names."""
+    for (name, kind), module in zip(changed_modules(encoder_of(model), modules).items(), added, strict=True):
+        is_inverted = kind == INVERTIBLE
+        where = "invertible_adapters" if is_inverted else f"{name.rpartition('.')[0]}.adapters"
+        for ours, theirs in (INVERTIBLE_PARTS if is_inverted else ADAPTER_PARTS).items():
+            for parameter, weight in module.get_submodule(ours).named_parameters():
+                yield f"{where}.{theirs}.{parameter}", weight
+
+
+def _copy(adapter: HubAdapter, parameters: Mapping[str, nn.Parameter]) -> None:
+    copy_weights(adapter.path / ADAPTER_WEIGHTS, adapter.weights, parameters)
+
+
+def _copy_head(adapter: HubAdapter, model: Model) -> None:
+    if adapter.head is not None:
+        weights = {f"head.{number}": weight for number, weight in enumerate(adapter.head_weights)}
+        parameters = enumerate(head_parameters(model).values())
+        named = {f"head.{number}": weight for number, weight in parameters}
+        copy_weights(adapter.path / HEAD_WEIGHTS, weights, named)
+
+
+def check_writable(model: Model) -> None:
+    """Raise ConfigError unless what was added to a model are adapters that this format has a name for."""
+    tree, family = module_tree(model), model.config.model_type
+    if tree is None and task_adapter(model) is None:
+        raise ConfigError(
+            "--adapter: this model has no adapters of its own. Leave --adapter out: all is written."
+        )
+    if tree is not None and (tree.info.modules.kind not in ADAPTERS or tree.info.modules.embedding):
+        raise ConfigError(
+            f"--adapter: this model has {tree.info.modules.kind} modules for each language"
+            f"{' with embeddings' if tree.info.modules.embedding else ''}, and AdapterHub's format has "
+            f"adapters alone. Leave --adapter out."
+        )
+    if family not in LIKE_BERT:
+        raise ConfigError(
+            f"--adapter: AdapterHub's format is written for {', '.join(LIKE_BERT)}, and this encoder is "
+            f"{family}. Leave --adapter out."
+        )
+
+
+def write_hub_adapters(model: Model, folder: Path, base: str) -> list[str]:
+    """Write all adapters of a model; return their folders below ``folder``: a language each, and task."""
+    written, tree, task = list[str](), module_tree(model), task_adapter(model)
+    if tree is not None:
+        for owner in owners(tree.info, tree.info.modules.kind):
+            weights = _of_language(model, tree, owner)
+            written.append(owner)
+            _write(below(folder, owner), model, tree.info.modules, weights, base)
+    if task is not None:
+        written.append("task")
+        _write(folder / "task", model, task.placement, dict(_names(model, task.placement, task)), base)
+        _write_head(folder / "task", model, base)
+    return written
+
+
+def _write(folder: Path, model: Model, modules: Modules, weights: Mapping[str, Tensor], base: str) -> None:
+    omitted = layers_left_out(modules, model.config.num_hidden_layers)
+    config = BottleneckConfig(
+        mh_adapter=modules.after is None,
+        output_adapter=True,
+        reduction_factor=modules.reduction,
+        non_linearity=modules.activation or "gelu",
+        original_ln_before=bool(modules.normed),
+        inv_adapter="nice" if modules.invertible else None,
+        inv_adapter_reduction_factor=2 if modules.invertible else None,
+        leave_out=tuple(number - 1 for number in sorted(omitted)),
+    )
+    folder.mkdir(parents=True)
+    _write_json(folder / ADAPTER_CONFIG, asdict(config), model, folder.name, base)
+    inside = f"{encoder_of(model).base_model_prefix}."
+    named = {
+        inside + name.replace("adapters.", f"adapters.{folder.name}.", 1): weight
+        for name, weight in weights.items()
+    }
+    write_weights(folder / ADAPTER_WEIGHTS, named, {"format": "pt"})
+
+
+def _write_head(folder: Path, model: Model, base: str) -> None:
+    """Write the head of a model, if the library has one of its kind."""
+    ends = {head: kind.removeprefix("AutoModel") for head, (kind, _) in HEADS.items()}
+    head_type = next((head for head, end in ends.items() if type(model).__name__.endswith(end)), "")
+    if not head_type:
+        return
+    labels = {} if head_type == "question_answering" else dict(model.config.label2id)
+    layers = HEADS[head_type][1]
+    config = HeadConfig(head_type=head_type, layers=layers, label2id=labels, num_labels=len(labels) or 2)
+    # Their classes of other types take no further fields.
+    body = {name: value for name, value in asdict(config).items() if name not in ("use_pooler", "bias")}
+    _write_json(folder / HEAD_CONFIG, body, model, folder.name, base)
+    numbers = (f"heads.{folder.name}.{layer}.{part}" for layer in (1, 4) for part in ("weight", "bias"))
+    weights = dict(zip(numbers, head_parameters(model).values(), strict=False))
+    write_weights(folder / HEAD_WEIGHTS, weights, {"format": "pt"})
+
+
+def _write_json(path: Path, config: Mapping[str, Any], model: Model, name: str, base: str) -> None:
+    family = model.config.model_type
+    body = {
+        "config": config,
+        "hidden_size": model.config.hidden_size,
+        "model_class": f"{type(encoder_of(model)).__name__.removesuffix('Model')}AdapterModel",
+        "model_name": base,
+        "model_type": family,
+        "name": name,
+        "version": "adapters.1.3.0",
+    }
+    write_text(path, json.dumps(body, ensure_ascii=False, indent=2) + "\n")

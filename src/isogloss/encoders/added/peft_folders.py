@@ -1,0 +1,93 @@
+"""Folders of the library peft, read as models: their base, configuration and tokenizer are looked up.
+
+Such a folder has adapters and perhaps a head, and names the model that they belong to. What it lacks is added
+in a folder of the cache, which is a difference like those of our own runs (``differences``).
+"""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.atomic_files import atomic_folder
+from isogloss.core.errors import ModelError
+from isogloss.core.untrusted import from_home, user_cache
+from isogloss.encoders import folders
+from isogloss.encoders.added.adapters import CONFIG, PREFIX, WEIGHTS
+from isogloss.encoders.added.added_weights import read_weights
+from isogloss.encoders.added.differences import write_difference
+from isogloss.encoders.family import Config
+from isogloss.encoders.hub import HUB_NAME, pinned_name
+
+
+def completed(folder: Path) -> Path:
+    """Return a folder, or of one with adapters of peft alone the model that these are part of.
+
+    ModelError for adapters whose base is not there, and for those of AdapterHub, which are attached first.
+    """
+    others = (folders.DIFFERENCE, folders.WEIGHTS, folders.SHARDS)
+    if not (folder / CONFIG).is_file() or any((folder / name).is_file() for name in others):
+        return folder
+    body = folders.read_json(folder / CONFIG)
+    if "peft_type" not in body:
+        raise ModelError(
+            f"{folder}: these are adapters of AdapterHub (the library adapters), without their encoder. "
+            f"Attach them to it: isogloss attach ENCODER FOLDER --language CODE={folder} (of a task: --task)."
+        )
+    if not (folder / WEIGHTS).is_file():
+        raise ModelError(f"{folder}: adapters of peft without {WEIGHTS}. Save them as safetensors.")
+    base = _base(folder, body)
+    is_folder = Path(base).is_dir()
+    version = folders.fingerprint(Path(base)) if is_folder else base.rpartition("@")[2]
+    model = user_cache() / "peft" / f"{folders.fingerprint(folder)}-{version}" / folder.resolve().name
+    if not model.is_dir():
+        with atomic_folder(model) as new:
+            _complete(new, folder, base, str(body.get("task_type")))
+    return model
+
+
+def _base(folder: Path, body: dict[str, Any]) -> str:
+    """Return the folder of the base, or its name on the hub with the commit."""
+    name, revision = str(body.get("base_model_name_or_path")), body.get("revision")
+    path = from_home(name)
+    if path.is_dir():
+        return str(path.resolve())
+    if not HUB_NAME.fullmatch(name):
+        raise ModelError(
+            f"{folder / CONFIG}: the base of these adapters, {name!r}, is no folder of this machine, nor a "
+            f"name on the Hugging Face hub. Write one of these there (base_model_name_or_path)."
+        )
+    pinned = pinned_name(name, revision or folders.hub_commit(name))
+    folders.find_folder(pinned, folders.MODEL_FILES, folders.has_weights)
+    return pinned
+
+
+def _complete(new: Path, folder: Path, base: str, task: str) -> None:
+    """Write the adapters with configuration, tokenizer and the description of their base."""
+    of_base = folders.find_folder(base, folders.MODEL_FILES, folders.has_weights)
+    names = [path for path in folder.iterdir() if path.name in folders.TOKENIZERS]
+    for path in (names and folder.iterdir()) or of_base.iterdir():
+        if path.suffix in (".json", ".txt", ".model") and path.name != folders.SHARDS:
+            shutil.copyfile(path, new / path.name)
+    for name in (CONFIG, WEIGHTS):
+        shutil.copyfile(folder / name, new / name)
+    if not (folder / folders.CONFIG).is_file():
+        config = folders.load_encoder_config(of_base)
+        _describe_head(config, folder, task)
+        config.save_pretrained(new)
+    write_difference(new, base, form="peft", weights=WEIGHTS)
+
+
+def _describe_head(config: Config, folder: Path, task: str) -> None:
+    """Set class and number of labels of the head among the weights, as far as they can be seen."""
+    from transformers.models.auto import modeling_auto
+
+    classes = {
+        "TOKEN_CLS": modeling_auto.MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES,
+        "SEQ_CLS": modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
+        "QUESTION_ANS": modeling_auto.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES,
+    }
+    heads = (f"{PREFIX}classifier.", f"{PREFIX}score.", f"{PREFIX}qa_outputs.")
+    rows = [len(weight) for name, weight in read_weights(folder / WEIGHTS).items() if name.startswith(heads)]
+    if rows and config.model_type in classes.get(task, {}):
+        config.architectures = [classes[task][config.model_type]]
+        config.id2label = {number: f"LABEL_{number}" for number in range(min(rows))}

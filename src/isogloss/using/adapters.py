@@ -1,0 +1,86 @@
+"""Adapters alone: written for the libraries peft and adapters, and attached to an encoder."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from isogloss.core.atomic_files import write_bytes
+from isogloss.core.errors import ConfigError
+from isogloss.core.untrusted import parse_json, read_regular
+from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.added.adapterhub import (
+    HubAdapter,
+    check_writable,
+    read_hub_adapter,
+    with_hub_adapters,
+    write_hub_adapters,
+)
+from isogloss.encoders.added.adapters import CONFIG, WEIGHTS
+from isogloss.encoders.added.differences import base_folder, difference_of
+from isogloss.encoders.family import Model
+from isogloss.encoders.hub import is_hub_name
+from isogloss.runs.pretrained import model_folder
+
+PEFT, ADAPTERS = "peft", "adapter-transformers"
+"""What the hub calls the two libraries."""
+
+
+@dataclass(frozen=True)
+class AdapterExport:
+    """Adapters that were written alone."""
+
+    library: str
+    """What the hub calls it: peft or adapter-transformers."""
+    base: str
+    """The model that they belong to: a folder, or a hub name with its commit."""
+    folders: Sequence[str] = ()
+    """Of the library adapters: a folder for each language, and the task's."""
+
+
+def write_adapters(model: Model, new: Path, folder: Path, base: str = "") -> AdapterExport:
+    """Write the adapters of the model in a folder of weights into a new one.
+
+    ConfigError for a model without adapters, or with modules that the libraries lack. They belong to
+    ``base``, or what their folder is a difference from, or to the encoder in it.
+    """
+    difference = difference_of(folder)
+    if not base:
+        base = difference.base if difference else str(folder.resolve())
+    if difference is not None and not is_hub_name(difference.base):
+        base = str(base_folder(folder, difference))
+    if difference is None or difference.format != PEFT:
+        check_writable(model)
+        return AdapterExport(ADAPTERS, base, write_hub_adapters(model, new, base))
+    config = parse_json(read_regular(folder / CONFIG))
+    config["base_model_name_or_path"] = base.partition("@")[0]
+    (new / CONFIG).write_text(json.dumps(config, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    write_bytes(new / WEIGHTS, read_regular(folder / WEIGHTS))
+    return AdapterExport(PEFT, base)
+
+
+def attach(
+    encoder: str,
+    folder: Path,
+    languages: Mapping[str, Path],
+    *,
+    task: Path | None = None,
+    leave_out: Sequence[int] = (),
+    pickle: bool = False,
+) -> Path:
+    """Write an encoder with adapters of AdapterHub for languages and a task, as a model of isogloss.
+
+    ``encoder`` is the model they were trained on: a folder, or a name on the hub. ``leave_out`` are layers
+    without adapters of languages. ``pickle`` allows pickles, whose weights alone are read. ConfigError
+    without adapters and where they differ in kind, ModelError for those of another encoder.
+    """
+    if not languages and task is None:
+        raise ConfigError("attach: no adapters are named. Name those of languages, of a task, or both.")
+    adapters: dict[str, HubAdapter] = {
+        code: read_hub_adapter(path, pickle=pickle) for code, path in languages.items()
+    }
+    of_task = read_hub_adapter(task, pickle=pickle) if task else None
+    source = str(model_folder(encoder) or encoder)
+    model = with_hub_adapters(source, adapters, of_task, leave_out)
+    save_model(model, load_tokenizer(source), folder)
+    return folder

@@ -1,0 +1,163 @@
+"""Exporting the encoder of a pretraining or an adjustment: for transformers and sentence-transformers."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isogloss.core.atomic_files import atomic_folder, writing
+from isogloss.core.errors import ConfigError
+from isogloss.core.languages import is_built_in
+from isogloss.core.records import RECORD, Record, read_made, read_record
+from isogloss.core.untrusted import from_home
+from isogloss.encoders import load_tokenizer, load_whole, save_model
+from isogloss.encoders.added.active_language import language_maps_of
+from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
+from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.folders import SHIPPED
+from isogloss.encoders.hub import pinned_name
+from isogloss.using.adapters import AdapterExport, write_adapters
+from isogloss.using.exporting import CARD, bcp_47, check_free, finish_tokenizer, refuse_links, rendered
+from isogloss.using.provenance import SENTENCE_PARTS, encoder_text, links_in
+
+ENCODERS = ("pretrain", "adjust")
+"""The kinds of runs that make an encoder."""
+
+SENTENCES = "sentence-transformers"
+POOLING = "1_Pooling"
+PARTS = [
+    {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+    {"idx": 1, "name": "1", "path": POOLING, "type": "sentence_transformers.models.Pooling"},
+]
+"""What sentence-transformers runs: the encoder, then the mean of its states."""
+
+
+@dataclass(frozen=True)
+class PretrainedEncoder:
+    """The encoder that a run made, with the record of the run."""
+
+    network: Model
+    tokenizer: Tokenizer
+    record: Record
+    versions: Mapping[str, str]
+    folder: Path
+    links: tuple[str, ...]
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages of its last training, real or built-in."""
+        run = self.record.run
+        pairs = (bitext["languages"].split("-") for bitext in run.get("aligned", ()))
+        return tuple(dict.fromkeys(run.get("languages") or (code for pair in pairs for code in pair)))
+
+    @property
+    def base(self) -> str:
+        """The encoder that the first training began with: a hub name with its commit; "" for a new one."""
+        run: Mapping[str, Any] | None = self.record.run
+        while run is not None and "source" not in run:
+            run = run.get("start") or run.get("encoder")
+        return pinned_name(str(run["source"]), run.get("revision")) if run else ""
+
+    @property
+    def base_of_adapters(self) -> str:
+        """The encoder that adapters of languages belong to: its base where they alone were trained, or ""."""
+        run = self.record.run
+        alone = run.get("trained") == "modules" and "source" in run.get("start", {})
+        return self.base if alone and self.base != SHIPPED else ""
+
+    @property
+    def longest(self) -> int:
+        """Subwords of its longest text."""
+        return int(self.tokenizer.model_max_length)
+
+
+def encoder_of_run(folder: Path) -> PretrainedEncoder | None:
+    """Load the encoder that the run in a folder made; None for any other folder."""
+    if not (folder / RECORD).exists() or (record := read_record(folder.resolve())).kind not in ENCODERS:
+        return None
+    weights = folder / "model"
+    versions = read_made(folder).versions
+    return PretrainedEncoder(
+        load_whole(weights), load_tokenizer(weights), record, versions, weights, links_in(weights)
+    )
+
+
+def export_encoder(
+    encoder: PretrainedEncoder,
+    folder: Path,
+    *,
+    onnx: bool = False,
+    adapter: bool = False,
+    force: bool = False,
+) -> Path:
+    """Write an encoder to a folder, completely or not at all, and return the folder.
+
+    ``adapter`` writes the adapters of its languages alone. StorageError as for a fine-tuned model;
+    ConfigError for an ONNX file.
+    """
+    if onnx:
+        raise ConfigError("--onnx: this is an encoder, and a file has answers of a head. Leave --onnx out.")
+    refuse_links(encoder.links)
+    folder = from_home(folder).resolve()
+    check_free(folder, force=force)
+    adapters = None
+    with atomic_folder(folder) as new:
+        if adapter:
+            adapters = write_adapters(encoder.network, new, encoder.folder, encoder.base_of_adapters)
+        else:
+            save_model(encoder.network, encoder.tokenizer, new / "model")
+            with writing(folder):
+                for path in sorted((new / "model").iterdir()):
+                    path.rename(new / path.name)
+                (new / "model").rmdir()
+            finish_tokenizer(new, encoder.longest, encoder.tokenizer.model_input_names)
+            _describe_sentences(new, encoder)
+        (new / CARD).write_text(encoder_card(encoder, adapters=adapters), encoding="utf-8")
+    return folder
+
+
+def _describe_sentences(folder: Path, encoder: PretrainedEncoder) -> None:
+    """Write how sentence-transformers makes a vector of a text."""
+    dim = encoder.network.config.hidden_size
+    (folder / POOLING).mkdir()
+    for name, body in {
+        SENTENCE_PARTS: PARTS,
+        "sentence_bert_config.json": {"max_seq_length": encoder.longest, "do_lower_case": False},
+        f"{POOLING}/config.json": {"word_embedding_dimension": dim, "pooling_mode_mean_tokens": True},
+    }.items():
+        (folder / name).write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
+
+
+def encoder_card(
+    encoder: PretrainedEncoder, *, address: str = "FOLDER", adapters: AdapterExport | None = None
+) -> str:
+    """Return the card of an encoder: how it was made, and how to load it from an ``address``."""
+    from huggingface_hub import ModelCardData
+
+    languages, base = encoder.languages, encoder.base
+    front_matter = ModelCardData(
+        base_model=base.partition("@")[0] if "/" in base else None,
+        language=[bcp_47(code) for code in languages if not is_built_in(code)] or None,
+        library_name=adapters.library if adapters else SENTENCES,
+        license="apache-2.0" if languages and all(map(is_built_in, languages)) else None,
+        pipeline_tag=None if adapters else "sentence-similarity",
+        tags=["isogloss", "cross-lingual-transfer"],
+    )
+    return rendered(
+        "encoder_card.md.j2",
+        front_matter=front_matter.to_yaml(),
+        record=encoder.record,
+        encoder=encoder_text(encoder.record.run),
+        base=base,
+        languages=languages,
+        longest=encoder.longest,
+        versions=encoder.versions,
+        address=address,
+        adapters=adapters,
+        maps=language_maps_of(encoder.network),
+        maps_file=MAPS_FILE,
+        modules=modules_of(encoder.network),
+        modules_file=MODULES_FILE,
+    )

@@ -1,0 +1,143 @@
+"""The ONNX file of a model, for programs without torch, checked against the model before it gets its name."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from importlib.util import find_spec
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError, RunError
+from isogloss.encoders import family_of
+from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.family import Model as Network
+from isogloss.using.fine_tuned import FineTuned
+
+ONNX_PACKAGES = ("onnx", "onnxscript", "onnxruntime")
+
+OUTPUTS: Mapping[str, tuple[str, ...]] = {
+    "AutoModelForTokenClassification": ("logits",),
+    "AutoModelForSequenceClassification": ("logits",),
+    "AutoModelForQuestionAnswering": ("start_logits", "end_logits"),
+}
+"""Names of the outputs, by the class of transformers that loads the head."""
+
+LARGEST_DIFFERENCE = 1e-4
+"""Between outputs of the file and the model; float32 sums in another order differ by about 1e-6."""
+
+CHECKED_SHAPES = ((1, 2), (1, 9), (2, 7), (3, 33), (5, 64), (8, 128))
+"""Batch sizes and lengths that are compared; lengths are limited to the encoder's positions."""
+
+TRACED_SHAPE = (2, 7)
+"""Batch size and length of the inputs the model is traced with."""
+
+
+def check_possible(model: FineTuned) -> None:
+    """Raise ConfigError unless the model can be written as ONNX and the packages for it are installed."""
+    if model.kind.auto_class not in OUTPUTS:
+        raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx out.")
+    if modules_of(model.network) is not None:
+        raise ConfigError(
+            "--onnx: the encoder has modules for each language, and the file would hold those of one. Leave "
+            "--onnx out."
+        )
+    lacking = [name for name in ONNX_PACKAGES if find_spec(name) is None]
+    if lacking:
+        raise ConfigError(
+            f'--onnx: {" and ".join(lacking)} not installed. Install: pip install "isogloss[onnx]"'
+        )
+
+
+def write_onnx(model: FineTuned, path: Path) -> float:
+    """Write the ONNX file and return the largest difference from the model; RunError if it is too large."""
+    kind = model.kind.auto_class
+    network = deepcopy(model.network).cpu().float().eval()
+    names = tuple(model.tokenizer.model_input_names)
+    forward = _Forward(network, names, OUTPUTS[kind])
+    length = torch.export.Dim.DYNAMIC
+    with _quiet():
+        torch.onnx.export(
+            forward,
+            _random_inputs(model, *TRACED_SHAPE),
+            path,
+            dynamo=True,
+            input_names=list(names),
+            output_names=list(OUTPUTS[kind]),
+            dynamic_shapes=(tuple({0: length, 1: length} for _ in names),),
+            external_data=False,
+            verbose=False,
+        )
+    difference = max(_difference(forward, path, _random_inputs(model, *shape)) for shape in CHECKED_SHAPES)
+    if not difference < LARGEST_DIFFERENCE:
+        raise RunError(
+            f"{path.name}: the numbers of the ONNX file differ from the model's by up to {difference:.2g} "
+            f"(at most {LARGEST_DIFFERENCE:.0e} is expected), so it was not kept. Export without --onnx."
+        )
+    return difference
+
+
+class _Forward(nn.Module):
+    """A model that takes inputs by position and returns tensors."""
+
+    def __init__(self, network: Network, names: Sequence[str], outputs: Sequence[str]) -> None:
+        super().__init__()
+        self.network, self.names, self.outputs = network, tuple(names), tuple(outputs)
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        arguments = dict(zip(self.names, inputs, strict=True))
+        output = self.network(**arguments)
+        return tuple(output[name] for name in self.outputs)
+
+
+def _random_inputs(model: FineTuned, size: int, length: int) -> tuple[Tensor, ...]:
+    """Return random subwords, mask and segments [size, length], those that the tokenizer has.
+
+    Rows 2, 3 … are shorter and padded; segment 1 is the second half of a row, as for pairs.
+    """
+    config, padding = model.network.config, model.tokenizer.pad_token_id
+    length = min(length, family_of(model.network).longest_text(config))
+    draw = torch.Generator().manual_seed(size * 1000 + length)
+    subwords = torch.randint(config.vocab_size, (size, length), generator=draw)
+    subwords[subwords == padding] += 1 if padding == 0 else -1
+    lengths = torch.tensor([max(1, length - 2 * row) for row in range(size)]).unsqueeze(1)
+    real = torch.arange(length).unsqueeze(0) < lengths
+    second = torch.arange(length).unsqueeze(0) >= real.sum(dim=1, keepdim=True) // 2
+    values = {
+        "input_ids": subwords.masked_fill(~real, padding),
+        "attention_mask": real.long(),
+        "token_type_ids": (second & real).long() * (getattr(config, "type_vocab_size", 0) > 1),
+    }
+    return tuple(values[name] for name in model.tokenizer.model_input_names)
+
+
+def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> float:
+    """Return the largest difference between the outputs of the file and of the model."""
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    arguments = {name: tensor.numpy() for name, tensor in zip(forward.names, inputs, strict=True)}
+    outputs = session.run(list(forward.outputs), arguments)
+    with torch.inference_mode():
+        expected = forward(*inputs)
+    differences = [
+        float((ours - torch.from_numpy(other)).abs().max())
+        for ours, other in zip(expected, outputs, strict=True)
+    ]
+    return max(differences)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silence the exporter: its result is checked afterwards."""
+    level = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(level)
