@@ -280,7 +280,7 @@ def test_runs_that_are_not_there(command, tmp_path, tiny_runs):
 def test_a_prediction_from_what_has_no_head(command, tiny_runs):
     paths = sorted(tiny_runs.glob("*/record.json"))
     measurement = next(path for path in paths if json.loads(path.read_text())["kind"] == "measure")
-    assert "is a measure, not a fine-tune" in command("predict", measurement.parent, "-").message
+    assert "is of kind measure, not a fine-tune" in command("predict", measurement.parent, "-").message
 
 
 def test_a_prediction_of_what_is_no_text(command, tiny_runs, tmp_path):
