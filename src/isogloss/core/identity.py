@@ -25,6 +25,10 @@ ID = re.compile(rf"[0-9a-f]{{{ID_LENGTH}}}")
 """An id, and nothing else that may name a folder."""
 
 
+CACHED = "_identity"
+"""Under which name an id is kept with its part."""
+
+
 def content(value: object) -> Any:
     """Return a value as plain JSON data, each dataclass with its kind and version."""
     if value is None or isinstance(value, str | int):
@@ -82,9 +86,28 @@ def _number(value: float) -> float:
 
 
 def identity(value: object) -> str:
-    """Return the content id of a run or any part of one."""
+    """Return the content id of a run or any part of one; that of a frozen part is computed once."""
+    kind: Any = type(value)
+    if not _is_frozen(kind):
+        return _identity(value)
+    attributes = vars(value)  # Where ``cached_property`` keeps values, too: ``replace`` leaves them behind.
+    if CACHED not in attributes:
+        attributes[CACHED] = _identity(value)
+    return str(attributes[CACHED])
+
+
+def _identity(value: object) -> str:
     text = json.dumps(content(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return sha256(text.encode()).hexdigest()[:ID_LENGTH]
+
+
+@cache
+def _is_frozen(kind: Any) -> bool:
+    """Return whether a class is a frozen dataclass whose instances have a dictionary."""
+    if not is_dataclass(kind):
+        return False
+    dataclass: Any = kind
+    return bool(dataclass.__dataclass_params__.frozen and dataclass.__dictoffset__)
 
 
 def derive(seed: int, *purpose: str | int) -> int:

@@ -9,7 +9,7 @@ from isogloss.core.languages import check_language
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
-from isogloss.encoders import FAMILIES, load_encoder_config
+from isogloss.encoders import FAMILIES
 from isogloss.methods import AuxiliaryLoss, Method
 from isogloss.methods.average import Average
 from isogloss.methods.plain import Given, SourceOnly
@@ -322,8 +322,8 @@ def _translations(
 def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
     """Raise ConfigError for a task or an encoder that a method or its auxiliary loss does not take."""
     folders = planning.sources.encoders
-    folder = cell.encoder.folder(folders)
-    task, encoder = find_task(cell.task), load_encoder_config(folder) if folder else None
+    facts = cell.encoder.facts(folders) if cell.encoder.folder(folders) else None
+    task, encoder = find_task(cell.task), facts.config if facts else None
     entry.method.check(task, encoder)
     if entry.auxiliary:
         entry.auxiliary.check(task, encoder)

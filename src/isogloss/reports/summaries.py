@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from isogloss.reports.comparison import SYSTEM, TEST_SET, filter_rows, main_scores, model_languages
@@ -47,13 +48,23 @@ def gaps(m: Measurements) -> pd.DataFrame:
     """Return source score, mean target score and their difference for each model scored on both."""
     scores = m.frame("scores")
     scores = with_role(model_languages(main_scores(scores)))
-    gap_rows = []
-    for _, rows in scores.groupby(ONE_MODEL, sort=False):
-        sources, others = (rows.loc[rows["role"] == role, "score"] for role in ("source", "target"))
+    models = scores.groupby(ONE_MODEL, sort=False).ngroup().to_numpy()
+    places = np.flatnonzero(models >= 0)  # Arrays: frames of few rows each take as long as large ones.
+    places = places[np.argsort(models[places], kind="stable")]
+    values, is_source = scores["score"].to_numpy(dtype=float), (scores["role"] == "source").to_numpy()
+    firsts, means = [], []
+    for of_model in np.split(places, np.flatnonzero(np.diff(models[places])) + 1):
+        sources, others = values[of_model[is_source[of_model]]], values[of_model[~is_source[of_model]]]
         if len(sources) and len(others):
-            means = {"source_score": sources.mean(), "target_mean": others.mean()}
-            gap_rows.append({**rows.iloc[0], **means, "gap": sources.mean() - others.mean()})
-    return pd.DataFrame(gap_rows)
+            firsts.append(of_model[0])
+            means.append((np.nanmean(sources), np.nanmean(others)))
+    facts = scores.iloc[firsts].to_dict("records")
+    return pd.DataFrame(
+        [
+            {**row, "source_score": source, "target_mean": target, "gap": source - target}
+            for row, (source, target) in zip(facts, means, strict=True)
+        ]
+    )
 
 
 def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:

@@ -25,6 +25,7 @@ from isogloss.encoders.added.module_settings import (
     LanguageModules,
 )
 from isogloss.encoders.families import is_causal
+from isogloss.encoders.family import Config
 from isogloss.encoders.initial import config_of
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.memory import Cost, Load, Machine, Shape, scoring_memory, shape_of, training_memory
@@ -69,6 +70,8 @@ class Facts(NamedTuple):
     modules: LanguageModules | None = None
     maps: tuple[str, ...] | None = None
     """Languages with maps, their source first."""
+    config: Config | None = None
+    """Of an encoder in a folder."""
 
 
 @lru_cache(maxsize=64)
@@ -88,6 +91,7 @@ def read_facts(folder: str, _data: str) -> Facts:
         adapters=family.languages(config),
         modules=read_module_info(with_base, config.hidden_size),
         maps=(maps.source, *maps.maps) if maps else None,
+        config=config,
     )
 
 

@@ -1,0 +1,100 @@
+"""Where does the time of a point of a path go? Mixing, forward, decoding and scoring, for four tasks.
+
+    python benchmarks/point_parts.py [--examples 200] [--points 5] [--out FILE]
+
+The shipped encoder with random heads, on the built-in languages' dev data, encoded and batched once as for a
+whole study. Times are of this process on one thread, the median of the points. The floor is the operations
+of the real subwords' forward passes at the speed of one layer at best.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import time
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
+
+import torch
+
+from isogloss.core.run_parts import Optimization, with_fields
+from isogloss.data.sources import Sources
+from isogloss.diagnostics.weight_space import moves_on_path, parameter_names, visited, weights_of
+from isogloss.encoders import fastest_attention, load_tokenizer
+from isogloss.runs.estimates import training_operations
+from isogloss.tasks import TASKS
+from isogloss.training.evaluation import evaluation
+from isogloss.training.memory import shape_of
+from isogloss.training.precision import matrix_speeds
+
+CORPORA = {"upos": "ud", "parsing": "ud", "ner": "wikiann", "nli": "xnli"}
+PARTS = ("mixing", "forward", "decoding", "scoring")
+ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--examples", type=int, default=200)
+    parser.add_argument("--points", type=int, default=len(ALPHAS))
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    peak = matrix_speeds("cpu", clock=time.process_time)["float32"]
+    found = [measured(task, asked.examples, ALPHAS[: asked.points], peak) for task in CORPORA]
+    print(f"| task | {' | '.join(f'{part}, ms' for part in PARTS)} | a point, ms | floor | score |")
+    print(f"|{'---|' * (len(PARTS) + 4)}")
+    for row in found:
+        cells = [f"{1000 * row[part]:.1f}" for part in PARTS] + [f"{1000 * row['point']:.1f}"]
+        print(f"| {row['task']} | {' | '.join(cells)} | {row['floor']:.0%} | {row['scores'][-1]:.4f} |")
+    if asked.out:
+        asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+
+
+def measured(name: str, examples: int, alphas: tuple[float, ...], peak: float) -> dict[str, Any]:
+    """Score points between two models of a task; return the seconds of each part of a point."""
+    task, folder = TASKS[name], str(files("isogloss") / "shipped")
+    dev = list(Sources().examples(CORPORA[name], "qaa", "dev"))[:examples]
+    optimization = with_fields(Optimization(), precision="float32")
+    scored = evaluation(task, dev, load_tokenizer(folder), optimization)
+    models = [task.head(folder, seed=seed, attention=fastest_attention()) for seed in (0, 1)]
+    names, seconds, scores = parameter_names(models[0], "all"), {part: [] for part in PARTS}, []
+    ends = [[weight.clone() for weight in weights_of(model, names)] for model in models]
+    clock = Clock(seconds)
+    for _ in visited(models[0], names, alphas, clock.timed("mixing", moves_on_path(*ends))):
+        raw = clock.timed("forward", scored.scores)(models[0])
+        predicted = clock.timed("decoding", task.decode)(scored.examples, scored.rows, raw)
+        scores.append(clock.timed("scoring", score)(task, scored.gold, predicted))
+    medians = {part: statistics.median(times) for part, times in seconds.items()}
+    subwords = sum(len(row.subwords) for row in scored.rows)
+    operations = training_operations(shape_of(models[0].config), subwords, subwords // len(scored.rows)) / 3
+    point = sum(medians.values())
+    return {"task": name, **medians, "point": point, "floor": operations / peak / point, "scores": scores}
+
+
+def score(task: Any, gold: Any, predicted: Any) -> float:
+    """Score as a path does, with what each example adds."""
+    task.contributions(gold, predicted)
+    return float(task.score(gold, predicted))
+
+
+class Clock:
+    """Collects the seconds of calls, by part."""
+
+    def __init__(self, seconds: dict[str, list[float]]) -> None:
+        self.seconds = seconds
+
+    def timed(self, part: str, work: Any) -> Any:
+        def call(*arguments: Any) -> Any:
+            start = time.process_time()
+            result = work(*arguments)
+            self.seconds[part].append(time.process_time() - start)
+            return result
+
+        return call
+
+
+if __name__ == "__main__":
+    main()
