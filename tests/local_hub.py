@@ -14,7 +14,9 @@ from threading import Thread
 from urllib.parse import unquote, urlsplit
 
 Files = dict[str, bytes]
-API = re.compile(r"/api/datasets/(?P<name>[\w.-]+/[\w.-]+)(/(?P<verb>revision|tree)/(?P<revision>[^/]+))?/?")
+API = re.compile(
+    r"/api/datasets/(?P<name>[\w.-]+/[\w.-]+)(/(?P<verb>revision|tree)/(?P<revision>[^/]+)(/(?P<folder>.+))?)?/?"
+)
 RESOLVE = re.compile(r"/datasets/(?P<name>[\w.-]+/[\w.-]+)/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
 GONE = {"X-Error-Code": "RepoNotFound"}
 
@@ -48,7 +50,8 @@ class LocalHub:
                 is_there = match["name"] in self.datasets
                 return 404, {"X-Error-Code": "RevisionNotFound"} if is_there else GONE, b"{}"
             commit, files = found
-            listed = [entry(name, body) for name, body in files.items()]
+            below = f"{match['folder']}/" if match["folder"] else ""
+            listed = [entry(name, body) for name, body in files.items() if name.startswith(below)]
             body = {"id": match["name"], "sha": commit, "siblings": [{"rfilename": name} for name in files]}
             return 200, {}, json.dumps(listed if match["verb"] == "tree" else body).encode()
         if match := RESOLVE.fullmatch(path):

@@ -234,3 +234,18 @@ def test_languages_that_are_no_codes_are_refused(command, folder):
     of_two_languages(code="Swahili")
     message = command("init", "--from", "reviews.csv").message
     assert "reviews.csv: column 'lang': 'Swahili' is no language code" in message
+
+
+@pytest.mark.slow
+def test_a_table_of_two_languages_leads_to_predictions_and_an_expected_score(command, folder):
+    of_two_languages(labelled=False)
+    assert command("init", "--from", "reviews.csv", "--seeds", "2").status == 0
+    asked = ("run", "recipe.toml", "--out", "runs", "--jobs", 1, "--set", "grid.optimization={epochs=1}")
+    assert command(*asked).status == 0
+    (row,) = command("choose", "runs", "--json").lines
+    assert row["language"] == "sw"
+    assert 0 <= row["estimate.low"] <= row["estimate"] <= row["estimate.high"] <= 1
+    assert command("predict", f"runs/{row['model']}", "reviews/sw.dev.jsonl", "--out", "sw.jsonl").status == 0
+    labels = [line["label"] for line in objects(folder / "sw.jsonl")]
+    assert len(labels) == 20
+    assert {*labels} <= {"contradiction", "entailment", "neutral"}

@@ -1,5 +1,9 @@
 """Datasets from a hub of this machine: pinned once, downloaded once, read as files of the same content."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 from huggingface_hub import constants
 
@@ -115,12 +119,53 @@ languages = ["sw"]
     assert len({corpus.files(None, "sw", "train")[0].fingerprint() for corpus in named}) == 1
 
 
+CARD = """---
+configs:
+- config_name: swa
+  data_files:
+  - {split: train, path: swa/train.jsonl}
+  - {split: validation, path: swa/dev.jsonl}
+---
+"""
+READ = """
+import sys
+from pathlib import Path
+from isogloss.recipes.descriptions import described
+
+corpus = described(Path(sys.argv[1]))
+texts = [example.text for example in corpus.read(None, "sw", "dev")]
+print(corpus.hub, *corpus.labels, *texts, *(file.fingerprint() for file in corpus.files(None, "sw", "train")))
+"""
+
+
+@pytest.mark.slow
+def test_a_described_dataset_is_read_by_the_library_from_the_hub_and_then_without_it(tmp_path):
+    """In processes of their own, since the library reads HF_ENDPOINT when it is imported."""
+    found = {name: str(tmp_path / name) for name in ("HF_HOME", "XDG_CACHE_HOME")}
+    (tmp_path / "news.toml").write_text(
+        'kind = "text"\nhub = "owner/news"\nconfig = "{language}"\nlanguages = { sw = "swa" }\n'
+        'columns = { text = "headline" }\nsplits = { train = "train", validation = "validation" }\n'
+    )
+    rows = b'{"headline": "Jua", "label": "weather"}\n{"headline": "Mpira", "label": "sports"}\n'
+    printed = []
+    with local_hub() as hub:
+        files = {"README.md": CARD.encode(), "swa/train.jsonl": rows, "swa/dev.jsonl": rows}
+        commit = hub.put("owner/news", files)
+        for offline in ("0", "1"):
+            environment = {**os.environ, **found, "HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": offline}
+            command = [sys.executable, "-c", READ, str(tmp_path / "news.toml")]
+            printed.append(subprocess.check_output(command, env=environment, text=True))
+    assert printed[0] == printed[1]
+    assert printed[0].split()[:-1] == [f"owner/news@{commit}", "sports", "weather", "Jua", "Mpira"]
+
+
 @pytest.mark.parametrize(
     ("dataset", "kind", "said"),
     [
-        ("owner/nothing@main", DataError, "no dataset owner/nothing on the Hugging Face hub"),
-        ("owner/news@mian", DataError, "dataset owner/news has no revision 'mian'"),
+        ("owner/nothing@main", DataError, "no dataset owner/nothing with a revision 'main' is on"),
+        ("owner/news@mian", DataError, "no dataset owner/news with a revision 'mian' is on"),
         ("owner news", ConfigError, "found 'owner news'; expected owner/name, owner/name@BRANCH or"),
+        ("owner/news@../../x", ConfigError, "expected owner/name, owner/name@BRANCH or"),
     ],
 )
 def test_what_the_hub_lacks_is_said(hub, tmp_path, dataset, kind, said):
@@ -132,6 +177,6 @@ def test_what_the_hub_lacks_is_said(hub, tmp_path, dataset, kind, said):
 def test_a_hub_that_cannot_be_reached_is_one_line_with_the_way_out(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with pytest.raises(DataError, match=r"cannot be looked up .* owner/news@COMMIT\.$") as caught:
+    with pytest.raises(DataError, match=r"cannot be looked up .* owner/news@COMMIT, which") as caught:
         hub_address.pinned("owner/news", tmp_path)
     assert "\n" not in str(caught.value)

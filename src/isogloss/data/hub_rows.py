@@ -39,8 +39,8 @@ def hub_file(dataset: str, path: str) -> File:
     def read() -> Iterator[str]:
         with located(name):
             builder = _builder(dataset, config)
-            attempt(builder.download_and_prepare, ADVICE)
-            yield from json_lines(attempt(lambda: builder.as_dataset(split=split), ADVICE))
+            attempt(builder.download_and_prepare)
+            yield from json_lines(attempt(lambda: builder.as_dataset(split=split)))
 
     facts = ("hub rows", str(VERSION), dataset, config, split)
     return File(name, read, lambda: sha256("\n".join(facts).encode()).hexdigest())
@@ -56,7 +56,7 @@ def _builder(dataset: str, config: str) -> "DatasetBuilder":
     """Return the library's builder; DataError for another commit, or files that could be more than data."""
     repository, _, commit = dataset.partition("@")
     builder: DatasetBuilder = attempt(
-        lambda: library().load_dataset_builder(repository, config or None, revision=commit), ADVICE
+        lambda: library().load_dataset_builder(repository, config or None, revision=commit)
     )
     kinds = {kind.__module__.rpartition(".")[2] for kind in type(builder).__mro__}
     if not kinds & {*READ_BY}:
@@ -114,17 +114,14 @@ def _named(value: Any, names: list[str]) -> object:
     return names[value]
 
 
-FETCH = "Check that the dataset exists and the network works; or fetch the official files: isogloss fetch."
-
-
-def attempt(call: Callable[[], Result], advice: str = FETCH) -> Result:
+def attempt(call: Callable[[], Result]) -> Result:
     """Call the library; DataError, in one line, where it fails."""
     # It raises RuntimeError for a dataset that is a script.
     errors = (OSError, ValueError, KeyError, TypeError, RuntimeError, library().exceptions.DatasetsError)
     try:
         return call()
     except errors as error:
-        raise DataError(f"it cannot be read ({one_line(error):.250}). {advice}") from error
+        raise DataError(f"it cannot be read ({one_line(error):.250}). {ADVICE}") from error
 
 
 def library() -> Any:

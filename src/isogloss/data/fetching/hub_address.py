@@ -5,8 +5,9 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, DataError, one_line
-from isogloss.data.fetching.downloading import storing
+from isogloss.core.untrusted import is_safe
 
 DATASET = re.compile(r"(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
 """A dataset, and after @ its branch, tag or commit."""
@@ -24,20 +25,18 @@ def pinned(dataset: str, records: Path) -> str:
     ConfigError for a text that names no dataset, DataError where the commit cannot be looked up.
     """
     match = DATASET.fullmatch(dataset)
-    if not match:
+    if not match or not is_safe(dataset):
         raise ConfigError(
             f"hub: found {dataset!r}; expected owner/name, owner/name@BRANCH or owner/name@COMMIT."
         )
-    name, revision = match["name"], match["revision"] or MAIN
-    if COMMIT.fullmatch(revision):
-        return f"{name}@{revision}"
-    record = records / "commits" / f"{name}@{revision}"
-    if not record.is_file():
-        commit = _commit(name, revision)
-        with storing(record):
-            record.parent.mkdir(parents=True, exist_ok=True)
-            record.write_text(commit + "\n", encoding="utf-8")
-    return f"{name}@{record.read_text(encoding='utf-8').strip()}"
+    name, commit = match["name"], match["revision"] or MAIN
+    if not COMMIT.fullmatch(commit):
+        record = records / "commits" / f"{name}@{commit}"
+        recorded = record.read_text(encoding="utf-8").strip() if record.is_file() else ""
+        commit = recorded if COMMIT.fullmatch(recorded) else _commit(name, commit)
+        if commit != recorded:
+            write_text(record, f"{commit}\n")
+    return f"{name}@{commit}"
 
 
 def _commit(name: str, revision: str) -> str:
@@ -47,19 +46,15 @@ def _commit(name: str, revision: str) -> str:
 
     try:
         return str(HfApi().dataset_info(name, revision=revision).sha)
-    except RevisionNotFoundError as error:
+    except (RevisionNotFoundError, RepositoryNotFoundError) as error:
         raise DataError(
-            f"hub: dataset {name} has no revision {revision!r}. Give one of its branches, tags or commits."
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise DataError(
-            f"hub: no dataset {name} on the Hugging Face hub (or one that needs a login). Check the name."
+            f"hub: no dataset {name} with a revision {revision!r} is on the Hugging Face hub, or it needs a "
+            f"login. Check both names."
         ) from error
     except Exception as error:  # The hub's client raises errors of several HTTP libraries.
         raise DataError(
             f"hub: the commit of {name}@{revision} cannot be looked up ({one_line(error):.200}). Try again "
-            f"with a network, or write the whole commit, which needs none once the data is here: "
-            f"{name}@COMMIT."
+            f"with a network; or write it, {name}@COMMIT, which needs none where the data have been read."
         ) from error
 
 
