@@ -112,3 +112,22 @@ def test_a_changed_base_is_another_model(make, bert_folder, tmp_path):
     before = completed(folder)
     (base / "config.json").write_text((base / "config.json").read_text() + "\n")
     assert completed(folder) != before
+
+
+def test_a_base_on_the_hub_is_pinned(make, bert_folder, hub_cache):
+    hub_cache("me/base", bert_folder)
+    _, folder = make()
+    path = folder / "adapter_config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"base_model_name_or_path": "me/base"}))
+    model = completed(folder)
+    named = json.loads((model / "difference.json").read_text())["base"]
+    assert named.startswith("me/base@") and len(named) == len("me/base@") + 40
+    assert load_fine_tuned(folder).task.name == "word-tagging"
+
+
+def test_adapters_on_the_hub_are_downloaded_first(make, hub_cache):
+    _, folder = make()
+    hub_cache("me/adapters", folder)
+    assert "me/adapters: these are adapters, without the model that they belong to. Download them" in refusal(
+        load_fine_tuned, "me/adapters"
+    )

@@ -14,6 +14,8 @@ from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 
+import torch
+
 from isogloss.core.checksums import Checksum, as_text, from_text
 from isogloss.core.errors import DataError, StorageError
 from isogloss.data import CORPORA
@@ -285,8 +287,49 @@ def models() -> Iterator[Door]:
         yield Door(f"model {name}", ((shipped, name, read),), binary=binary, cost=300.0)
 
 
+def adapters() -> Iterator[Door]:
+    """Yield the files of adapters of AdapterHub, as pickles too, and of peft."""
+    from safetensors.torch import save
+
+    from isogloss.encoders.added.adapterhub import read_hub_adapter, with_hub_adapters
+    from isogloss.encoders.added.adapters import apply_adapters
+    from isogloss.encoders.loading import load_model
+
+    made = TESTS / "encoders" / "adapterhub" / "bert"
+    base = str(made / "base")
+
+    def attach(name: str, folder: Path) -> object:
+        adapter = read_hub_adapter(folder, pickle=True)
+        languages = {} if name == "task" else {"sw": adapter}
+        return with_hub_adapters(base, languages, adapter if name == "task" else None)
+
+    def merge(folder: Path) -> object:
+        return apply_adapters(load_model(base), folder)
+
+    for name in ("task", "pfeiffer-invertible", "pickled"):
+        files = {path.name: path.read_bytes() for path in (made / name).iterdir()}
+        for file in files:
+            binary = not file.endswith(".json")
+            variant = (files, file, partial(attach, name))
+            yield Door(f"adapters {name} {file}", (variant,), binary=binary, cost=300.0)
+    config = {"peft_type": "LORA", "r": 2, "target_modules": ["query"], "base_model_name_or_path": base}
+    inside = "base_model.model.bert.encoder.layer.{}.attention.self.query.lora_{}.weight"
+    weights = {
+        inside.format(layer, side): torch.ones(shape)
+        for layer in (0, 1)
+        for side, shape in (("A", (2, 16)), ("B", (16, 2)))
+    }
+    files = {
+        "adapter_config.json": json.dumps(config).encode(),
+        "adapter_model.safetensors": save(weights),
+    }
+    for file in files:
+        yield Door(f"peft {file}", ((files, file, merge),), binary="model" in file, cost=300.0)
+
+
 DOORS: tuple[Callable[[], Iterator[Door]], ...] = (
     corpora, descriptions, predictions, outputs, archives, recipes, studies, manifests, models,
+    adapters,
 )  # fmt: skip
 
 

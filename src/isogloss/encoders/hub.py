@@ -95,6 +95,12 @@ def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
     names = ", ".join(sorted(path.name for path in folder.iterdir())) or "nothing"
     repository, _, revision = name.partition("@")
     arguments = f"{repository!r}, revision={revision!r}" if revision else repr(repository)
+    if (folder / "adapter_config.json").exists():
+        revision = f" --revision {revision}" if revision else ""
+        return ModelError(
+            f"{name}: these are adapters, without the model that they belong to. Download them: hf download "
+            f"{repository}{revision} --local-dir FOLDER; then give that folder."
+        )
     return ModelError(
         f"{name}: of {', '.join(patterns)} the Hugging Face hub has {names}, which is not enough. If its "
         f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if you "

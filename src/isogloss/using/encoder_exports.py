@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.atomic_files import atomic_folder, writing
+from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import RECORD, Record, read_made, read_record
 from isogloss.core.untrusted import from_home
-from isogloss.encoders import load_tokenizer, load_whole, save_model
+from isogloss.encoders import load_tokenizer, load_whole
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
@@ -19,7 +19,7 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import SHIPPED
 from isogloss.encoders.hub import pinned_name
 from isogloss.using.adapters import AdapterExport, write_adapters
-from isogloss.using.exporting import CARD, bcp_47, check_free, finish_tokenizer, refuse_links, rendered
+from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, rendered, write_model
 from isogloss.using.provenance import SENTENCE_PARTS, encoder_text, links_in
 
 ENCODERS = ("pretrain", "adjust")
@@ -107,12 +107,7 @@ def export_encoder(
         if adapter:
             adapters = write_adapters(encoder.network, new, encoder.folder, encoder.base_of_adapters)
         else:
-            save_model(encoder.network, encoder.tokenizer, new / "model")
-            with writing(folder):
-                for path in sorted((new / "model").iterdir()):
-                    path.rename(new / path.name)
-                (new / "model").rmdir()
-            finish_tokenizer(new, encoder.longest, encoder.tokenizer.model_input_names)
+            write_model(encoder.network, encoder.tokenizer, new, encoder.longest)
             _describe_sentences(new, encoder)
         (new / CARD).write_text(encoder_card(encoder, adapters=adapters), encoding="utf-8")
     return folder

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import atomic_folder, writing
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD
 from isogloss.core.untrusted import from_home
@@ -22,6 +22,8 @@ from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.added.module_settings import COPIES
+from isogloss.encoders.family import Model as Network
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.store.leases import LEASES
@@ -76,22 +78,47 @@ def export(
     check_free(folder, force=force)
     if onnx:
         check_possible(model)
+    if adapter and (onnx or model.mixup):
+        raise ConfigError(
+            "--adapter: adapters alone have no ONNX file, and no mixing of inputs with their translations. "
+            "Leave --adapter out."
+        )
     with atomic_folder(folder) as new:
         if adapter:
             adapters = write_adapters(model.network, new, model.folder)
             (new / CARD).write_text(card(model, onnx=False, adapters=adapters), encoding="utf-8")
             return folder
         extra_writers = () if model.mixup is None else (partial(save_mixup, model.mixup),)
-        save_model(model.network, model.tokenizer, new / "model", extra_writers=extra_writers)
+        write_model(model.network, model.tokenizer, new, model.longest, extra_writers)
         with writing(folder):
-            for path in sorted((new / "model").iterdir()):
-                path.rename(new / path.name)
-            (new / "model").rmdir()
             _complete(new, model)
             (new / CARD).write_text(card(model, onnx=onnx), encoding="utf-8")
         if onnx:
             write_onnx(model, new / "model.onnx")
     return folder
+
+
+def write_model(
+    network: Network,
+    tokenizer: Tokenizer,
+    folder: Path,
+    longest: int,
+    extra_writers: Sequence[Callable[[Path], None]] = (),
+) -> None:
+    """Write a model into an empty folder, with the tokenizer as programs take it, cutting at the longest."""
+    save_model(network, tokenizer, folder / "model", extra_writers=extra_writers)
+    with writing(folder):
+        for path in sorted((folder / "model").iterdir()):
+            path.rename(folder / path.name)
+        (folder / "model").rmdir()
+        changes = {
+            "model_max_length": longest,
+            "model_input_names": list(tokenizer.model_input_names),
+            "tokenizer_class": GENERIC_TOKENIZER,
+        }
+        _change(folder / TOKENIZER_CONFIG, changes, without=LOCAL_KEYS)
+        # Truncation and padding of the last call are no part of the tokenizer.
+        _change(folder / TOKENIZER, {"truncation": None, "padding": None})
 
 
 def refuse_links(links: Sequence[str]) -> None:
@@ -133,23 +160,10 @@ def _is_protected(folder: Path) -> bool:
 
 
 def _complete(folder: Path, model: FineTuned) -> None:
-    """Add the provenance to the config, and the length of inputs to the tokenizer's."""
+    """Add the provenance to the config, and what a pipeline of words needs to the tokenizer."""
     _change(folder / CONFIG, {ENTRY: asdict(model.provenance)})
-    finish_tokenizer(folder, model.longest, model.tokenizer.model_input_names)
     if model.kind.pipeline == "token-classification" and needs_spaces(model.tokenizer):
         _add_spaces(folder / TOKENIZER)
-
-
-def finish_tokenizer(folder: Path, longest: int, input_names: Sequence[str]) -> None:
-    """Let transformers take a tokenizer as it is, and cut texts at the longest input."""
-    changes = {
-        "model_max_length": longest,
-        "model_input_names": list(input_names),
-        "tokenizer_class": GENERIC_TOKENIZER,
-    }
-    _change(folder / TOKENIZER_CONFIG, changes, without=LOCAL_KEYS)
-    # Truncation and padding of the last call are no part of the tokenizer.
-    _change(folder / TOKENIZER, {"truncation": None, "padding": None})
 
 
 def _add_spaces(path: Path) -> None:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Modules
-from isogloss.core.untrusted import below, fitting, parse_json, read_regular
+from isogloss.core.untrusted import below, fitting
 from isogloss.encoders.added.adapters import attach_task_adapter, placed, task_adapter
 from isogloss.encoders.added.added_weights import copy_weights, read_weights, write_weights
 from isogloss.encoders.added.language_modules import (
@@ -37,6 +37,7 @@ from isogloss.encoders.added.language_modules import (
 from isogloss.encoders.added.module_settings import ADAPTER, ADAPTERS, FEED_FORWARD, layers_left_out
 from isogloss.encoders.families import BERT, FAMILIES
 from isogloss.encoders.family import Model, head_parameters
+from isogloss.encoders.folders import read_json
 from isogloss.encoders.loading import AutoClass, load_whole, load_with_new_head
 
 ADAPTER_CONFIG, HEAD_CONFIG = "adapter_config.json", "head_config.json"
@@ -128,12 +129,9 @@ class HubAdapter:
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels of its head in the order of their numbers."""
-        if self.head is None or self.head.head_type == "question_answering":
-            return ("LABEL_0", "LABEL_1")
-        ids = self.head.label2id
-        return tuple(sorted(ids, key=ids.__getitem__)) or tuple(
-            f"LABEL_{number}" for number in range(self.head.num_labels)
-        )
+        ids = self.head.label2id if self.head else {}
+        names = sorted(ids, key=ids.__getitem__)
+        return tuple(names or (f"LABEL_{number}" for number in range(len(self.head_weights[-1]))))
 
 
 def read_hub_adapter(folder: Path, *, pickle: bool = False) -> HubAdapter:
@@ -141,29 +139,26 @@ def read_hub_adapter(folder: Path, *, pickle: bool = False) -> HubAdapter:
 
     ``pickle`` allows files that are pickles, whose weights alone are read.
     """
-    body = _json(folder / ADAPTER_CONFIG)
+    body = read_json(folder / ADAPTER_CONFIG)
     config = _fitting(BottleneckConfig, body.get("config"), folder / ADAPTER_CONFIG)
     weights = _weights(folder, ADAPTER_WEIGHTS, pickle=pickle)
     renamed = {_NAMED.sub("", _OUTSIDE.sub("", _current(name))): weight for name, weight in weights.items()}
     head, head_weights = None, list[Tensor]()
     if (folder / HEAD_CONFIG).is_file():
         stored = _weights(folder, HEAD_WEIGHTS, pickle=pickle)
-        content = _json(folder / HEAD_CONFIG).get("config")
+        content = read_json(folder / HEAD_CONFIG).get("config")
         if content is not None:
             head = _fitting(HeadConfig, content, folder / HEAD_CONFIG)
             _check_head(head, folder / HEAD_CONFIG)
-            head_weights = [stored[name] for name in sorted(stored, key=_order)]
+            head_weights = [
+                stored[name]
+                for name in sorted(stored, key=lambda name: (name.rpartition(".")[0], name.endswith("bias")))
+            ]
     return HubAdapter(folder, str(body.get("model_type", "")), config, renamed, head, head_weights)
 
 
 def _current(name: str) -> str:
     return _OLD_NAMES.sub(lambda match: "adapters" if match[1] else "", name)
-
-
-def _order(name: str) -> tuple[int, bool]:
-    """Order the weights of a head by layer, each layer's bias last."""
-    *_, layer, kind = name.split(".")
-    return int(layer) if layer.isdecimal() else 0, kind == "bias"
 
 
 def _check_head(head: HeadConfig, path: Path) -> None:
@@ -174,14 +169,6 @@ def _check_head(head: HeadConfig, path: Path) -> None:
             f"{', '.join(f'{name} with {count}' for name, (_, count) in HEADS.items())}. Remove this file to "
             f"read the adapter alone, and train a head."
         )
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        body = parse_json(read_regular(path))
-    except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: this is no JSON ({one_line(error)}). Copy the folder again.") from error
-    return body if isinstance(body, dict) else {}
 
 
 def _fitting(shape: type[Any], content: object, path: Path) -> Any:

@@ -270,10 +270,10 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
         of_encoder = name.startswith(inside) and not name.startswith(f"{inside}pooler.")
         if of_encoder or (here in head and head[here].shape == weight.shape):
             weights[here] = weight
-    add_adapters(model, config, seed=0)
     try:
+        add_adapters(model, config, seed=0)
         result = set_peft_model_state_dict(model, weights, adapter_name=ADAPTER)
-    except RuntimeError as error:
+    except Exception as error:  # The library takes any value of its configuration.
         raise _damaged(folder / WEIGHTS, error) from error
     if result.unexpected_keys:
         raise ModelError(
