@@ -10,7 +10,7 @@ known.
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import sha256
 from importlib.resources import files
@@ -29,7 +29,7 @@ from isogloss.data.fetching.hub_address import pinned, snapshot
 from isogloss.data.fetching.official_files import fetch
 from isogloss.data.fetching.releases import fetchable, releases
 from isogloss.data.files import DiskFolder, File
-from isogloss.data.formats.kinds import labelled_rows
+from isogloss.data.formats.kinds import KINDS, labelled_rows
 from isogloss.data.formats.reading import LINES, Reading
 from isogloss.data.formats.tables import Table, parquet_rows
 from isogloss.data.hub_rows import NO_LABEL, VERSION, Row, with_label_names
@@ -55,72 +55,57 @@ HUB_SPLITS: Mapping[str, Split] = {name: split for split, name in ALL.items() if
 LABEL_COLUMNS = ("label", "ner_tags", "pos_tags", "upos")
 
 
-@dataclass(frozen=True, kw_only=True)
-class HubDataset:
-    """A dataset that contains a corpus of the catalogue: an entry of hub.toml."""
-
-    corpus: str
-    address: str
-    """REPOSITORY:CONFIG, to be filled in for a language."""
-    languages: str
-    kind: Literal["pair", "tagging", "span", "trees"]
-    columns: Mapping[str, str] = field(default_factory=dict)
-    """The column of each part of an example; none for trees."""
-    spelled: Mapping[str, str] = field(default_factory=dict)
-    """Labels by their spelling on the hub, where it differs."""
-    configs: Mapping[str, str] = field(default_factory=dict)
-    """What stands for {language} where it is not our code."""
-    splits: Mapping[Split, str] = field(default_factory=lambda: ALL)
-    """The hub's names of our splits."""
-    treebank: str = ""
-    """The treebank of every language; the default ones where none is named."""
-    questions: str = ""
-    """Languages of the questions, where they may be others than those of the passages."""
-    ids_by_language: bool = False
-    """Whether a file has all languages, and ids begin with the English name of theirs, as TyDi QA's do."""
-
-    def of_language(self, language: str) -> Iterator["HubSplit"]:
-        """Yield the splits of a language."""
-        treebank = (self.treebank or DEFAULTS[language]) if self.kind == "trees" else ""
-        corpus = Ud(treebanks=((language, treebank),)) if treebank else CORPORA[self.corpus]
-        repository, _, config = self.address.partition(":")
-        names = {"language": self.configs.get(language, language), "name": language_name(language)}
-        for questions in self.questions.split() or [""]:
-            for split, hub_split in self.splits.items():
-                yield HubSplit(
-                    dataset=self,
-                    corpus=MLQA.choose(questions) if questions else corpus,
-                    repository=repository,
-                    config=config.format(**names, questions=questions, treebank=treebank.lower()),
-                    language=language,
-                    split=split,
-                    hub_split=hub_split,
-                )
-
-
 class HubSplit(NamedTuple):
-    """One split of one language of a dataset."""
+    """One split of one language of a dataset that contains a corpus of the catalogue."""
 
-    dataset: HubDataset
     corpus: Corpus
     repository: str
     config: str
     language: str
     split: Split
     hub_split: str
+    treebank: str
+    """The one that the table names; empty for the default one of a language."""
+    kind: Literal["pair", "tagging", "span", "trees"]
+    spelled: Mapping[str, str]
+    """Labels by their spelling on the hub, where it differs."""
+    ids_by_language: bool
+    """Whether a file has all languages, and ids begin with the English name of theirs, as TyDi QA's do."""
 
 
 @lru_cache(maxsize=1)
 def hub_splits() -> dict[str, HubSplit]:
     """Return all splits by the path of the corpus's own file of that language and split."""
     table = tomllib.loads((files("isogloss.data") / "hub.toml").read_text(encoding="utf-8"))
-    datasets = [HubDataset(**entry) for entry in table["dataset"]]
-    return {
-        split.corpus.path(split.language, split.split): split
-        for dataset in datasets
-        for language in (*dataset.languages.split(), *dataset.configs)
-        for split in dataset.of_language(language)
-    }
+    splits = (
+        split
+        for entry in table["dataset"]
+        for language in (*entry["languages"].split(), *entry.get("configs", ()))
+        for split in _splits_of(entry, language)
+    )
+    return {split.corpus.path(split.language, split.split): split for split in splits}
+
+
+def _splits_of(entry: Mapping[str, Any], language: str) -> Iterator[HubSplit]:
+    """Yield the splits of a language in an entry of hub.toml, which says what its fields are."""
+    treebank = entry.get("treebank") or DEFAULTS[language] if entry["kind"] == "trees" else ""
+    corpus = Ud(treebanks=((language, treebank),)) if treebank else CORPORA[entry["corpus"]]
+    repository, _, config = entry["address"].partition(":")
+    names = {"language": entry.get("configs", {}).get(language, language), "name": language_name(language)}
+    for questions in entry.get("questions", "").split() or [""]:
+        for split, hub_split in entry.get("splits", ALL).items():
+            yield HubSplit(
+                corpus=MLQA.choose(questions) if questions else corpus,
+                repository=repository,
+                config=config.format(**names, questions=questions, treebank=treebank.lower()),
+                language=language,
+                split=split,
+                hub_split=hub_split,
+                treebank=entry.get("treebank", ""),
+                kind=entry["kind"],
+                spelled=entry.get("spelled", {}),
+                ids_by_language=entry.get("ids_by_language", False),
+            )
 
 
 def data_source(text: str) -> Source | None:
@@ -164,7 +149,10 @@ class HubDatasets:
 
         Without languages nothing is fetched.
         """
-        return self.local or _fetched(corpus, tuple(languages), user_cache() / HUB)
+        folder = user_cache() / HUB
+        if self.local is None and languages and corpus in fetchable():
+            _fetch_once(corpus, tuple(languages), folder)
+        return self.local or (DiskFolder(folder) if folder.is_dir() else None)
 
     def inside(self) -> list[str]:
         """Return the names of the corpora that are there."""
@@ -199,13 +187,6 @@ class HubDatasets:
         return File(name, read, fingerprint)
 
 
-def _fetched(corpus: str, languages: tuple[str, ...], folder: Path) -> DiskFolder | None:
-    """Return the folder of fetched files, or None before the first."""
-    if languages and corpus in fetchable():
-        _fetch_once(corpus, languages, folder)
-    return DiskFolder(folder) if folder.is_dir() else None
-
-
 @lru_cache(maxsize=256)
 def _fetch_once(corpus: str, languages: tuple[str, ...], folder: Path) -> None:
     official = [file for file in releases(corpus).chosen() if file.has(languages)]
@@ -227,15 +208,17 @@ def _downloaded(entry: HubSplit) -> DiskFolder:
 def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example]:
     """Yield the examples of a dataset; DataError where its rows are others than those of the corpus."""
     advice = f"See the card of {entry.repository}; save it with these columns and labels"
-    if entry.dataset.kind == "trees":
+    if entry.kind == "trees":
         yield from _trees(rows, f"{advice}.")
         return
     lines = (json.dumps(row, ensure_ascii=False) for row in _own_rows(entry, rows))
     reading = Reading(
-        kind=entry.dataset.kind,
-        table=Table(format="jsonl", columns=entry.dataset.columns, optional=("id",)),
+        kind=entry.kind,
+        table=Table(
+            format="jsonl", columns={**KINDS[entry.kind].columns["jsonl"], "id": "id"}, optional=("id",)
+        ),
         labels=getattr(entry.corpus, "labels", ()),
-        spelled=entry.dataset.spelled,
+        spelled=entry.spelled,
         skip=(str(NO_LABEL), ""),
         may_lack_labels=False,
         official=True,
@@ -250,12 +233,12 @@ def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Examp
 
 def _own_rows(entry: HubSplit, rows: Iterator[Row]) -> Iterator[Row]:
     """Yield the rows of a language that have words, texts on one line: native formats have no more room."""
-    columns, start = entry.dataset.columns, f"{language_name(entry.language).lower()}-"
+    start = f"{language_name(entry.language).lower()}-"
     for row in rows:
-        if entry.dataset.kind == "span":
-            if not entry.dataset.ids_by_language or str(row.get("id")).startswith(start):
+        if entry.kind == "span":
+            if not entry.ids_by_language or str(row.get("id")).startswith(start):
                 yield row
-        elif row.get(columns.get("words", ""), True):
+        elif row.get("tokens", True):
             yield {column: _on_one_line(cell) for column, cell in row.items()}
 
 

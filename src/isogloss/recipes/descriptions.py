@@ -320,7 +320,10 @@ def _languages(
         )
         languages = {code: code for code in spellings}
     if not languages and is_shipped:
-        raise DataError(f"no file of it in {data or 'the working folder'}. {fetching(name)}")
+        lacking = (
+            f"none of its files is in {data}" if data else "its files are in a data folder, and none is given"
+        )
+        raise DataError(f"{lacking}. {fetching(name)}")
     if not languages:
         raise ConfigError(
             f"files: {', '.join(files.values())}: no such file in any language. Correct it, give --data, or "

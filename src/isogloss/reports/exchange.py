@@ -177,6 +177,6 @@ def _dataset(row: "pd.Series[Any]") -> HubSplit | None:
 @cache
 def _by_split() -> dict[tuple[str, str, str, str], HubSplit]:
     return {
-        (split.corpus.name, split.language, split.split, split.dataset.treebank): split
+        (split.corpus.name, split.language, split.split, split.treebank): split
         for split in hub_splits().values()
     }
