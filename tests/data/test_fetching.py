@@ -389,3 +389,27 @@ def test_what_is_not_there_is_said_with_the_nearest(names, languages, said):
 def test_what_cannot_be_fetched_says_what_to_do(name):
     with pytest.raises(DataError, match=f"{name}: it cannot be fetched. .*data folder"):
         chosen([name])
+
+
+@pytest.mark.parametrize(
+    ("name", "members", "targets"),
+    [
+        (
+            "flores200",
+            ["./flores200_dataset/dev/yor_Latn.dev", "./flores200_dataset/devtest/yor_Latn.devtest"],
+            ["flores200/dev/yor_Latn.dev", "flores200/devtest/yor_Latn.devtest"],
+        ),
+        ("massive", ["1.0/data/sw-KE.jsonl"], ["massive/sw-KE.jsonl"]),
+    ],
+)
+def test_languages_of_an_archive_are_taken_by_any_code(server, tmp_path, name, members, targets):
+    others = ["flores200_dataset/dev/yue_Hant.dev", "1.0/data/zh-CN.jsonl", "1.0/LICENSE"]
+    body = tarred([(member, b"text\n") for member in (*members, *others)])
+    (entry,) = releases(name).files
+    url = server.put("archive.tar.gz", body)
+    release = replace(entry, url=url, size=len(body), sha256=sha256(body).hexdigest())
+    language = "yo" if name == "flores200" else "sw"
+    (result,) = fetch([release], tmp_path, languages=[language], retry=PATIENT)
+    assert sorted(result.fetched.files) == targets
+    assert release.has([language])
+    assert not release.has(["gsw"])
