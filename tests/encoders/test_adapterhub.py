@@ -133,6 +133,12 @@ def test_a_pickle_with_more_than_weights_runs_nothing(tmp_path, monkeypatch):
     assert not (tmp_path / "was_run").exists()
 
 
+def test_a_folder_without_such_adapters_is_described(tmp_path):
+    assert "no adapters of AdapterHub are here (no adapter_config.json" in refusal(read_hub_adapter, tmp_path)
+    (tmp_path / ADAPTER_CONFIG).write_text('{"peft_type": "LORA"}')
+    assert "one of peft is a model and an encoder as it is" in refusal(read_hub_adapter, tmp_path)
+
+
 def test_old_names_of_weights_are_read(tmp_path):
     folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "old"))
     path = folder / "pytorch_adapter.bin"
@@ -170,7 +176,7 @@ def test_a_head_without_equal_is_refused(altered):
 def test_adapters_of_another_encoder_or_kind_are_refused(altered):
     base = str(MADE / "bert" / "base")
     other = read_hub_adapter(MADE / "xlm-roberta" / "mad-x-2")
-    assert "these adapters are for xlm-roberta, and the encoder is bert" in refusal(
+    assert "these adapters are for xlm-roberta of hidden size 16, and the encoder is bert of 16" in refusal(
         with_hub_adapters, base, {"en": other}, None
     )
     wide = read_hub_adapter(altered(reduction_factor=2))

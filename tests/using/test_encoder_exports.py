@@ -76,6 +76,11 @@ TEXTS = ["tuki mirne baboza nir", "sirjor bultujen"]
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
 @pytest.fixture(scope="module")
 def runs(runs_of):
     """The folders of the runs by what made them."""
@@ -162,8 +167,11 @@ def test_lora_leaves_alone_and_names_its_base(runs, tmp_path):
     model = load_model(runs["lora"], precision="float32")
     folder = model.export(tmp_path / "out", adapter=True)
     assert {path.name for path in folder.iterdir()} == {
-        *("README.md", "adapter_config.json", "adapter_model.safetensors"),
+        *("README.md", "adapter_config.json", "adapter_model.safetensors", "config.json"),
     }
+    again = load_model(folder, precision="float32")
+    assert again.provenance == model.provenance
+    assert again.predict([text.split() for text in TEXTS]) == model.predict([text.split() for text in TEXTS])
     base = json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
     card = (folder / "README.md").read_text()
     assert "library_name: peft" in card and f'from_pretrained("{base}", num_labels=17)' in card

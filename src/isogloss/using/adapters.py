@@ -19,6 +19,7 @@ from isogloss.encoders.added.adapterhub import (
 from isogloss.encoders.added.adapters import CONFIG, WEIGHTS
 from isogloss.encoders.added.differences import base_folder, difference_of
 from isogloss.encoders.family import Model
+from isogloss.encoders.folders import CONFIG as MODEL_CONFIG
 from isogloss.encoders.hub import is_hub_name
 from isogloss.runs.pretrained import model_folder
 
@@ -55,7 +56,8 @@ def write_adapters(model: Model, new: Path, folder: Path, base: str = "") -> Ada
     config = parse_json(read_regular(folder / CONFIG))
     config["base_model_name_or_path"] = base.partition("@")[0]
     (new / CONFIG).write_text(json.dumps(config, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
-    write_bytes(new / WEIGHTS, read_regular(folder / WEIGHTS))
+    for name in (WEIGHTS, MODEL_CONFIG):  # The latter has the names of labels.
+        write_bytes(new / name, read_regular(folder / name))
     return AdapterExport(PEFT, base)
 
 

@@ -86,6 +86,8 @@ def export(
     with atomic_folder(folder) as new:
         if adapter:
             adapters = write_adapters(model.network, new, model.folder)
+            if (new / CONFIG).is_file():
+                _change(new / CONFIG, {ENTRY: asdict(model.provenance)})
             (new / CARD).write_text(card(model, onnx=False, adapters=adapters), encoding="utf-8")
             return folder
         extra_writers = () if model.mixup is None else (partial(save_mixup, model.mixup),)

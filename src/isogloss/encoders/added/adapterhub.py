@@ -104,7 +104,8 @@ class HubAdapter:
     """An adapter of a folder, with its head if it has one."""
 
     path: Path
-    model_type: str
+    trained_on: tuple[str, object]
+    """Family and hidden size of its encoder."""
     config: BottleneckConfig
     weights: dict[str, Tensor]
     """By their names from the layer on, without that of the adapter."""
@@ -139,7 +140,12 @@ def read_hub_adapter(folder: Path, *, pickle: bool = False) -> HubAdapter:
 
     ``pickle`` allows files that are pickles, whose weights alone are read.
     """
-    body = read_json(folder / ADAPTER_CONFIG)
+    body = read_json(folder / ADAPTER_CONFIG) if (folder / ADAPTER_CONFIG).is_file() else {}
+    if "config" not in body:
+        raise ModelError(
+            f"{folder}: no adapters of AdapterHub are here (no {ADAPTER_CONFIG} of theirs). Give the folder "
+            f"that their library wrote; one of peft is a model and an encoder as it is."
+        )
     config = _fitting(BottleneckConfig, body.get("config"), folder / ADAPTER_CONFIG)
     weights = _weights(folder, ADAPTER_WEIGHTS, pickle=pickle)
     renamed = {_NAMED.sub("", _OUTSIDE.sub("", _current(name))): weight for name, weight in weights.items()}
@@ -154,7 +160,8 @@ def read_hub_adapter(folder: Path, *, pickle: bool = False) -> HubAdapter:
                 stored[name]
                 for name in sorted(stored, key=lambda name: (name.rpartition(".")[0], name.endswith("bias")))
             ]
-    return HubAdapter(folder, str(body.get("model_type", "")), config, renamed, head, head_weights)
+    trained_on = (str(body.get("model_type", "")), body.get("hidden_size"))
+    return HubAdapter(folder, trained_on, config, renamed, head, head_weights)
 
 
 def _current(name: str) -> str:
@@ -225,11 +232,13 @@ def with_hub_adapters(
 
 
 def _check_family(adapter: HubAdapter, model: Model) -> None:
-    family = model.config.model_type
-    if family not in LIKE_BERT or adapter.model_type not in ("", family):
+    config = model.config
+    if config.model_type not in LIKE_BERT or adapter.trained_on != (config.model_type, config.hidden_size):
+        family, dim = adapter.trained_on
         raise ModelError(
-            f"{adapter.path}: these adapters are for {adapter.model_type or 'an unnamed family'}, and the "
-            f"encoder is {family}. Give the encoder they were trained on; families: {', '.join(LIKE_BERT)}."
+            f"{adapter.path}: these adapters are for {family} of hidden size {dim}, and the encoder is "
+            f"{config.model_type} of {config.hidden_size}. Give the encoder they were trained on; families: "
+            f"{', '.join(LIKE_BERT)}."
         )
 
 

@@ -68,9 +68,10 @@ def _complete(new: Path, folder: Path, base: str, task: str) -> None:
     for path in (names and folder.iterdir()) or of_base.iterdir():
         if path.suffix in (".json", ".txt", ".model") and path.name != folders.SHARDS:
             shutil.copyfile(path, new / path.name)
-    for name in (CONFIG, WEIGHTS):
+    described = (folder / folders.CONFIG).is_file()
+    for name in (CONFIG, WEIGHTS, *([folders.CONFIG] if described else [])):
         shutil.copyfile(folder / name, new / name)
-    if not (folder / folders.CONFIG).is_file():
+    if not described:
         config = folders.load_encoder_config(of_base)
         _describe_head(config, folder, task)
         config.save_pretrained(new)
