@@ -12,7 +12,7 @@ OUT := runs/quickstart
 N := 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart install test check lint fast fuzz bench docs site release clean
+.PHONY: help quickstart install test check lint fast fuzz bench performance docs site release clean
 
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -41,6 +41,12 @@ fuzz: $(VENV)/.installed-dev ## Mutate files for every reader (N=1000000 of them
 
 bench: $(VENV)/.installed-dev ## Compare speed with Hugging Face's Trainer (about six minutes)
 	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
+
+performance: $(VENV)/.installed-dev ## Measure starts, points and steps anew, and write docs/performance.md
+	@for part in start point_parts:points step_parts:steps-small; do \
+		OMP_NUM_THREADS=1 $(BIN)/python benchmarks/$${part%%:*}.py --out benchmarks/results/$${part##*:}.json || exit 1; \
+	done
+	@$(BIN)/python docs/generate.py
 
 docs: $(VENV)/.installed ## Write the pages that are made from the code again, and build the site
 	@$(BIN)/python docs/generate.py

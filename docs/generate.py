@@ -180,6 +180,56 @@ def preset_table() -> str:
     )
 
 
+RESULTS = DOCS.parent / "benchmarks" / "results"
+"""What benchmarks measured, as they write it with ``--out``."""
+
+
+def _measured(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def start_times() -> str:
+    """Return what processes cost, and as ratios to the import of torch."""
+    found = _measured("start")
+    torch = next(iter(found.values()))
+    lines = ((name, f"{seconds:.2f}", f"{seconds / torch:.2f}") for name, seconds in found.items())
+    return table(("process", "processor seconds", ": import torch"), lines)
+
+
+def point_times() -> str:
+    """Return where the time of a point goes, before and after."""
+    pairs = zip(_measured("points-before"), _measured("points"), strict=True)
+    parts = ("mixing", "forward", "decoding", "scoring", "point")
+    return table(
+        ("task", *(f"{part}, ms" for part in parts), "floor"),
+        (
+            (
+                one["task"],
+                *(f"{1000 * before[part]:.1f} → {1000 * one[part]:.1f}" for part in parts),
+                f"{one['floor']:.0%}",
+            )
+            for before, one in pairs
+        ),
+    )
+
+
+def step_times() -> str:
+    """Return the shares of a step's time, by kind of operation."""
+    kinds = _measured("steps-small")["kinds"]
+    heads = [head for head in next(iter(kinds.values())) if head != "milliseconds"]
+    return table(
+        ("training", *heads), ((name, *(f"{of[head]:.0%}" for head in heads)) for name, of in kinds.items())
+    )
+
+
+def scale_times() -> str:
+    """Return what many runs cost, before and after."""
+    found = _measured("scale")
+    before, after = found["before"], found["after"]
+    lines = ((name, f"{before[name]:g}", f"{after[name]:g}") for name in before)
+    return table((f"{found['runs']:,} runs", "before", "after"), lines)
+
+
 def _stated(value: object) -> str:
     """Write a value, or those of corpora and of kinds of labels; a dash for none."""
     if isinstance(value, dict):
@@ -217,6 +267,10 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "family": family,
     "sizes": sizes,
     "corpora": corpora,
+    "start-times": start_times,
+    "point-times": point_times,
+    "step-times": step_times,
+    "scale-times": scale_times,
     "description": lambda: field_table(descriptions.Description),
 }
 

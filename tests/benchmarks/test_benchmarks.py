@@ -175,6 +175,15 @@ def test_fine_tuning_and_paths_find_the_same_as_trainer(script, tmp_path):
     assert ratios == {one["name"]: f"{one['measured']:.2f}" for one in found["ratios"]}
 
 
+def test_a_point_and_a_step_are_divided_into_their_parts(script, tmp_path):
+    rows = numbers(script("point_parts", "--examples", 4, "--points", 2), 8)
+    assert rows.keys() == {"upos", "parsing", "ner", "nli"}
+    script("step_parts", "--shape", "tiny", "--kinds", "tagging", "--out", tmp_path / "steps.json")
+    (step,) = json.loads((tmp_path / "steps.json").read_text(encoding="utf-8"))["kinds"].values()
+    assert step.pop("milliseconds") > 0
+    assert sum(step.values()) == pytest.approx(1)
+
+
 @pytest.mark.skipif(torch.cuda.is_available(), reason="it would measure")
 def test_processes_on_a_gpu_are_compared_only_where_there_is_one(script):
     assert script("devices", "--quick").startswith("There is no GPU here")

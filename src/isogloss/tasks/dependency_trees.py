@@ -183,14 +183,18 @@ class _Contraction:
 
 def _contract(scores: np.ndarray, heads: np.ndarray, cycle: np.ndarray) -> tuple[_Contraction, np.ndarray]:
     """Contract a cycle to one node; return how, and the scores of the smaller graph."""
-    others = np.setdiff1d(np.arange(len(scores)), cycle)
+    is_other = np.ones(len(scores), dtype=bool)
+    is_other[cycle] = False
+    others = is_other.nonzero()[0]
+    from_others = scores.take(others, axis=1)
     # Entering the cycle at a node gains the new arc and loses the node's own arc in the cycle.
-    gains = scores[np.ix_(cycle, others)] - scores[cycle, heads[cycle]][:, None]
-    arcs_out = scores[np.ix_(others, cycle)]
-    smaller = np.full((len(others) + 1,) * 2, -np.inf)
-    smaller[:-1, :-1] = scores[np.ix_(others, others)]
+    gains = from_others.take(cycle, axis=0) - scores[cycle, heads[cycle]][:, None]
+    arcs_out = scores.take(others, axis=0).take(cycle, axis=1)
+    smaller = np.empty((len(others) + 1,) * 2)
+    smaller[:-1, :-1] = from_others.take(others, axis=0)
     smaller[:-1, -1] = arcs_out.max(axis=1)
     smaller[-1, :-1] = gains.max(axis=0)
+    smaller[-1, -1] = -np.inf
     entered, through = cycle[gains.argmax(axis=0)], cycle[arcs_out.argmax(axis=1)]
     return _Contraction(heads, others, entered, through), smaller
 

@@ -1,0 +1,119 @@
+"""Where does the time of a step of training go? By kind of operation, for several kinds of training.
+
+    python benchmarks/step_parts.py [--shape small] [--kinds tagging NLI] [--out FILE]
+
+Every kind is trained by the method itself, loading and encoding left out of the operations; times are torch's
+own count of each operation on one thread, whose shares other programs change little.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+os.environ["OMP_NUM_THREADS"] = "1"  # Before torch is imported, which reads it once.
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+import adjustment
+import pretraining
+import training_speed
+import x_mixup
+from isogloss.encoders import load_tokenizer
+from material import BATCH, SHAPES, make_material
+
+STEPS = 2
+OPERATIONS = {
+    "matrices": ("addmm", "mm", "bmm", "matmul", "linear", "mkldnn", "baddbmm"),
+    "softmax": ("softmax",),
+    "GELU": ("gelu",),
+    "norms": ("norm",),
+    "optimizer": ("_fused_adamw", "foreach", "lerp", "addcmul", "addcdiv"),
+    "dropout and masks": ("bernoulli", "dropout", "random", "mul", "div", "where", "mask"),
+    "copies": ("copy", "cat", "clone", "contiguous"),
+    "embeddings": ("embedding", "index", "gather", "scatter"),
+}
+"""Kinds of operations, by parts of their names; the first that fits counts."""
+HEADS = (*OPERATIONS, "other")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--shape", choices=SHAPES, default="small")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
+    parser.add_argument("--out", type=Path)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"| training, {asked.shape} | step, ms | {' | '.join(HEADS)} |\n|{'---|' * (len(HEADS) + 2)}")
+    found = {}
+    for kind in asked.kinds:
+        with tempfile.TemporaryDirectory() as folder:
+            found[kind] = measured(KINDS[kind](Path(folder), asked.shape))
+        parts = " | ".join(f"{found[kind][head]:.0%}" for head in HEADS)
+        print(f"| {kind} | {found[kind]['milliseconds']:.0f} | {parts} |", flush=True)
+    if asked.out:
+        asked.out.write_text(
+            json.dumps({"shape": asked.shape, "kinds": found}, indent=1) + "\n", encoding="utf-8"
+        )
+
+
+def measured(train: Callable[[], object]) -> dict[str, float]:
+    """Train twice, the second time under torch's profiler; return shares of the time by kind of operation."""
+    train()
+    with profile(activities=[ProfilerActivity.CPU]) as operations:
+        train()
+    seconds = Counter[str]()
+    for event in operations.key_averages():
+        seconds[kind_of(event.key.lower())] += event.self_cpu_time_total / 1e6
+    whole = seconds.total()
+    return {"milliseconds": 1000 * whole / STEPS} | {head: seconds[head] / whole for head in HEADS}
+
+
+def kind_of(operation: str) -> str:
+    return next((kind for kind, parts in OPERATIONS.items() if any(p in operation for p in parts)), "other")
+
+
+def tagging(folder: Path, shape: str) -> Callable[[], object]:
+    material = make_material(folder, SHAPES[shape], sentences=STEPS * BATCH)
+    assert material.rows
+    return training_speed._ours(material, "float32")
+
+
+def mixing(way: str) -> Callable[[Path, str], Callable[[], object]]:
+    """Train on pairs of texts and their translations, mixed or not."""
+
+    def prepared(folder: Path, shape: str) -> Callable[[], object]:
+        make_material(folder, SHAPES[shape], sentences=1)
+        examples = x_mixup.pairs(STEPS * x_mixup.PAIRS)
+        return lambda: x_mixup.train(way, folder, examples, "float32")
+
+    return prepared
+
+
+def adjusting(folder: Path, shape: str) -> Callable[[], object]:
+    make_material(folder, SHAPES[shape], sentences=1)
+    encoder = folder / "encoder"
+    pairs = adjustment.sentence_pairs(STEPS * BATCH, load_tokenizer(encoder))
+    return lambda: adjustment.ours(encoder, pairs, "float32")
+
+
+def masked(folder: Path, shape: str) -> Callable[[], object]:
+    text = pretraining.text_of(folder, shape=SHAPES[shape], steps=STEPS, budget=1024)
+    return pretraining.ours(text, SHAPES[shape], "float32")
+
+
+KINDS = {
+    "tagging": tagging,
+    "NLI": mixing(x_mixup.PLAIN),
+    "X-Mixup, NLI": mixing("x-mixup"),
+    "adjustment": adjusting,
+    "masked LM": masked,
+}
+
+if __name__ == "__main__":
+    main()
