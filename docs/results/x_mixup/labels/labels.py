@@ -14,6 +14,9 @@ from scipy.stats import t, ttest_1samp
 HERE = Path(__file__).parent
 EARLIER = {
     "without mixing": "teacher 0.8 none",
+    "x-mixup": "teacher 0.8 attention learned",
+    "by cosine": "teacher 0.8 cosine learned",
+    "by links": "teacher 0.8 links learned",
     "by links, constant .5": "teacher 0.8 links",
     "translate-train": "teacher",
     "source-only": "source-only",
@@ -52,8 +55,9 @@ def scores(language: str) -> pd.DataFrame:
 
 def line(table: pd.DataFrame, system: str, against: str) -> str:
     """Return a system's mean and its difference from another, by the seeds of both."""
-    row, apart = table.loc[system].dropna(), (table.loc[system] - table.loc[against]).dropna()
+    row = table.loc[system].dropna()
     text = f"{system}: {row.mean():.1f} (n = {len(row)})"
+    apart = (table.loc[system] - table.loc[against]).dropna() if against in table.index else row[:0]
     if system == against or len(apart) < 2:
         return text
     half = t.ppf(0.975, len(apart) - 1) * apart.sem()
@@ -61,18 +65,24 @@ def line(table: pd.DataFrame, system: str, against: str) -> str:
     return f"{text}, − {against}: {apart.mean():+.1f} [{low:.1f}, {high:.1f}], p = {p:.2g}, n = {len(apart)}"
 
 
+def without_mixing(system: str) -> str:
+    """Return the same training without mixing; of training on translations alone source-only."""
+    labels, _, rest = system.partition(" ")
+    return f"{labels} {rest.split(' ')[0]} none" if rest not in ("", "twice") else "source-only"
+
+
 def main() -> None:
-    """Print each system against the same training without mixing, and plain training by its labels."""
+    """Print each system against the same training without mixing, translate-train, and other labels."""
     for language in ("qad", "qaa"):
         table = scores(language)
         for system in table.index:
-            labels, _, rest = system.partition(" ")
-            without = f"{labels} {rest.split(' ')[0]} none" if rest else "source-only"
-            print(line(table, system, without))
-            if rest.endswith("none"):
-                print("   ", line(table, system, labels))
-        for system in ("projected", "projected 0.8 none", "projected 0.2 none"):
-            print("   ", line(table, system, system.replace("projected", "teacher")))
+            print(line(table, system, without_mixing(system)))
+            for plain in (system.split(" ")[0], f"{system.split(' ')[0]} twice"):
+                if " " in system and plain != system and plain in table.index:
+                    print("   ", line(table, system, plain))
+        for system in table.index[table.index.str.startswith("projected")]:
+            if (other := system.replace("projected", "teacher")) in table.index:
+                print("   ", line(table, system, other))
 
 
 if __name__ == "__main__":
