@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from isogloss.reports import write_report
-from reports.made_up_runs import small_study, write_plan
+from reports.made_up_runs import changing_sentence, keep_sentences, small_study, write_plan
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +19,8 @@ WIDTHS, SCHEMES = (1280, 400), ("light", "dark")
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("page")
-    small_study(out)
+    names = small_study(out)
+    keep_sentences(out, names[4], [changing_sentence(*["tuki", "mirne", "baboza", "vuso"], EVIL)])
     return write_report(out).html
 
 
@@ -73,6 +74,21 @@ def test_the_slider_moves_by_keyboard_and_says_where_it_is(page: Path, opened: C
         slider.press("ArrowLeft")
         assert shown.page.locator("#alpha-now").inner_text() == "0.5"
         assert shown.errors == []
+
+
+def test_the_slider_moves_a_sentence_whose_words_are_text(page: Path, opened: Callable[..., Any]) -> None:
+    with opened(page) as shown:
+        rows = shown.page.locator("tr[data-first]:visible")
+        assert shown.page.locator(".sentence th").nth(5).inner_text() == EVIL
+        assert (rows.count(), rows.locator(".wrong").inner_text()) == (1, "VERB")
+        shown.page.locator("#alpha").press("End")
+        assert (rows.count(), rows.locator(".wrong").count()) == (1, 0)
+        assert rows.locator("th").inner_text() == "α 0.5 to 1"
+        shown.page.emulate_media(media="print")
+        assert rows.count() == 2, "on paper all that lie between the models"
+        assert shown.errors == []
+    with opened(page, java_script_enabled=False) as shown:
+        assert shown.page.locator("tr[data-first]:visible").count() == 2
 
 
 def test_a_link_opens_the_folded_part_that_it_leads_to(page: Path, opened: Callable[..., Any]) -> None:

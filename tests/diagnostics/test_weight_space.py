@@ -17,7 +17,9 @@ from each import each
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Optimization, Updates
-from isogloss.data.examples import ParsedSentence
+from isogloss.data.examples import Choice, LabelledText, ParsedSentence, Question, SentencePair
+from isogloss.data.result_files import path_sentence
+from isogloss.diagnostics.path_sentences import labels_of, units_of
 from isogloss.diagnostics.scores import Scores
 from isogloss.diagnostics.weight_space import (
     COARSE,
@@ -34,6 +36,8 @@ from isogloss.diagnostics.weight_space import (
     weights_of,
 )
 from isogloss.encoders import load_tokenizer
+from isogloss.metrics.labels import Tree
+from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks import TASKS
 from isogloss.tasks.parsing import PARSING
 from isogloss.training.evaluation import evaluation
@@ -97,11 +101,12 @@ class Known:
 
     def __init__(self, name):
         self.name, self.metric, self.seen, self.examples = name, "accuracy", [], [SimpleNamespace(id="0")]
+        self.gold = [()]
 
     def score_by_example(self, model):
         self.seen.append(weights(model))
         score = first_of(model, self.name)
-        return score, Contributions([score], [1.0])
+        return score, Contributions([score], [1.0]), [()]
 
 
 @pytest.fixture
@@ -296,17 +301,57 @@ def test_what_each_example_adds_to_a_score_is_stored_for_paths_and_the_axes_of_p
         assert sum(added.part) / sum(added.whole) == pytest.approx(at[0.0, 0.5, one.language])
 
 
+def test_sentences_are_stored_with_what_the_models_predict_at_each_point(real):
+    models, data = real
+    stored = {}
+    keep = replace(measure_setting(models[:2], data), keep=lambda part: stored.update({part.language: part}))
+    rows = Interpolation(alphas=(0.0, 0.5, 1.0), sentences=2).measure(keep)
+    assert rows == Interpolation(alphas=(0.0, 0.5, 1.0)).measure(measure_setting(models[:2], data))
+    for language in ("en", "de"):
+        scored, part = data(language), stored[language]
+        sentences = {name: path_sentence(text) for name, text in zip(part.ids, part.predicted, strict=True)}
+        shown = {name: sentence for name, sentence in sentences.items() if sentence}
+        assert len(shown) == 2
+        sizes = [len(example.words) for example in scored.examples]
+        ends = [list(map(labels_of, scored.predict(model), sizes)) for model in models[:2]]
+        changes = {
+            example.id: sum(a != b for a, b in zip(*sides, strict=True))
+            for example, *sides in zip(scored.examples, *ends, strict=True)
+        }
+        assert min(changes[name] for name in shown) >= max(changes[name] for name in {*changes} - {*shown})
+        for number, example in enumerate(scored.examples):
+            if sentence := shown.get(example.id):
+                assert sentence.units == example.words
+                assert sentence.gold == labels_of(scored.gold[number], sizes[number])
+                assert [alpha for alpha, _ in sentence.predicted] == [0.0, 0.5, 1.0]
+                assert [sentence.predicted[at][1] for at in (0, 2)] == [end[number] for end in ends]
+
+
+def test_each_kind_of_answer_is_a_label_for_each_unit():
+    examples = [
+        LabelledText(id="0", text="Good.", label="yes"),
+        SentencePair(id="0", first="A.", second="B.", label="same"),
+        Question(id="0", passage="In Ansa.", question="Where?", answers=((3, "Ansa"),)),
+        Choice(id="0", context="It rained.", question="", options=("Wet.", "Dry."), label=0),
+    ]
+    units = [("Good.",), ("A. / B.",), ("Where? / In Ansa.",), ("It rained. / Wet. / Dry.",)]
+    assert [units_of(example) for example in examples] == units
+    assert labels_of(GoldAnswers(("Ansa", "in Ansa")), 1) == ("Ansa | in Ansa",)
+    assert labels_of(Tree((2, 0), ("det", "root")), 2) == ("det 2", "root 0")
+    assert (labels_of(("a", "b"), 1), labels_of((), 1), labels_of(1, 1)) == (("a, b",), ("",), ("1",))
+
+
 @pytest.mark.slow
 def test_raw_scores_at_the_ends_are_equal_to_the_bit(real):
     models, data = real
     scored, seen = data("en"), []
 
     class Raw:
-        metric, examples = "accuracy", ()
+        metric, examples, gold = "accuracy", (), ()
 
         def score_by_example(self, model):
             seen.append(scored.scores(model))
-            return 0.0, Contributions([], [])
+            return 0.0, Contributions([], []), []
 
     setting = measure_setting(models[:2], lambda _: Raw(), languages=("en",))
     Interpolation(alphas=(0.0, 1.0)).measure(setting)

@@ -260,7 +260,8 @@ def along(ends, part, alphas=(0.0, 0.5, 1.0)):
         evaluation=lambda _: SimpleNamespace(
             metric="accuracy",
             examples=[SimpleNamespace(id="0")],
-            score_by_example=lambda model: (seen(model), Contributions([0.0], [1.0])),
+            gold=[()],
+            score_by_example=lambda model: (seen(model), Contributions([0.0], [1.0]), [()]),
         ),
         encoder=lambda _: None,
         bitext=lambda _: [],

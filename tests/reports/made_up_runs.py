@@ -131,6 +131,21 @@ def keep_predictions(out: Path, run: str, by_language: Mapping[str, float], *, e
     )
 
 
+def keep_sentences(out: Path, run: str, sentences: Sequence[Content], *, language: str = "qad") -> None:
+    """Write sentences as a path stores them: units, gold labels, and the labels at each α."""
+    predicted = [json.dumps(sentence, ensure_ascii=False) for sentence in sentences]
+    ids = [str(number) for number in range(len(predicted))]
+    kept = Predictions(language=language, ids=ids, predicted=predicted, contributions={})
+    write_predictions(out / run / PREDICTIONS, [kept])
+
+
+def changing_sentence(*words: str) -> Content:
+    """Return a sentence whose last word is tagged right from α = 0.5 on."""
+    tags = ["NOUN"] * len(words)
+    wrong = [*tags[:-1], "VERB"]
+    return {"units": words, "gold": tags, "predicted": [[0.0, wrong], [0.5, tags], [1.0, tags]]}
+
+
 def _right(share: float, examples: int, run: str) -> Any:
     drawn = np.random.default_rng(int(run, 16) % 2**32).random(examples)
     return (drawn < share).astype(float)

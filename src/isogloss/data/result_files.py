@@ -19,7 +19,7 @@ from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import StorageError
 from isogloss.core.records import Value
 from isogloss.core.rows.models import ByMeasure
-from isogloss.core.untrusted import parse_json
+from isogloss.core.untrusted import fitting, parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,6 +52,28 @@ class StoredPredictions:
 
     ids: tuple[str, ...]
     measures: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathSentence:
+    """An example of a path: its text, and what models on the path predict for it."""
+
+    units: tuple[str, ...]
+    """Its words, or its whole text where that has a single label."""
+    gold: tuple[str, ...]
+    """The gold label of each unit."""
+    predicted: tuple[tuple[float, tuple[str, ...]], ...]
+    """The predicted label of each unit, at each α in ascending order."""
+
+
+def path_sentence(answer: str) -> PathSentence | None:
+    """Read a sentence from the JSON that is stored as an example's prediction; None for any other."""
+    try:
+        sentence = fitting(PathSentence, parse_json(answer))
+    except ValueError:
+        return None
+    rows = [sentence.gold, *(labels for _, labels in sentence.predicted)]
+    return sentence if {len(sentence.units)} == {*map(len, rows)} and len(rows) > 1 else None
 
 
 def measure_at(metric: str, coordinates: Sequence[float]) -> str:

@@ -23,8 +23,8 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.rows.encoders import Delta, PathPoint, PlanePoint
-from isogloss.core.rows.models import Contributions
-from isogloss.data.result_files import Predictions, measure_at
+from isogloss.core.run_parts import Positive
+from isogloss.diagnostics.path_sentences import PointRecords
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
 from isogloss.encoders.mixup import Mixup, MixupRatio
 
@@ -127,6 +127,10 @@ class Interpolation(Diagnostic):
     alphas: tuple[float, ...] = tuple(sorted((*COARSE, *FINE)))
     """Where the path is scored."""
 
+    sentences: Positive | None = None
+    """How many examples of each language, those whose predictions change most from start to end, are stored
+    with text, gold labels and the prediction at each α; the report shows some. None when left out."""
+
     def __post_init__(self) -> None:
         """Refuse an unknown part or a wrong number of models."""
         _check(self.name, self.part, self.between, count=2)
@@ -137,7 +141,9 @@ class Interpolation(Diagnostic):
         first, last = (subject.id for subject in setting.subjects)
         return [
             PathPoint(start=first, end=last, part=self.part, alpha=alpha, **scored)
-            for alpha, scored in _score_points(setting, moved, self.alphas, moves_on_path(*ends))
+            for alpha, scored in _score_points(
+                setting, moved, self.alphas, moves_on_path(*ends), self.sentences
+            )
         ]
 
 
@@ -166,21 +172,12 @@ class Plane(Diagnostic):
     def measure(self, setting: MeasureSetting) -> list[PlanePoint]:
         """Return a row for each point of the grid and language, scored on dev data."""
         moved, corners = _corners(setting, self.part)
-        points = [(first_alpha, second_alpha) for first_alpha in self.alphas for second_alpha in self.alphas]
-        o_id, x_id, y_id = (first_alpha.id for first_alpha in setting.subjects)
+        points = [(first, second) for first in self.alphas for second in self.alphas]
+        ids = zip(("origin", "first", "second"), (subject.id for subject in setting.subjects), strict=True)
+        models: dict[str, str] = dict(ids)
         return [
-            PlanePoint(
-                origin=o_id,
-                first=x_id,
-                second=y_id,
-                part=self.part,
-                alpha_first=first_alpha,
-                alpha_second=second_alpha,
-                **scored,
-            )
-            for (first_alpha, second_alpha), scored in _score_points(
-                setting, moved, points, moves_on_plane(*corners)
-            )
+            PlanePoint(**models, part=self.part, alpha_first=first, alpha_second=second, **scored)
+            for (first, second), scored in _score_points(setting, moved, points, moves_on_plane(*corners))
         ]
 
 
@@ -230,21 +227,20 @@ def _score_points(
     moved: Moved,
     points: Sequence[Point],
     move: Callable[[Point, Weights], None],
+    sentences: int | None = None,
 ) -> Iterator[tuple[Point, Scored]]:
-    """Yield each point with the score on each language; store what examples add, in planes on the axes."""
+    """Yield each point with the score on each language; store what examples add, and some sentences."""
     sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
-    stored: dict[str, dict[str, Contributions]] = {language: {} for language in setting.languages}
+    records = {language: PointRecords(of, sentences) for language, of in evaluations.items()}
     ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
     for number, point in enumerate(visited(model, names, points, move, extra=ratios), start=1):
         for mixup in mixups[:1]:
             moved_mixup = _mixing_so(mixup, ratios)
             evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
         for language, evaluation in evaluations.items():
-            score, parts = evaluation.score_by_example(model)
-            coordinates = np.atleast_1d(cast(float, point)).tolist()
-            if len(coordinates) == 1 or 0 in coordinates:
-                stored[language][measure_at(evaluation.metric, coordinates)] = parts
+            scored = evaluation.score_by_example(model)
+            records[language].add(np.atleast_1d(cast(float, point)).tolist(), scored)
             yield (
                 point,
                 Scored(
@@ -252,14 +248,12 @@ def _score_points(
                     role=role_of(language, sources),
                     split=setting.split,
                     metric=evaluation.metric,
-                    score=score,
+                    score=scored[0],
                 ),
             )
         setting.on_progress(Progress("path", number, len(points)))
-    for language, evaluation in evaluations.items():
-        ids, added = [example.id for example in evaluation.examples], stored[language]
-        nothing = ["null"] * len(ids)
-        setting.keep(Predictions(language=language, ids=ids, predicted=nothing, contributions=added))
+    for language, record in records.items():
+        setting.keep(record.predictions(language))
 
 
 def visited(

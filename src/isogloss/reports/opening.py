@@ -12,6 +12,7 @@ from isogloss.reports.comparison import SYSTEM, main_scores, row_keys
 from isogloss.reports.landscapes import ENDS, SETTING, path_points
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent
+from isogloss.reports.path_sentences import ShownSentence, shown_sentences
 from isogloss.reports.scores import ScoredSet, scored_sets, values_of
 
 LABELLED = ("target-only", "bilingual", "few-shot")
@@ -54,6 +55,8 @@ class PathFigure:
     low: int
     """The least score of the axis, in percent; a multiple of ten."""
     panels: Sequence[PathPanel]
+    sentences: Sequence[ShownSentence]
+    """Some whose predictions change, where their path stored them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,6 +183,7 @@ def path_figure(m: Measurements) -> PathFigure | None:
         zero=alphas.index(min(alphas, key=abs)),
         low=10 * math.floor(10 * min(0.9, *(pair["score"].min() for pair in pairs))),
         panels=[_panel(pair, alphas) for pair in pairs],
+        sentences=shown_sentences(m, pairs, alphas),
     )
 
 

@@ -24,6 +24,9 @@
         read.push(`${output.dataset.name} ${output.textContent}`);
       }
     }
+    for (const row of document.querySelectorAll("tr[data-first]")) {
+      row.hidden = at < Number(row.dataset.first) || at > Number(row.dataset.last);
+    }
     document.getElementById("alpha-now").textContent = alpha;
     slider.setAttribute("aria-valuetext", `α ${alpha}: ${read.join(", ")}`);
   };

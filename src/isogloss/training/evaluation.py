@@ -88,11 +88,11 @@ class Evaluation:
         """Return the task's metric for a model."""
         return self.task.score(self.gold, self.predict(model))
 
-    def score_by_example(self, model: Model) -> tuple[float, Contributions]:
-        """Return the task's metric for a model, and what each example adds to it."""
+    def score_by_example(self, model: Model) -> tuple[float, Contributions, list[Answer]]:
+        """Return the task's metric for a model, what each example adds to it, and the predicted answers."""
         predicted = self.predict(model)
         added = self.task.contributions(self.gold, predicted)[self.metric]
-        return self.task.score(self.gold, predicted), added
+        return self.task.score(self.gold, predicted), added, predicted
 
     def measures(self, model: Model) -> dict[str, float]:
         """Return the task's metric first, then its secondary metrics."""

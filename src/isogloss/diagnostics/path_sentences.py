@@ -1,0 +1,125 @@
+"""What points of a path or plane leave next to its record: contributions of examples, and some sentences."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Protocol, runtime_checkable
+
+from isogloss.core.rows.models import Contributions
+from isogloss.data.examples import (
+    Choice,
+    Example,
+    LabelledText,
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+)
+from isogloss.data.result_files import PathSentence, Predictions, measure_at
+from isogloss.metrics.labels import Tree
+from isogloss.metrics.texts import GoldAnswers
+from isogloss.tasks.task import Answer
+
+READABLE_WORDS, READABLE_CHARACTERS = 14, 200
+"""Longer examples are stored only where shorter ones are too few."""
+
+
+@runtime_checkable
+class Scored(Protocol):
+    """What an evaluation has of its examples."""
+
+    @property
+    def metric(self) -> str:
+        """Name of the task's metric."""
+
+    @property
+    def examples(self) -> Sequence[Example]:
+        """The examples, in their order."""
+
+    @property
+    def gold(self) -> list[Answer]:
+        """The gold answer of each."""
+
+
+@dataclass
+class PointRecords:
+    """The examples of one language at each point: what they add to the score, and the predicted answers."""
+
+    evaluation: Scored
+    sentences: int | None
+    """How many examples are stored with their predictions; None for none."""
+    _added: dict[str, Contributions] = field(default_factory=dict)
+    _labels: dict[float, list[tuple[str, ...]]] = field(default_factory=dict)
+
+    def add(self, point: Sequence[float], scored: tuple[float, Contributions, list[Answer]]) -> None:
+        """Record a point, as ``score_by_example`` returns it; of a plane only the axes."""
+        _, parts, answers = scored
+        if len(point) == 1 or 0 in point:
+            self._added[measure_at(self.evaluation.metric, point)] = parts
+        if self.sentences:
+            sizes = [len(units_of(example)) for example in self.evaluation.examples]
+            self._labels[point[0]] = list(map(labels_of, answers, sizes))
+
+    def predictions(self, language: str) -> Predictions:
+        """Return contributions of all examples, and the sentences whose predictions change most."""
+        examples = self.evaluation.examples
+        texts = {number: _stored(self._sentence(number)) for number in self._changing()}
+        return Predictions(
+            language=language,
+            ids=[example.id for example in examples],
+            predicted=[texts.get(number, "null") for number in range(len(examples))],
+            contributions=self._added,
+        )
+
+    def _changing(self) -> list[int]:
+        """Return the numbers of the examples with most units whose label at α = 1 is not that at α = 0."""
+        if not self.sentences:
+            return []
+        start, end = (self._labels[min(self._labels, key=lambda at: abs(at - to))] for to in (0, 1))
+        changes = [sum(map(str.__ne__, *sides)) for sides in zip(start, end, strict=True)]
+        units = [units_of(example) for example in self.evaluation.examples]
+        long = [len(of) > READABLE_WORDS or sum(map(len, of)) > READABLE_CHARACTERS for of in units]
+        order = sorted(range(len(units)), key=lambda number: (long[number], -changes[number]))
+        return order[: self.sentences]
+
+    def _sentence(self, number: int) -> PathSentence:
+        units = units_of(self.evaluation.examples[number])
+        return PathSentence(
+            units=units,
+            gold=labels_of(self.evaluation.gold[number], len(units)),
+            predicted=tuple((alpha, self._labels[alpha][number]) for alpha in sorted(self._labels)),
+        )
+
+
+def _stored(sentence: PathSentence) -> str:
+    return json.dumps(asdict(sentence), ensure_ascii=False, separators=(",", ":"))
+
+
+def units_of(example: Example) -> tuple[str, ...]:
+    """Return what an example's labels are of: its words, or its texts as one."""
+    match example:
+        case TaggedSentence() | ParsedSentence():
+            return example.words
+        case SentencePair():
+            return (f"{example.first} / {example.second}",)
+        case LabelledText():
+            return (example.text,)
+        case Question():
+            return (f"{example.question} / {example.passage}",)
+        case Choice():
+            return (" / ".join(filter(None, (example.context, example.question, *example.options))),)
+    raise TypeError(f"{type(example).__name__} has no labels.")
+
+
+def labels_of(answer: Answer, units: int) -> tuple[str, ...]:
+    """Return a gold or predicted answer as a label for each unit of an example."""
+    match answer:
+        case Tree():
+            arcs = zip(answer.relations, answer.heads, strict=True)
+            return tuple(f"{relation} {head}" for relation, head in arcs)
+        case GoldAnswers():
+            return (" | ".join(answer.texts),)
+        case tuple():
+            labels = tuple(map(str, answer))
+            return labels if len(labels) == units else (", ".join(labels),)
+    return (str(answer),)
