@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from isogloss.functional.predictions import compare
     from isogloss.functional.sentences import align, cka, project_labels, retrieval, word_distances
     from isogloss.functional.weights import average, deltas, path, plane
+    from isogloss.metrics.source_choice import rank_sources
     from isogloss.recipes.recipe import Recipe
     from isogloss.study import Result, Study, read
     from isogloss.using import Model, load_model
@@ -50,6 +51,7 @@ _HOMES = {
     "path": "isogloss.functional.weights",
     "plane": "isogloss.functional.weights",
     "project_labels": "isogloss.functional.sentences",
+    "rank_sources": "isogloss.metrics.source_choice",
     "read": "isogloss.study",
     "retrieval": "isogloss.functional.sentences",
     "run": "isogloss.api",
@@ -85,6 +87,7 @@ __all__ = [
     "path",
     "plane",
     "project_labels",
+    "rank_sources",
     "read",
     "retrieval",
     "run",

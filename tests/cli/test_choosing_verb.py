@@ -43,3 +43,17 @@ def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
     assert sorted(row["language"] for row in rows) == ["qab", "qad"]
     assert "atc" in shown and "agreement" in shown
     assert "Known: qab, qad" in command("choose", tmp_path / "r", "--language", "sw", "--quiet").message
+
+
+def test_choose_ranks_source_languages_by_facts_and_texts(command):
+    built_in = ("--corpus", "wikiann", "--language", "qad")
+    rows = command("choose", "--source", "qaa,qab", *built_in, "--json").lines
+    assert {row["language"] for row in rows} == {"qaa", "qab"} and rows[0]["rule"] > rows[1]["rule"]
+    assert rows[0]["family"] is None and 0 < rows[1]["trigrams"] < rows[0]["trigrams"] < 1
+    shown = command("choose", "--source", "en,ar,hi", "--language", "sw").out
+    assert "Source languages for Swahili (sw), the rule's choice first" in shown
+    assert shown.index("English (en)") < shown.index("Arabic (ar)")
+    for words in (("--source", "en"), (), ("runs", "--source", "en", "--language", "sw")):
+        assert "name either a folder of runs" in command("choose", *words).message
+    missing = command("choose", "--source", "qaa,qab", "--corpus", "wikian", "--language", "qad")
+    assert "Did you mean 'wikiann'?" in missing.message

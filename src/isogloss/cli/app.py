@@ -289,24 +289,38 @@ def compare(
     print_comparisons(compared, points=points, output=output)
 
 
-@verb(app, STUDY, "isogloss choose runs/mine --language sw")
+@verb(app, STUDY, "isogloss choose --source en,ar,hi --language sw")
 @with_groups
 def choose(
-    folder: Annotated[str, typer.Argument(help="A folder (or URL) of runs with measurements by label-free.")],
+    folder: Annotated[
+        str | None, typer.Argument(help="A folder (or URL) of runs with measurements by label-free.")
+    ] = None,
     languages: Annotated[
         list[str] | None,
         typer.Option("--language", help="List all candidates for these languages: --language de,fr."),
     ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", help="Rank these source languages for --language, before any training."),
+    ] = None,
+    corpus: Annotated[
+        str, typer.Option("--corpus", help="A corpus whose unlabelled texts are compared for --source.")
+    ] = "",
+    data: Data = None,
     *,
     output: Output,
 ) -> None:
     """Choose a model for each language without labels and predict its score, or answer "don't know".
 
     Labels of other languages, where available, show how often this is right and how far predictions are off.
+    With --source the choice is among source languages, by family, script and what texts have in common.
     """
-    from isogloss.cli.comparing import print_choices
+    from isogloss.cli.comparing import print_choices, print_sources
 
-    print_choices(folder, languages or (), output=output)
+    if source:
+        print_sources(source, languages or (), corpus, data or "", folder, output=output)
+    else:
+        print_choices(folder, languages or (), output=output)
 
 
 @verb(app, STUDY, "isogloss show 0f2a --in runs/quickstart")

@@ -1,20 +1,26 @@
 """Printing comparisons of systems, with a legend, and choices of models for languages without labels."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby, product
+from math import isnan
 from typing import Any
 
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import Output
-from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
+from isogloss.data.corpus import SPLITS
+from isogloss.data.projection.label_projection import texts_of
+from isogloss.data.sources import Sources
+from isogloss.metrics.source_choice import rank_sources
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
 from isogloss.reports.comparison_cells import CELLS
 from isogloss.reports.measurements import Measurements, read_measurements
-from isogloss.reports.names import count, percent, test_set_name
+from isogloss.reports.names import count, language, percent, test_set_name
 from isogloss.reports.verdicts import p_text
 from isogloss.store import local_folder
 
@@ -107,8 +113,16 @@ def _legend(rows: Sequence[Row], points: float) -> str:
     return "\n".join(lines)
 
 
-def print_choices(address: str, languages: Sequence[str], *, output: Output) -> None:
+EITHER = (
+    "choose: name either a folder of runs (isogloss choose runs/mine), or source languages and a target "
+    "(isogloss choose --source en,ar,hi --language sw)."
+)
+
+
+def print_choices(address: str | None, languages: Sequence[str], *, output: Output) -> None:
     """Print the choice for every language and how good such choices are; for named ones all candidates."""
+    if address is None:
+        raise ConfigError(EITHER)
     with output.progress as display:
         folder = local_folder(address, display.on_progress)
         m = read_measurements(folder, display.on_progress)
@@ -131,6 +145,62 @@ def print_choices(address: str, languages: Sequence[str], *, output: Output) -> 
             _show_candidates(test_set, code)
     else:
         _show(m)
+
+
+TEXTS = 1000
+"""Texts of a language that are compared."""
+
+
+def print_sources(
+    sources: Sequence[str],
+    targets: Sequence[str],
+    corpus: str,
+    data: str,
+    address: str | None,
+    *,
+    output: Output,
+) -> None:
+    """Print the source languages ranked for each target, the best first, with what the ranking is made of."""
+    if address is not None or not targets:
+        raise ConfigError(EITHER)
+    candidates, languages = languages_named(sources), languages_named(targets)
+    codes = dict.fromkeys((*candidates, *languages)) if corpus else ()
+    texts = {code: _texts(Sources(data), corpus, code) for code in codes}
+    for target in languages:
+        ranked = rank_sources(target, candidates, texts)
+        rows = [{"target": target, **candidate._asdict()} for candidate in ranked]
+        if output.as_json:
+            for row in rows:
+                emit({name: or_none(value) for name, value in row.items()})
+            continue
+        show_line(f"Source languages for {language(target)}, the rule's choice first")
+        Display().table(
+            ("source", "same family", "same script", "trigrams in common", "rule"),
+            [
+                (
+                    language(candidate.language),
+                    *(_yes_or_no(fact) for fact in (candidate.family, candidate.script)),
+                    percent(candidate.trigrams),
+                    f"{candidate.rule:+.2f}",
+                )
+                for candidate in ranked
+            ],
+        )
+
+
+def _texts(sources: Sources, corpus: str, code: str) -> list[str]:
+    """Return unlabelled texts of a language, from the first split that it has."""
+    for split in SPLITS:
+        with suppress(DataError):
+            return [
+                " ".join(texts_of(example))
+                for example in sources.examples(corpus, code, split, examples=TEXTS)
+            ]
+    raise DataError(f"{corpus}: no split of language {code!r} was found. Leave it out, or --corpus.")
+
+
+def _yes_or_no(fact: float) -> str:
+    return "–" if isnan(fact) else "yes" if fact else "no"
 
 
 def _emit(candidates: Sequence[Candidates], languages: Sequence[str], *, ranked: bool) -> None:
