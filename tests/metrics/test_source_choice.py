@@ -29,11 +29,15 @@ def test_the_rule_is_the_mean_of_standardised_signals():
     assert [candidate.language for candidate in ranked] == ["es", "en", "hi"]
     spanish, english, hindi = ranked
     assert [candidate.family for candidate in ranked] == [1, 1, 1]  # All three are Indo-European.
-    assert [candidate.script for candidate in ranked] == [1, 1, 0]
+    assert (
+        [candidate.script for candidate in ranked] == [candidate.order for candidate in ranked] == [1, 1, 0]
+    )
     assert [candidate.trigrams for candidate in ranked] == pytest.approx([1, 1 / 3, 0])
-    script = [1 / sqrt(2), 1 / sqrt(2), -sqrt(2)]
+    script = order = [1 / sqrt(2), 1 / sqrt(2), -sqrt(2)]
     text = (np.array([1, 1 / 3, 0]) - 4 / 9) / np.std([1, 1 / 3, 0])
-    expected = (np.array(script) + text) / 3  # No candidate differs in family: that signal adds nothing.
+    expected = (
+        np.array(script) + order + text
+    ) / 4  # No candidate differs in family: that signal adds nothing.
     assert [spanish.rule, english.rule, hindi.rule] == pytest.approx(expected.tolist())
 
 
@@ -41,7 +45,7 @@ def test_what_is_unknown_counts_as_the_mean_and_without_signals_the_order_stays(
     texts = {"qaa": ["ka la"], "qab": ["ka la"], "qac": ["mi no"]}
     ranked = rank_sources("qaa", ["qac", "qab", "qad"], texts)
     assert [candidate.language for candidate in ranked] == ["qab", "qad", "qac"]
-    assert all(isnan(candidate.family) and isnan(candidate.script) for candidate in ranked)
+    assert all(isnan(fact) for candidate in ranked for fact in candidate[1:4])
     assert ranked[1].rule == 0 and isnan(ranked[1].trigrams)
     assert [candidate.language for candidate in rank_sources("qaa", ["qad", "qab"])] == ["qad", "qab"]
 

@@ -13,7 +13,7 @@ import pandas as pd
 from isogloss.metrics.estimates import mean_std
 
 HERE = Path(__file__).parent
-CHOSEN_BY = ("rule", "family", "script", "trigrams")
+CHOSEN_BY = ("rule", "family", "script", "order", "trigrams")
 ALWAYS = {"names": "en", "tags": "qaa"}
 TEXTS = 1000
 

@@ -175,11 +175,11 @@ def print_sources(
             continue
         show_line(f"Source languages for {language(target)}, the rule's choice first")
         Display().table(
-            ("source", "same family", "same script", "trigrams in common", "rule"),
+            ("source", "same family", "same script", "same word order", "trigrams in common", "rule"),
             [
                 (
                     language(candidate.language),
-                    *(_yes_or_no(fact) for fact in (candidate.family, candidate.script)),
+                    *(_yes_or_no(fact) for fact in (candidate.family, candidate.script, candidate.order)),
                     percent(candidate.trigrams),
                     f"{candidate.rule:+.2f}",
                 )

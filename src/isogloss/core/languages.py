@@ -4,9 +4,9 @@ A script or region follows where it matters: BCP 47's ``zh-Hant`` and ``sr-Latn`
 ``zh_Hant`` and ``sr_Latn`` here, because a hyphen joins two languages (``en-zh_Hant``).
 
 The names cover the languages of the corpora the toolkit reads; other codes (any two or three letters) are
-languages without an English name here. Facts (family, script, resource class; ``languages.tsv``) cover those
-of FLORES-200, Universal Dependencies, NTREX-128, the shipped descriptions and the Wikipedias of 2020. A
-language without facts is unknown: nothing is guessed from its relatives.
+languages without an English name here. Facts (family, script, resource class, word order;
+``languages.tsv``) cover those of FLORES-200, Universal Dependencies, NTREX-128, the shipped descriptions and
+the Wikipedias of 2020. A language without facts is unknown: nothing is guessed from its relatives.
 """
 
 import re
@@ -228,6 +228,8 @@ class LanguageFacts(NamedTuple):
     """ISO 15924: that of the code (``sr_Latn``), else the usual one."""
     resources: str = UNKNOWN
     """Class of Joshi et al. (2020), from "0", hardly any data, to "5"."""
+    order: str = UNKNOWN
+    """Dominant order of subject, verb and object: SVO, SOV or VSO."""
 
 
 def language_facts(code: str) -> LanguageFacts:

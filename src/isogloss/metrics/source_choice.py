@@ -4,9 +4,9 @@ Of candidates c for a target t, with signals s_k that rise with the similarity o
 
     R(c, t) = mean over k of (s_k(c, t) - mean over c) / std over c
 
-The signals are those of Lin et al. (2019), "Choosing Transfer Languages for Cross-Lingual Learning", that
-need no typological database: one family and one script (``core.languages``), and what texts have in common,
-here the cosine of counts of character trigrams. A signal that is unknown for a candidate counts as the mean.
+The signals are of the kinds of Lin et al. (2019), "Choosing Transfer Languages for Cross-Lingual Learning":
+one family, one script and one order of words (``core.languages``), and what texts have in common, here the
+cosine of counts of character trigrams. A signal that is unknown for a candidate counts as the mean.
 """
 
 from collections import Counter
@@ -30,6 +30,8 @@ class SourceCandidate(NamedTuple):
     """1 if both are of one family, else 0."""
     script: float
     """1 if both are usually written in one script, else 0."""
+    order: float
+    """1 if both have one dominant order of subject, verb and object, else 0."""
     trigrams: float
     """Cosine of the counts of character trigrams, 0 to 1."""
     rule: float
@@ -63,18 +65,16 @@ def rank_sources(
     rule = _standardised(signals).mean(axis=1)
     ranked = sorted(zip(others, signals.tolist(), rule.tolist(), strict=True), key=lambda entry: -entry[2])
     return [
-        SourceCandidate(code, family, script, trigrams, score)
-        for code, (family, script, trigrams), score in ranked
+        SourceCandidate(code, family, script, order, trigrams, score)
+        for code, (family, script, order, trigrams), score in ranked
     ]
 
 
-def _facts_in_common(first: str, second: str) -> tuple[float, float]:
-    """Return whether two languages have one family and one script, as 1 and 0."""
-    facts = (language_facts(code) for code in (first, second))
-    family, script, _ = (
-        nan if UNKNOWN in pair else float(pair[0] == pair[1]) for pair in zip(*facts, strict=True)
-    )
-    return family, script
+def _facts_in_common(first: str, second: str) -> list[float]:
+    """Return whether two languages have one family, one script and one order of words, as 1 and 0."""
+    facts = [language_facts(code) for code in (first, second)]
+    pairs = zip(*((fact.family, fact.script, fact.order) for fact in facts), strict=True)
+    return [nan if UNKNOWN in pair else float(pair[0] == pair[1]) for pair in pairs]
 
 
 def trigram_counts(texts: Iterable[str]) -> Counter[str]:
