@@ -9,7 +9,7 @@ from itertools import product
 
 import pandas as pd
 
-from isogloss.core.languages import UNKNOWN, LanguageFacts, is_built_in, language_facts
+from isogloss.core.languages import UNKNOWN, is_built_in, language_facts
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SYSTEM
@@ -17,6 +17,9 @@ from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, language, percent, slug, test_set_name
 from isogloss.reports.scores import ScoredSet, key_of, mean_scores, scored_sets
 from isogloss.reports.tables import Cell, Table, cells
+
+GROUPED_BY = ("family", "script", "resources")
+"""The facts by which languages are grouped."""
 
 ALL = ("all", "")
 
@@ -39,7 +42,9 @@ def group_tables(m: Measurements) -> list[Table]:
 def language_groups(codes: Sequence[str]) -> Groups:
     """Return the languages of each group: by family, script and resources, unknown last, then all."""
     groups: Groups = {}
-    for by, kinds in zip(LanguageFacts._fields, zip(*map(language_facts, codes), strict=True), strict=True):
+    facts = [language_facts(code) for code in codes]
+    for by in GROUPED_BY:
+        kinds = [getattr(fact, by) for fact in facts]
         for name in sorted({*kinds}, key=lambda name: (name == UNKNOWN, name)):
             groups[by, name] = tuple(code for code, kind in zip(codes, kinds, strict=True) if kind == name)
     return {**groups, ALL: tuple(codes)}
