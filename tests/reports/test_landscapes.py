@@ -2,12 +2,20 @@
 
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 from hand_made import MODEL, golden, plain, the_same
 from made_up_rows import measured
 
 from isogloss.reports.drawing import PAGE
-from isogloss.reports.landscapes import DELTA_TABLE, curves, delta_figures, path_figures, plane_figures
+from isogloss.reports.landscapes import (
+    DELTA_TABLE,
+    curves,
+    delta_figures,
+    path_figures,
+    plane_figures,
+    plane_levels,
+)
 from isogloss.reports.measurements import Measurements
 
 Study = Callable[[str], Measurements]
@@ -160,3 +168,12 @@ def test_a_figure_draws_no_more_than_it_says() -> None:
     assert sum(axis.get_visible() for axis in drawn.paint(PAGE).axes) == 24
     assert "the first 24 of 30 panels" in drawn.caption
     assert len(drawn.data) == 60
+
+
+def test_levels_of_a_plane_part_its_points_evenly_where_most_lie_close_together() -> None:
+    near, far = np.linspace(0.9, 1.0, 900), np.linspace(0.3, 0.9, 100)
+    levels = plane_levels(np.concatenate([near, far]))
+    assert (levels[0], levels[-1]) == (0.3, 1.0)
+    assert (levels > 0.895).sum() > (levels < 0.895).sum()
+    assert (np.diff(levels) > 0).all()
+    assert plane_levels(np.full(9, 0.5)).tolist() == [0.5, 0.51]

@@ -8,7 +8,16 @@ from hand_made import ALONE, golden, plain, same_rows, score, the_same
 from made_up_rows import measured
 
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.summaries import SUMMARIES, gaps, last_and_lowest, parameter_counts, spreads, sweep_ends
+from isogloss.reports.scores import score_tables
+from isogloss.reports.summaries import (
+    SUMMARIES,
+    gaps,
+    last_and_lowest,
+    parameter_counts,
+    spreads,
+    sweep_ends,
+    unshown_gaps,
+)
 
 Study = Callable[[str], Measurements]
 
@@ -38,6 +47,20 @@ def test_transfer_gaps_are_as_they_were(study: Study, name: str, models: int) ->
     before = [row for row in before if row["corpus"] in ("ud", "xnli")]
     numbers = plain("source_score", "target_mean", "gap")
     assert the_same(rows, before, {**plain("corpus", "task", "seed"), "of": "encoder"}, numbers) == models
+
+
+def test_gaps_that_the_tables_of_scores_show_are_in_no_second_table(study: Study) -> None:
+    m = study("transfer")
+    rest, every = unshown_gaps(m), gaps(m)
+    in_tables = {
+        round(row["mean"], 6)
+        for table in score_tables(m)
+        for row in table.data.to_dict("records")
+        if row.get("column") == "gap"
+    }
+    assert len(in_tables) > 0
+    assert "source-only" in set(every["method"]) - set(rest["method"])
+    assert len(rest) < len(every)
 
 
 @pytest.mark.parametrize(("name", "rows"), [("transfer", 16), ("adjustment", 208)])

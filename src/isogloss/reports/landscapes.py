@@ -223,11 +223,10 @@ def _surfaces(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _plane_figure(rows: pd.DataFrame) -> Figure:
-    from matplotlib.ticker import MaxNLocator, MultipleLocator
+    from matplotlib.ticker import MultipleLocator
 
     shown = rows["normalised_mean"].fillna(rows["mean"])
-    low, high = shown.min(), shown.max()
-    levels = np.asarray(MaxNLocator(12).tick_values(low, high if high > low else low + 0.01))
+    levels = plane_levels(shown.to_numpy())
     corners = [rows[f"{corner}.name"].iloc[0] for corner in CORNERS]
     corner_of = dict(zip(((0, 0), (1, 0), (0, 1)), corners, strict=True))
 
@@ -244,6 +243,18 @@ def _plane_figure(rows: pd.DataFrame) -> Figure:
     return drawing.panel_figure(_plane_words(rows, corner_of), rows, draw, labels=labels, height=2.0)
 
 
+def plane_levels(
+    values: npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Return about twelve levels in steps of 0.01, between which lie equally many points.
+
+    Equal steps would give one colour to the wide areas near the models, and most colours to few far points.
+    """
+    inside = np.round(np.nanquantile(values, np.linspace(0, 1, 13)[1:-1]), 2)
+    low, high = np.floor(100 * np.nanmin(values)) / 100, np.ceil(100 * np.nanmax(values)) / 100
+    return np.unique([low, *inside, high if high > low else low + 0.01])
+
+
 def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> FigureText:
     first = rows.iloc[0]
     at = [
@@ -256,7 +267,8 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> 
         "title": f"{_where(first)}: the plane through {and_list(corners.values())}",
         "caption": (
             f"{first['metric']} at θ₀ + α₁δ₁ + α₂δ₂ (Eq. 3; {_mixed_part(rows)}), divided by that of the "
-            f"{corners[0, 0]} model. One scale for all: close lines mean a steep surface. Dotted: paths."
+            f"{corners[0, 0]} model. One scale for all, on which each colour covers equally many points; the "
+            "numbers are the heights. Dotted: paths."
         ),
         "alt": f"Contour plots. {'; '.join(at) or 'No model lies on the grid'}.",
     }
@@ -264,16 +276,18 @@ def _plane_words(rows: pd.DataFrame, corners: Mapping[tuple[int, int], str]) -> 
 
 def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64]) -> None:
     import matplotlib as mpl
+    from matplotlib.patheffects import withStroke
 
-    light = mpl.colormaps["cividis"](np.linspace(0.35, 1, len(levels) - 1))  # Numbers on it stay readable.
+    colors = mpl.colormaps["cividis"](np.linspace(0, 1, len(levels) - 1))
     x, y, masked = grid.columns, grid.index, np.ma.masked_invalid(grid.to_numpy())
-    axis.contourf(x, y, masked, levels=levels, colors=light)
+    axis.contourf(x, y, masked, levels=levels, colors=colors)
     crossed = [level for level in levels if masked.min() < level < masked.max()]
     if crossed:
         lines = axis.contour(x, y, masked, levels=crossed, colors=MARK, linewidths=0.4)
         labelled = crossed[:: max(1, len(crossed) // 5)]
         for text in axis.clabel(lines, labelled, fontsize=6, fmt="%.2f", inline_spacing=2):
             across, up = axis.transAxes.inverted().transform(axis.transData.transform(text.get_position()))
+            text.set_path_effects([withStroke(linewidth=1.5, foreground="white")])
             text.set_visible(bool(0.06 < across < 0.94 and 0.04 < up < 0.96))  # The frame would cut others.
     axis.grid(visible=False)
 

@@ -9,6 +9,7 @@ from isogloss.reports.comparison import SYSTEM, TEST_SET, filter_rows, main_scor
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import fields_of
+from isogloss.reports.scores import GAP, scored_sets, values_of
 from isogloss.reports.tables import Summary, numbers, percents
 
 TEST = ("corpus", "treebank", "inputs", "task")
@@ -63,8 +64,20 @@ def gaps(m: Measurements) -> pd.DataFrame:
         [
             {**row, "source_score": source, "target_mean": target, "gap": source - target}
             for row, (source, target) in zip(facts, means, strict=True)
-        ]
+        ],
+        index=scores.index[firsts],
     )
+
+
+def unshown_gaps(m: Measurements) -> pd.DataFrame:
+    """Return the gaps that no table of scores shows, such as those over a model's own targets."""
+    shown: set[object] = set()
+    for test_set in scored_sets(m):
+        by_system = values_of(test_set).reindex(columns=[GAP]).dropna().groupby(SYSTEM).size()
+        systems = pd.MultiIndex.from_frame(test_set.rows[SYSTEM])
+        shown |= {*test_set.rows.index[systems.isin(by_system.index)]}
+    rows = gaps(m)
+    return rows[~rows.index.isin(shown)]
 
 
 def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
@@ -169,12 +182,12 @@ INTERFERENCE = Summary(
 SUMMARIES = (
     Summary(
         section="transfer-gap",
-        frame=gaps,
+        frame=unshown_gaps,
         name="transfer-gap",
         title="Transfer gap",
         caption=(
             "Source score minus mean over all other languages scored, or over its own targets where a model "
-            "was made for some, in points; 0: no loss. Gaps next to scores are all over the same targets."
+            "was made for some, in points; 0: no loss. The tables of scores show all other gaps."
         ),
         by=(*TEST, *MODEL, "split", "metric"),
         keep=("name",),
