@@ -46,7 +46,7 @@ def test_scores_are_those_of_the_evaluation(bert_folder):
             examples=10,
         )
         for language in ("en", "de")
-        for metric in ("accuracy", "seqeval_f1")
+        for metric in ("accuracy", "seqeval_f1", "macro_f1", "weighted_f1", "mcc")
     ]
 
 

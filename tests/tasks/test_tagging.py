@@ -196,4 +196,7 @@ def test_upos_reports_accuracy_first_and_what_xtreme_calls_f1_beside_it():
     assert list(all_measures(UPOS, gold, predicted).items()) == [
         ("accuracy", 0.8),
         ("seqeval_f1", pytest.approx(1 / 3)),
+        ("macro_f1", pytest.approx((6 / 7 + 1 + 0) / 3)),
+        ("weighted_f1", pytest.approx((4 * 6 / 7 + 1) / 5)),
+        ("mcc", pytest.approx((5 * 4 - 13) / ((25 - 17) * (25 - 11)) ** 0.5)),
     ]

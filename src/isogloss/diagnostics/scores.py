@@ -21,7 +21,7 @@ class Scores(Diagnostic):
 
     name: ClassVar[str] = "scores"
     subject: ClassVar[str] = "model"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     def measure(self, setting: MeasureSetting) -> list[Score]:
         """Return a row for each language and metric, the task's main metric first."""

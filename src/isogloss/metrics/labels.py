@@ -10,6 +10,7 @@ be invalid; they are read as the CoNLL-2000 scorer reads them: an I- tag that co
   that mark no spans. It takes the first letter of a tag for B, I, E, S or O and the rest for a type: of NOUN
   only "OUN" is left, and neighbours of one type merge to one span. So one wrong tag of five can cost two
   thirds of the score. Published XTREME numbers are of this kind; accuracy is not.
+- macro F1, weighted F1, MCC: what suites report of classes, as in scikit-learn.
 - attachment: the share of words with the right head (UAS), and with the right relation too (LAS). The CoNLL
   2018 shared task (Zeman et al. 2018) defines them as F1 over all words, and CLAS over content words alone;
   here the words are given, so gold and predicted words are the same.
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.rows.models import ByMeasure, Contributions
+from isogloss.metrics.ranks import normalized_influences
 
 OUTSIDE_TAG = "O"
 
@@ -50,6 +52,64 @@ def label_contributions(
         for labels, guesses in zip(gold, predicted, strict=True)
     ]
     return Contributions(right, [float(len(labels)) for labels in gold])
+
+
+def class_contributions(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+) -> dict[str, Contributions]:
+    """Return what each example adds to accuracy, macro F1, weighted F1 and Matthews' correlation (MCC).
+
+    Classes are those that are gold or predicted anywhere. F1 of each class is averaged, equally or by its
+    share of gold labels; MCC is that of several classes (Gorodkin 2004, "Comparing two K-category
+    assignments", Equation 8), 0 where one side has one class alone. None of them is a sum over labels: a
+    label adds its influence (Efron & Tibshirani 1993, Chapter 21), so that the mean over labels is the
+    score. ValueError where numbers differ.
+    """
+    accuracy = label_contributions(gold, predicted)
+    names = list(dict.fromkeys(chain(*gold, *predicted)))
+    ids = {name: number for number, name in enumerate(names)}
+    right, guessed = (
+        np.array([ids[label] for label in chain(*side)], dtype=np.intp) for side in (gold, predicted)
+    )
+    ends = np.cumsum([0, *map(len, gold)])
+
+    def by_example(influence: npt.NDArray[np.float64]) -> Contributions:
+        sums = np.concatenate(([0.0], np.cumsum(influence)))
+        return Contributions(np.diff(sums[ends]).tolist(), accuracy.whole)
+
+    return {
+        "accuracy": accuracy,
+        **{
+            name: by_example(values) for name, values in _class_influences(right, guessed, len(names)).items()
+        },
+    }
+
+
+def _class_influences(
+    gold: npt.NDArray[np.intp], predicted: npt.NDArray[np.intp], classes: int
+) -> dict[str, npt.NDArray[np.float64]]:
+    """Return each label's influence on each measure of classes, whose mean is the measure."""
+    labels, same = max(1, len(gold)), gold == predicted
+    gold_share, share, hits = (
+        np.bincount(side, minlength=classes) / labels for side in (gold, predicted, gold[same])
+    )
+    f1 = 2 * hits / (gold_share + share)
+
+    def averaged(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        by_class = weights / (gold_share + share)
+        lost = f1 * by_class
+        return np.asarray(2 * same * by_class[gold] - lost[gold] - lost[predicted], dtype=np.float64)
+
+    macro = np.full(classes, 1 / max(1, classes))
+    return {
+        "macro_f1": averaged(macro) + f1 @ macro,
+        "weighted_f1": averaged(gold_share) + f1[gold],
+        "mcc": normalized_influences(
+            same - share[gold] - gold_share[predicted] + gold_share @ share,
+            1 - 2 * gold_share[gold] + gold_share @ gold_share,
+            1 - 2 * share[predicted] + share @ share,
+        ),
+    }
 
 
 def span_contributions(gold: Tags, predicted: Tags) -> Contributions:

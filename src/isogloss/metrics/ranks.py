@@ -93,9 +93,17 @@ def _influences(x: Array, y: Array, moves: Sequence[Array]) -> Array:
     products, first, second = (
         product + move - move.mean() for product, move in zip((x * y, x * x, y * y), moves, strict=True)
     )
-    scale = math.sqrt(float(first.mean()) * float(second.mean()))
-    if not scale:  # Differences too small to be squared.
-        return np.zeros(len(x))
+    return normalized_influences(products, first, second)
+
+
+def normalized_influences(products: Array, first: Array, second: Array) -> Array:
+    """Return influences on a covariance over the root of two variances, from what is averaged to each.
+
+    Their mean is the ratio; all are 0 where a variance is.
+    """
+    scale = math.sqrt(float(first.mean()) * float(second.mean())) if len(first) else 0.0
+    if not scale:  # One side is constant, or differences are too small to be squared.
+        return np.zeros(len(first))
     rho = float(products.mean()) / scale
     return np.asarray(
         products / scale + rho - rho / 2 * (first / first.mean() + second / second.mean()), dtype=np.float64

@@ -27,7 +27,7 @@ EVERY_EVAL_EVER = "0.3.0"
 SPLITS = {"dev": "validation"}
 """Names of splits elsewhere, where they differ from ours."""
 
-SIGNED = frozenset({"spearman", "pearson"})
+SIGNED = frozenset({"spearman", "pearson", "mcc"})
 """Measures from -1 to 1; all others are from 0 to 1."""
 
 Json = dict[str, Any]

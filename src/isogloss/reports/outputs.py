@@ -11,7 +11,7 @@ from isogloss.data.files import File, byte_stream
 from isogloss.data.formats.conll import are_bio
 from isogloss.metrics.labels import (
     chunk_contributions,
-    label_contributions,
+    class_contributions,
     label_set_contributions,
     span_contributions,
     word_contributions,
@@ -142,7 +142,7 @@ def _of_labels(file: File, outputs: Sequence[Output]) -> ByMeasure:
         return label_set_contributions(gold, answers, all_labels)
     if kind is float:
         return correlation_contributions(gold, answers)
-    return {"accuracy": label_contributions([(label,) for label in gold], [(label,) for label in answers])}
+    return class_contributions([(label,) for label in gold], [(label,) for label in answers])
 
 
 def _kind_of(label: object) -> type:
@@ -152,8 +152,8 @@ def _kind_of(label: object) -> type:
 def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
     gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
     if not are_bio({tag for tags in gold for tag in tags}):
-        accuracy, f1 = label_contributions(gold, answers), chunk_contributions(gold, answers)
-        return {"accuracy": accuracy, "seqeval_f1": f1}
+        of_classes, f1 = class_contributions(gold, answers), chunk_contributions(gold, answers)
+        return {"accuracy": of_classes["accuracy"], "seqeval_f1": f1, **of_classes}
     for output in outputs:
         nameless = {"", "B-", "I-"} & {*output.gold, *output.answer}
         if nameless or (output.answer and not are_bio({*output.answer, "B-X"})):

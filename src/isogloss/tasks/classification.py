@@ -23,7 +23,7 @@ from isogloss.data.examples import Label, LabelledText, SentencePair
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import encode_texts, for_causal
-from isogloss.metrics.labels import label_contributions, label_set_contributions
+from isogloss.metrics.labels import class_contributions, label_set_contributions
 from isogloss.metrics.ranks import correlation_contributions
 from isogloss.tasks.batch import SEQUENCES, Batch, EncodedRow, sequence_scores
 from isogloss.tasks.task import (
@@ -172,9 +172,7 @@ class TextClassification:
         return self._measured(gold, predicted)
 
     def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
-        return {
-            self.metric: label_contributions([(label,) for label in gold], [(label,) for label in predicted])
-        }
+        return class_contributions([(label,) for label in gold], [(label,) for label in predicted])
 
     def majority(self, train_examples: Sequence[Labelled], test_examples: Sequence[Labelled]) -> float:
         """Score the constant answer that fits the training examples best, on every example."""

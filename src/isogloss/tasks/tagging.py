@@ -28,6 +28,7 @@ from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words, windows
 from isogloss.metrics.labels import (
     chunk_contributions,
+    class_contributions,
     label_contributions,
     repair,
     span_contributions,
@@ -138,13 +139,15 @@ class Tagging:
     def contributions(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> ByMeasure:
         """Return each sentence's contribution to the metric and to what other papers report instead.
 
-        With accuracy that is XTREME's F1, with span F1 the word-level F1 of cross-lingual adjustment.
+        With accuracy that is XTREME's F1 and the measures of classes that suites report; with span F1 it is
+        the word-level F1 of cross-lingual adjustment.
         """
         if self.metric == "span_f1":
             word_f1 = word_contributions(gold, predicted)
             return {self.metric: span_contributions(gold, predicted), "word_f1": word_f1}
-        seqeval_f1 = chunk_contributions(gold, predicted)
-        return {self.metric: label_contributions(gold, predicted), "seqeval_f1": seqeval_f1}
+        of_classes = class_contributions(gold, predicted)
+        accuracy = {self.metric: of_classes[self.metric]}
+        return {**accuracy, "seqeval_f1": chunk_contributions(gold, predicted), **of_classes}
 
     def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
         """Score the most frequent training tag on every word; 0 for NER, where that tag is O."""

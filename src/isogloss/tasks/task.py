@@ -205,7 +205,7 @@ class FurtherTask:
 
 
 def all_measures(task: Task, gold: Sequence[Answer], predicted: Sequence[Answer]) -> dict[str, float]:
-    """Return all measures of a task by name, the metric first; each in [0, 1]."""
+    """Return all measures of a task by name, the metric first; in [0, 1], correlations in [-1, 1]."""
     return {name: total(contributions) for name, contributions in task.contributions(gold, predicted).items()}
 
 

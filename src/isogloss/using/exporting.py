@@ -57,7 +57,13 @@ CARD = "README.md"
 LOCAL_KEYS = ("is_local", "local_files_only")
 """Keys that transformers adds to a tokenizer that was loaded from this machine."""
 
-METRICS = {"span_f1": "f1", "word_f1": "f1", "seqeval_f1": "f1", "em": "exact_match"}
+METRICS = {
+    "span_f1": "f1",
+    "word_f1": "f1",
+    "seqeval_f1": "f1",
+    "em": "exact_match",
+    "mcc": "matthews_correlation",
+}
 """The hub's names of metrics that have another name here."""
 
 _ON_THE_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@[0-9a-f]{40}")
