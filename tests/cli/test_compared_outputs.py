@@ -157,6 +157,94 @@ def test_samples_of_the_harness_bring_their_metrics_under_its_names(command, wri
     assert (found["measure"], found["score"], found["baseline_score"]) == ("acc", 0.5, 0)
 
 
+def every_eval_ever(scores, model="a/b", result=None, **more):
+    """As converters write the sidecar of Every Eval Ever: a line for each sample and result."""
+    return [
+        {
+            "schema_version": "0.2.2", "evaluation_id": f"sib/{model}/1", "model_id": model,
+            "evaluation_name": "sib", "sample_id": f"s{n}", "interaction_type": "single_turn",
+            "evaluation_result_id": result and f"sib/{model}/1#{result}",
+            "input": {"raw": f"q{n}", "reference": ["x"]}, "output": {"raw": ["x"]},
+            "answer_attribution": [], "metadata": {"language": "sw"},
+            "evaluation": {"score": score, "is_correct": score > 0.5}, **more,
+        }
+        for n, score in enumerate(scores)
+    ]  # fmt: skip
+
+
+OURS, THEIRS = [0.9, 0.8, 0.75, 0.2, 0.6], [0.7, 0.1, 0.8, 0.1, 0.4]
+
+
+def test_samples_of_every_eval_ever_have_a_score_or_the_results_they_belong_to(command, write_objects):
+    files = [
+        write_objects(f"{model}_samples.jsonl", every_eval_ever(scores, model))
+        for model, scores in (("a", OURS), ("b", THEIRS))
+    ]
+    (only,) = command("compare", "--predictions", *files, "--json").lines
+    assert (only["measure"], only["language"], only["examples"]) == ("score", "sw", 5)
+    assert only["p_examples"] == pytest.approx(ttest_rel(OURS, THEIRS).pvalue, rel=1e-9)
+    files = [
+        write_objects(
+            f"{model}2.jsonl",
+            every_eval_ever(scores, model, "f1") + every_eval_ever([1.0, 0, 0, 0, 0], model, "em"),
+        )
+        for model, scores in (("a", OURS), ("b", THEIRS))
+    ]
+    (f1,) = command("compare", "--predictions", *files, "--json").lines
+    (em,) = command("compare", "--predictions", *files, "--json", "--measure", "em").lines
+    assert (f1["measure"], f1["score"]) == ("f1", pytest.approx(sum(OURS) / 5))
+    assert (em["score"], em["difference"]) == (1 / 5, 0)
+
+
+def inspect_log(path, values, target="x"):
+    """As Inspect writes a log in JSON: samples with the scores of each scorer, here over two epochs."""
+    samples = [
+        {
+            "id": n, "epoch": epoch, "input": f"q{n}", "target": target, "messages": [], "metadata": {},
+            "scores": {
+                "match": {"value": "CI"[value < 0.5], "answer": "x"},
+                "judge": {"value": {"style": value + 0.1 * (epoch - 1), "sound": value > 0.5}},
+            },
+        }
+        for epoch in (1, 2)
+        for n, value in enumerate(values)
+    ]  # fmt: skip
+    log = {"version": 2, "status": "success", "eval": {"task": "t"}, "samples": samples}
+    path.write_text(json.dumps(log, indent=2), encoding="utf-8")
+    return path
+
+
+def test_a_log_of_inspect_has_a_measure_for_each_scorer_over_its_epochs(command, tmp_path):
+    files = [inspect_log(tmp_path / name, scores) for name, scores in (("a.json", OURS), ("b.json", THEIRS))]
+    (match,) = command("compare", "--predictions", *files, "--json").lines
+    assert (match["measure"], match["score"], match["baseline_score"]) == ("match", 4 / 5, 2 / 5)
+    (style,) = command("compare", "--predictions", *files, "--json", "--measure", "judge,style").lines
+    assert (style["examples"], style["score"]) == (5, pytest.approx(sum(OURS) / 5 + 0.05))
+    assert style["p_examples"] == pytest.approx(ttest_rel(OURS, THEIRS).pvalue, rel=1e-9)
+
+
+def test_broken_samples_are_named(command, write_objects, tmp_path):
+    good = write_objects("good.jsonl", every_eval_ever(OURS))
+    twice = write_objects("twice.jsonl", every_eval_ever(OURS) * 2)
+    bare = write_objects("bare.jsonl", every_eval_ever(OURS, evaluation={"is_correct": True}))
+    other = write_objects("other.jsonl", every_eval_ever(OURS, input={"raw": "q", "reference": []}))
+    log, unscored = inspect_log(tmp_path / "log.json", OURS), tmp_path / "unscored.json"
+    unscored.write_text(json.dumps({"samples": [{"id": 7, "scores": None}]}), encoding="utf-8")
+    binary = tmp_path / "log.eval"
+    binary.write_bytes(b"PK")
+    for first, message in (
+        (twice, "twice.jsonl:6: sample sib s0 a second time (line 1); expected each once"),
+        (bare, "bare.jsonl:1: evaluation {'is_correct': True}; expected an object with a score"),
+        (other, "other.jsonl:1: "),
+        (unscored, "unscored.json: sample 7 with the scores None; expected scores that are grades"),
+        (binary, "log.eval: a log in Inspect's binary form. Convert it: inspect log convert --to json"),
+    ):
+        shown = command("compare", "--predictions", first, good).message
+        assert message in shown
+    changed = inspect_log(tmp_path / "changed.json", OURS, target="y")
+    assert "Give outputs for the same examples" in command("compare", "--predictions", log, changed).message
+
+
 def test_answers_are_scored_as_the_official_script_scores_them(command, write_objects):
     gold = [["the Nile", "Nile"], "in 1990"]
     both = [

@@ -2,9 +2,8 @@
 
 What `isogloss predict` writes has ``labels`` (of words), a ``label`` (a list of several, a number, or the
 index of one of its ``options``) or an ``answer``; the gold one is ``gold`` in the same object, or in a file
-of its own. Samples of lm-evaluation-harness (``samples_*.jsonl``) have a ``doc_id`` and the value of each of
-their metrics, which are means over examples; a metric with a filter is named as in the harness,
-"exact_match,strict-match".
+of its own. Samples of other suites (``samples.py``) have the value of each of their metrics, which are means
+over examples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,7 +18,8 @@ from isogloss.core.rows.models import Contributions, total
 from isogloss.data.files import File, numbered_objects, short
 from isogloss.metrics.significance import System, SystemPair
 from isogloss.reports.comparison import Compared, Comparison, compare_means, holm_corrected, over_examples
-from isogloss.reports.outputs import ANSWERS, SAMPLE, Output, is_answer, is_number, measures_of, no_gold
+from isogloss.reports.outputs import ANSWERS, Output, is_answer, is_number, measures_of, no_gold
+from isogloss.reports.samples import SUITES, inspect_log, merged
 
 BY_ID, BY_ORDER = "id", "order"
 """The ways to pair the examples of two files."""
@@ -29,12 +29,6 @@ GOLD = ("gold", *ANSWERS, "answers")
 
 OPTIONS = "options"
 """The key of an example whose label is the index of one of these."""
-
-NO_METRICS = (
-    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-    *("doc_hash", "prompt_hash", "target_hash"),
-)
-"""Keys of a sample that are none of its metrics; earlier versions of the harness do not list its metrics."""
 
 MEAN = "mean"
 """The language of the mean over all languages."""
@@ -86,21 +80,25 @@ def compare_outputs(
 
 
 def _outputs(file: File, *, only_gold: bool = False) -> Iterator[Output]:
-    samples: dict[str, Output] = {}
+    if not only_gold and (log := inspect_log(file)) is not None:
+        yield from log
+        return
+    samples: list[Output] = []
     for number, _, body in numbered_objects(file):
-        if SAMPLE in body and not only_gold:
-            _add_sample(file, number, body, samples)
+        key = "" if only_gold else next((key for key in SUITES if key in body), "")
+        if key:
+            samples.append(SUITES[key](file, number, body))
         elif samples:
-            raise file.broken(number, "a line without doc_id", "samples alone, as before")
+            raise file.broken(number, f"a line without {' or '.join(SUITES)}", "samples alone, as before")
         else:
             yield _answer(file, number, body, only_gold=only_gold)
-    yield from samples.values()
+    yield from merged(file, samples)
 
 
 def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: bool) -> Output:
     kind = next((key for key in (GOLD if only_gold else ANSWERS) if key in body), "")
     if not kind:
-        expected = " or ".join(GOLD if only_gold else (*ANSWERS, SAMPLE))
+        expected = " or ".join(GOLD if only_gold else (*ANSWERS, *SUITES))
         raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected)
     if not only_gold and not is_answer(kind, body[kind]):
         raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", ANSWERS[kind])
@@ -119,35 +117,6 @@ def _with_option_names(output: Output) -> Output:
     """Return an output with indices of options as their names: they are no numbers to correlate."""
     answer, gold = (str(label) if is_number(label) else label for label in (output.answer, output.gold))
     return replace(output, answer=answer, gold=gold)
-
-
-def _add_sample(file: File, number: int, body: Mapping[str, object], samples: dict[str, Output]) -> None:
-    """Add the metrics of a sample: one of several filters has a line for each."""
-    listed = body.get("metrics")
-    names = listed if isinstance(listed, list) else [key for key in body if key not in NO_METRICS]
-    suffix = "" if body.get("filter", "none") == "none" else f",{body['filter']}"
-    numbers = {name: body.get(name) for name in names}
-    values = {
-        f"{name}{suffix}": float(value)
-        for name, value in numbers.items()
-        if isinstance(value, bool) or is_number(value)
-    }
-    if not values:
-        raise file.broken(number, f"the metrics {numbers}", "one that is a number for each example")
-    key = str(body[SAMPLE])
-    first = samples.get(key)
-    if first and first.values is not None and first.values.keys() & values.keys():
-        raise file.broken(number, f"doc_id {key} a second time (line {first.line})", "each once")
-    document = body.get("doc")
-    language = body.get("language") or (document.get("language") if isinstance(document, dict) else "")
-    samples[key] = Output(
-        line=first.line if first else number,
-        id=key,
-        language=canonical_language(str(language or "")),
-        kind=SAMPLE,
-        document=str(body.get("doc_hash", "")),
-        values={**(first.values or {} if first else {}), **values},
-    )
 
 
 def _paired(file: File, outputs: Sequence[Output], by: str) -> Outputs:
