@@ -1,9 +1,13 @@
 """Trackers show what records hold, change nothing, and never end a run."""
 
+import inspect
 import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
 import isogloss
 from forked import PROGRAM, Forked
@@ -11,8 +15,10 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.core.records import read_record
 from isogloss.planning.plan import plan_recipe
-from isogloss.training.tracking import TRACKERS, TrackedRun, check_trackers, tracked
+from isogloss.training.tracking import EXTRAS, TRACKERS, TrackedRun, check_trackers, tracked
 from tiny import TINY, tiny
+
+CLASSES = dict(LOGGER_TYPE_TO_CLASS)
 
 RECIPE = (
     TINY.partition('[[grid.method]]\nname = "bilingual"')[0]
@@ -128,9 +134,77 @@ def test_what_is_no_tracker_or_not_installed_is_said_before_anything_is_made(tmp
     assert not (tmp_path / "runs").exists()
 
 
-def test_every_tracker_has_an_extra_of_its_name():
+RUN = {
+    "id": "abc",
+    "title": "fine-tune: en, seed 0",
+    "settings": {"seed": 0},
+    "facts": {"kind": "fine-tune", "method": "source-only", "source": "en", "seed": "0"},
+}
+TAGS = ["kind:fine-tune", "method:source-only", "source:en", "seed:0"]
+
+
+class Recorded(list):
+    """A tracker that records its calls."""
+
+    def __init__(self, **arguments):
+        super().__init__([("made", arguments)])
+
+    def __getattr__(self, name):
+        return lambda *values, **named: self.append((name, *values, *named.values()))
+
+
+@pytest.mark.parametrize("name", TRACKERS)
+def test_each_tracker_of_accelerate_is_made_in_its_project_group_and_tags(name, tmp_path, monkeypatch):
+    pytest.importorskip("mlflow" if name == "mlflow" else "accelerate")
+    monkeypatch.setitem(sys.modules, "comet_ml", SimpleNamespace(ExperimentConfig=dict))
+    made = []
+    monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, name, lambda **more: made.append(Recorded(**more)) or made[0])
+    run = TrackedRun(folder=tmp_path / "pos", **RUN)
+    run.folder.mkdir()
+    with tracked((name,), run, lambda _: None) as tracking:
+        tracking.on_progress(Progress("training", 1, 3, rows=({"step": 1, "loss": 0.5, "rate": 0.1},)))
+        tracking.finish([{"chosen": True, "metric": "f1", "split": "dev", "score": 0.25}])
+    (_, arguments), *calls = made[0]
+    assert calls == [
+        ("start",),
+        ("store_init_configuration", {"run": "abc", "title": run.title, "seed": 0}),
+        ("log", {"loss": 0.5, "learning_rate": 0.1}, 1),
+        ("log", {"chosen/dev/f1": 0.25}, 1),
+        ("finish",),
+    ]
+    signature = inspect.signature(CLASSES[name])
+    assert signature.bind(**arguments)
+    shown = str(arguments)
+    if name not in ("tensorboard", "dvclive"):
+        assert "'pos" in shown
+        assert "source-only" in shown
+    if name in ("wandb", "swanlab", "comet_ml", "clearml"):
+        assert set(TAGS) <= set((arguments.get("experiment_config") or arguments)["tags"])
+    if name == "mlflow":
+        assert arguments["tags"] == {"group": "source-only", **run.facts}
+
+
+def test_all_of_accelerates_trackers_are_had():
+    assert len(TRACKERS) == 9
+    assert TRACKERS.keys() <= CLASSES.keys()
+
+
+@pytest.mark.slow
+def test_runs_of_a_study_are_told_apart_by_method_language_and_seed(study):
+    from mlflow import MlflowClient
+
+    client = MlflowClient(f"sqlite:///{study / 'mlflow.db'}")
+    (experiment,) = [one for one in client.search_experiments() if one.name != "Default"]
+    assert not {"group", "seed"} & experiment.tags.keys()
+    chosen = "tags.method = 'source-only' and tags.source = 'qaa' and tags.seed = '1'"
+    runs = client.search_runs([experiment.experiment_id], chosen)
+    assert sorted(one.data.tags["kind"] for one in runs) == ["fine-tune", "measure"]
+    assert {one.data.tags["group"] for one in runs} == {"source-only"}
+
+
+def test_trackers_with_an_extra_are_named_by_it():
     import tomllib
 
     project = Path(__file__).parents[2] / "pyproject.toml"
     extras = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["optional-dependencies"]
-    assert TRACKERS.keys() <= extras.keys()
+    assert set(EXTRAS) == TRACKERS.keys() & extras.keys()

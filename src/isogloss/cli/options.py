@@ -135,7 +135,8 @@ class ExecutionGroup:
     track: Annotated[
         list[str] | None,
         typer.Option(
-            "--track", help="Follow training in tensorboard, mlflow or wandb; repeat the option for several."
+            "--track",
+            help="Follow training in a tracker such as mlflow or wandb; repeat the option for several.",
         ),
     ] = None
 

@@ -24,6 +24,7 @@ from isogloss.data.corpus import is_translation
 from isogloss.data.languages import built_in_size
 from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources
+from isogloss.runs.measure import Measure
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
 from isogloss.store.store import Store
 from isogloss.training.memory import measured_peak, restart_measurement
@@ -41,7 +42,11 @@ def make(context: RunContext, run: Run) -> Record:
     start = perf_counter()
     restart_measurement()
     followed = TrackedRun(
-        id=identity(run), title=run.title, folder=context.store.root, settings=dict(_settings(run))
+        id=identity(run),
+        title=run.title,
+        folder=context.store.root,
+        settings=dict(_settings(run)),
+        facts=_facts(run),
     )
     with (
         _threads(context.threads),
@@ -64,6 +69,18 @@ def make(context: RunContext, run: Run) -> Record:
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run)
     return record
+
+
+TRACKED_FACTS = ("diagnostic", "method", "source", "target", "pair", "pairs", "languages", "seed")
+"""Settings that distinguish the runs of a study; a measurement of one run has those of that run too."""
+
+
+def _facts(run: Run) -> dict[str, str]:
+    """Return the kind of a run, and its settings among ``TRACKED_FACTS``."""
+    measured = run.subjects[0] if isinstance(run, Measure) and len(run.subjects) == 1 else run
+    settings = dict(_settings(measured)) | dict(_settings(run))
+    values = {name: str(settings.get(name, "")) for name in TRACKED_FACTS}
+    return {"kind": run.name} | {name: value for name, value in values.items() if value}
 
 
 def _settings(part: Any, prefix: str = "") -> Iterator[tuple[str, str | int | float | bool]]:

@@ -1,4 +1,4 @@
-"""Trackers that follow runs while they train: TensorBoard, MLflow, Weights & Biases, by Accelerate's classes.
+"""Trackers that follow runs while they train: those that Accelerate has classes for.
 
 A run's tracker starts with its first numbers, and is no part of the run: a failing tracker is a warning.
 """
@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,7 +21,10 @@ from isogloss.core.records import Row
 from isogloss.training.distributed import is_main_process
 
 MAX_NAME = 100
-"""Letters of the name of a folder that TensorBoard reads a run from."""
+"""Letters of the name of a folder that a tracker reads a run from."""
+
+MAX_TAG = 64
+"""Letters of a tag that all trackers take."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,6 +36,24 @@ class TrackedRun:
     folder: Path
     """The folder of the study: its name is that of MLflow's experiment and of W&B's project."""
     settings: Mapping[str, str | int | float | bool]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    """What runs are filtered by: kind, method, languages, seed, if they have such."""
+
+    @property
+    def group(self) -> str:
+        """What runs are grouped by: their method, else their kind."""
+        return self.facts.get("method") or self.facts.get("kind", "")
+
+    @property
+    def tags(self) -> list[str]:
+        """The facts as texts such as "seed:0"."""
+        return [f"{name}:{value}"[:MAX_TAG] for name, value in self.facts.items()]
+
+    @property
+    def file_name(self) -> str:
+        """Name of a folder of the run."""
+        name = re.sub(r"[^\w.+-]+", "-", self.title)[:MAX_NAME]
+        return f"{name}-{self.id}"
 
     @property
     def study(self) -> str:
@@ -40,35 +61,66 @@ class TrackedRun:
         return re.sub(r"[^\w.-]+", "-", self.folder.resolve().name)
 
 
-def _tensorboard(run: TrackedRun, _: ExitStack) -> Any:
-    from accelerate.tracking import TensorBoardTracker
-
-    name = re.sub(r"[^\w.+-]+", "-", run.title)[:MAX_NAME]
-    return TensorBoardTracker(f"{name}-{run.id}", run.folder / "tensorboard")
+Arguments = Mapping[str, Any]
 
 
-def _mlflow(run: TrackedRun, end: ExitStack) -> Any:
+def _tensorboard(run: TrackedRun, _: ExitStack) -> Arguments:
+    return {"run_name": run.file_name, "logging_dir": run.folder / "tensorboard"}
+
+
+def _mlflow(run: TrackedRun, end: ExitStack) -> Arguments:
     """Follow a run at MLflow's configured address, by default in a database in the folder."""
     import mlflow
-    from accelerate.tracking import MLflowTracker
 
     logging.getLogger("mlflow").setLevel(logging.WARNING)  # It would report making a database.
     if not mlflow.is_tracking_uri_set():
         mlflow.set_tracking_uri(f"sqlite:///{run.folder.resolve() / 'mlflow.db'}")
         end.callback(mlflow.set_tracking_uri, None)
-    return MLflowTracker(run.study, run_name=run.title, nested_run=True)
+    if mlflow.get_experiment_by_name(run.study) is None:  # Accelerate's would have the first run's tags.
+        mlflow.create_experiment(run.study)
+    tags = {"group": run.group, **run.facts}
+    return {"experiment_name": run.study, "run_name": run.title, "nested_run": True, "tags": tags}
 
 
-def _wandb(run: TrackedRun, _: ExitStack) -> Any:
-    from accelerate.tracking import WandBTracker
+def _wandb(run: TrackedRun, _: ExitStack) -> Arguments:
+    folder = str(run.folder)
+    return {"run_name": run.study, "name": run.title, "dir": folder, "group": run.group, "tags": run.tags}
 
-    return WandBTracker(run.study, name=run.title, dir=str(run.folder))
+
+def _trackio(run: TrackedRun, _: ExitStack) -> Arguments:
+    return {"run_name": run.study, "name": f"{run.title} {run.id}", "group": run.group, "embed": False}
+
+
+def _swanlab(run: TrackedRun, _: ExitStack) -> Arguments:
+    folder = str(run.folder / "swanlab")
+    return {"run_name": run.study, "name": run.title, "log_dir": folder, "group": run.group, "tags": run.tags}
+
+
+def _comet(run: TrackedRun, _: ExitStack) -> Arguments:
+    from comet_ml import ExperimentConfig
+
+    described = ExperimentConfig(name=run.title, tags=[run.group, *run.tags])
+    return {"run_name": run.study, "experiment_config": described}
+
+
+def _clearml(run: TrackedRun, _: ExitStack) -> Arguments:
+    names = {"project_name": run.study, "task_name": run.title, "tags": [run.group, *run.tags]}
+    return {"run_name": run.study, **names, "reuse_last_task_id": False}
+
+
+def _aim(run: TrackedRun, _: ExitStack) -> Arguments:
+    return {"run_name": run.title, "logging_dir": str(run.folder), "experiment": f"{run.study}/{run.group}"}
+
+
+def _dvclive(run: TrackedRun, _: ExitStack) -> Arguments:
+    folder = run.folder / "dvclive" / run.file_name
+    return {"run_name": run.title, "dir": str(folder), "save_dvc_exp": False, "dvcyaml": None}
 
 
 class _Library(NamedTuple):
-    """The function that makes a run's tracker, and the modules it needs."""
+    """What Accelerate's class for a run's tracker is made from, and the modules it needs."""
 
-    make: Callable[[TrackedRun, ExitStack], Any]
+    arguments: Callable[[TrackedRun, ExitStack], Arguments]
     modules: tuple[str, ...]
 
 
@@ -76,8 +128,17 @@ TRACKERS: Mapping[str, _Library] = {
     "tensorboard": _Library(_tensorboard, ("tensorboard",)),
     "mlflow": _Library(_mlflow, ("mlflow", "sqlalchemy", "alembic")),
     "wandb": _Library(_wandb, ("wandb",)),
+    "trackio": _Library(_trackio, ("trackio",)),
+    "swanlab": _Library(_swanlab, ("swanlab",)),
+    "comet_ml": _Library(_comet, ("comet_ml",)),
+    "clearml": _Library(_clearml, ("clearml",)),
+    "aim": _Library(_aim, ("aim",)),
+    "dvclive": _Library(_dvclive, ("dvclive",)),
 }
-"""By name, which is also that of the extra that installs it."""
+"""By the name that Accelerate has for it (``LOGGER_TYPE_TO_CLASS``)."""
+
+EXTRAS = ("tensorboard", "mlflow", "wandb")
+"""Trackers that an extra of their name installs; the others have packages called like them."""
 
 
 def check_trackers(names: Iterable[str]) -> None:
@@ -85,9 +146,10 @@ def check_trackers(names: Iterable[str]) -> None:
     check_named("--track", "tracker", TRACKERS, *names)
     for name in names:
         if lacking := [module for module in TRACKERS[name].modules if find_spec(module) is None]:
+            package = f'"isogloss[{name}]"' if name in EXTRAS else name
             raise ConfigError(
                 f"--track {name}: {' and '.join(lacking)} not installed. Install: "
-                f'pip install "isogloss[{name}]", or leave --track away.'
+                f"pip install {package}, or leave --track away."
             )
 
 
@@ -143,8 +205,10 @@ class Tracking:
 
     def _start(self, name: str) -> None:
         # One process at a time: the first one may have to make a database.
+        from accelerate.tracking import LOGGER_TYPE_TO_CLASS
+
         with ExitStack() as end, locked(self.run.folder / ".tracking.lock", wait=True):
-            tracker = TRACKERS[name].make(self.run, end)
+            tracker = LOGGER_TYPE_TO_CLASS[name](**TRACKERS[name].arguments(self.run, end))
             tracker.start()
             end.callback(tracker.finish)
             self.open[name] = tracker, end.pop_all()
