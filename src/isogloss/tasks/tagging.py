@@ -146,8 +146,8 @@ class Tagging:
             word_f1 = word_contributions(gold, predicted)
             return {self.metric: span_contributions(gold, predicted), "word_f1": word_f1}
         of_classes = class_contributions(gold, predicted)
-        accuracy = {self.metric: of_classes[self.metric]}
-        return {**accuracy, "seqeval_f1": chunk_contributions(gold, predicted), **of_classes}
+        seqeval_f1 = chunk_contributions(gold, predicted)
+        return {"accuracy": of_classes["accuracy"], "seqeval_f1": seqeval_f1, **of_classes}
 
     def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
         """Score the most frequent training tag on every word; 0 for NER, where that tag is O."""
