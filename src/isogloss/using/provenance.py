@@ -101,7 +101,7 @@ def provenance_of(folder: Path) -> tuple[Provenance, Path]:
         return _of_head(run, folder.name), folder
     entry = exported_entry(folder)
     if entry is None:
-        if (folder / CONFIG).is_file():
+        if (folder / CONFIG).is_file() and not (folder.parent / RECORD).exists():
             raise ModelError(
                 f"{folder}: this is {_description(folder)}, without a head that predicts. A recipe "
                 f'fine-tunes it (encoder = "{folder}"); then give the folder of that run.'
