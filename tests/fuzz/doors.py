@@ -176,11 +176,23 @@ def outputs() -> Iterator[Door]:
 
     labels = [{"id": str(n), "label": "x" if n % 2 else "y", "gold": "x"} for n in range(6)]
     words = [{"id": str(n), "labels": ["O", "B-X"], "gold": ["O", "O"]} for n in range(6)]
-    for name, rows in (("labels", labels), ("words", words)):
+    samples = [
+        {"evaluation_id": "e", "evaluation_name": "sib", "sample_id": str(n), "input": {"raw": "q"},
+         "evaluation_result_id": "e#f1", "evaluation": {"score": 0.5}, "metadata": {"language": "sw"}}
+        for n in range(6)
+    ]  # fmt: skip
+    for name, rows in (("labels", labels), ("words", words), ("samples", samples)):
         file = "".join(json.dumps(row) + "\n" for row in rows).encode()
         yield Door(
             f"outputs of {name}", (({"a.jsonl": file, "b.jsonl": file}, "a.jsonl", compare),), cost=3.0
         )
+
+    def compare_logs(folder: Path) -> object:
+        return compare_outputs([disk_file(folder / "a.json")], disk_file(folder / "b.json"))
+
+    scored = [{"id": n, "input": "q", "target": "x", "scores": {"m": {"value": "C"}}} for n in range(6)]
+    log = json.dumps({"samples": scored}).encode()
+    yield Door("logs of Inspect", (({"a.json": log, "b.json": log}, "a.json", compare_logs),), cost=3.0)
 
 
 def archives() -> Iterator[Door]:
