@@ -384,6 +384,6 @@ def test_what_is_asked_for_and_not_there_is_refused(command, write_objects):
     ):
         assert said in command("compare", "--predictions", *arguments).message
     assert (
-        "--by and --gold are about files of outputs"
+        "--by and --gold apply to files of outputs"
         in command("compare", a, "--against", "x", "--by", "id").message
     )

@@ -109,7 +109,7 @@ def test_nothing_is_replaced_and_nothing_left_where_no_recipe_can_be_planned(com
     assert "reviews: this exists, and data is never replaced" in command(*INIT, "--force").message
     (folder / "reviews").rmdir()
     before = {path: path.read_bytes() for path in folder.iterdir()}
-    assert "it could not be planned" in command(*INIT, "--method", "none").message
+    assert "the recipe cannot be planned" in command(*INIT, "--method", "none").message
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 

@@ -85,7 +85,9 @@ def test_a_plan_can_be_looked_at_without_the_data(papers, command, tmp_path):
     assert shown.status == 0
     counts = {"runs": 4, "done": 0, "to make": 4, "operations": 0, "unknown": 2}
     assert shown.lines[-1] == {**counts, "hours left": 0, "unlike": 4}
-    assert "isogloss: not looked at: xnli dev de en, xnli train de en: not on this machine." in shown.err
+    assert (
+        "isogloss: not checked, because not on this machine: xnli dev de en, xnli train de en." in shown.err
+    )
     assert "owner/encoder: not looked at: not on this machine" in shown.err
     assert "Give --data DIR" in command(*arguments).message
     (tmp_path / "empty").mkdir()

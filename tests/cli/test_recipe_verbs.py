@@ -251,7 +251,7 @@ def test_a_first_recipe_of_a_task_is_about_a_built_in_corpus_with_its_labels(com
 def test_a_first_recipe_that_could_not_be_planned_is_not_written(command, tmp_path):
     message = command("init", tmp_path / "new" / "own.toml", "--corpus", "wikian").message
     assert message.startswith(
-        "init: nothing is written, for it could not be planned: own.toml: grid.corpus: no"
+        "init: nothing was written because the recipe cannot be planned: own.toml: grid.corpus: no"
     )
     assert not list(tmp_path.iterdir())
 

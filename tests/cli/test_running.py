@@ -102,7 +102,7 @@ def test_a_dry_run_tells_time_by_the_runs_that_are_made(command, tiny_runs, tmp_
         if one.title.startswith("transfer-gap"):
             shutil.rmtree(folder / one.id)
     ended = command("run", recipe, "--out", folder, "--dry-run")
-    assert "hours of one job by those made here (and 2 that are like none" in ended.out.splitlines()[-1]
+    assert "hours of one job by those made here (and 2 unlike any" in ended.out.splitlines()[-1]
 
 
 def test_a_dry_run_knows_what_failed_and_who_makes_what(command, tmp_path):
@@ -166,7 +166,7 @@ def test_quiet_says_nothing_on_standard_error(command, tiny_runs):
     recipe = tiny_runs.parent / "tiny.toml"
     loud = command("run", recipe, "--out", tiny_runs, "--jobs", 1)
     quiet = command("run", recipe, "--out", tiny_runs, "--jobs", 1, "--quiet")
-    assert f"0 runs made, {RUNS} were there, 0 failed." in loud.err
+    assert f"0 runs made, {RUNS} had been made before, 0 failed." in loud.err
     assert (quiet.status, quiet.err) == (0, "")
     assert quiet.out == loud.out
     assert quiet.out.splitlines()[-1] == f"Report: {tiny_runs / 'report.html'}"

@@ -86,7 +86,7 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ("xnli --from qaa", "--into is missing: say both languages"),
+        ("xnli --from qaa", "--into is missing: give both languages"),
         ("xnli --into qab", "--from is missing"),
         ("--from qaa --into qab", "give one of them, a corpus (xnli) or a text"),
         ("xnli --text x.txt --from qaa --into qab", "give one of them"),
@@ -117,8 +117,11 @@ def test_a_translator_that_a_run_trained_is_named_by_its_folder(command, tmp_pat
         ),
         ("--text x --from eng_Latn --into en --translator built-in", "--into: en is what --from says, too."),
         ("--text x --from qaa --into qab --model ./nothere", "nothere: no such folder"),
-        ("--text x --from qaa --into qab --translator built-in --examples 1", "--text is translated whole"),
-        ("--text x --from qaa --into qab --translator built-in --out y.gz", "output is not packed"),
+        (
+            "--text x --from qaa --into qab --translator built-in --examples 1",
+            "--text translates the whole file",
+        ),
+        ("--text x --from qaa --into qab --translator built-in --out y.gz", "output is not compressed"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_line(command, arguments, said, tmp_path, monkeypatch):

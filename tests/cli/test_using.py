@@ -65,9 +65,9 @@ def test_a_file_that_is_read_is_never_replaced(command, fine_tuned, tmp_path):
     (tmp_path / "hard.txt").hardlink_to(text)
     for out in (text, tmp_path / "link.txt", tmp_path / "hard.txt", tmp_path / "." / "text.txt"):
         said = command("predict", fine_tuned, text, "--out", out).message
-        assert said == f"--out {out}: this is the file that is read ({text}). Choose another name."
+        assert said == f"--out {out}: this is the input file ({text}). Choose another name."
         said = command("translate", "--text", text, "--from", "qaa", "--into", "qab", "--out", out).message
-        assert said.startswith(f"--out {out}: this is the file that is read")
+        assert said.startswith(f"--out {out}: this is the input file")
     assert text.read_text() == "tuki\n"
 
 
@@ -89,7 +89,7 @@ def test_predict_refuses_what_it_cannot_do(command, fine_tuned, tmp_path):
     said = command("predict", fine_tuned, tmp_path).message
     assert said == f"{tmp_path}: this is a folder. Give a file, or - for standard input."
     said = command("predict", fine_tuned, text, "--out", tmp_path / "out.txt.gz").message
-    assert said.endswith("out.txt.gz: output is not packed. Leave .gz out of the name.")
+    assert said.endswith("out.txt.gz: output is not compressed. Leave .gz out of the name.")
     assert (
         "--format: no format of task ner 'squad'"
         in command("predict", fine_tuned, text, "--format", "squad").message
@@ -141,16 +141,16 @@ def test_evaluate_refuses_what_it_cannot_read(command, fine_tuned):
     said = "--treebank: 'x'; expected a language and its treebank"
     assert said in refused("--language", "qaa", "--treebank", "qaa=y,x")
     assert refused("--language", "qaa", "--treebank", "qaa=x, qaa=y").startswith(
-        "--treebank qaa: it is given"
+        "--treebank qaa: it occurs twice"
     )
     twice = ("--treebank", "qaa=x", "--treebank", "qaa=y")
-    assert refused("--language", "qaa", *twice).startswith("--treebank qaa: it is given twice.")
+    assert refused("--language", "qaa", *twice).startswith("--treebank qaa: it occurs twice.")
     assert "has no treebanks to choose from" in refused("--language", "qaa", "--treebank", "qaa=x")
     assert "qab: no such folder. Several languages are separated by commas: --language qaa,qab" in refused(
         "qab", "--language", "qaa"
     )
     assert "missing option '--language'" in refused()
-    assert refused("--language", ",").startswith("--language: none is named. Say which")
+    assert refused("--language", ",").startswith("--language: no language is given. Name some")
 
 
 def test_predictions_that_no_file_can_take_are_refused_before_anything_is_scored(
@@ -229,7 +229,7 @@ def test_predict_refuses_translations_that_do_not_fit(command, mixing, fine_tune
     assert "--translations: this model" in refused(fine_tuned, "--translations", there)
     assert "Did you mean 'text.qaa'?" in refused(mixing, "--translations", tmp_path / "text.qa")
     both = ("--translations", there, "--translator", "built-in", "--language", "qab")
-    assert "both give translations" in refused(mixing, *both)
+    assert "only one can give the translations" in refused(mixing, *both)
     assert "--model: it is for --translator" in refused(mixing, "--model", "x")
     assert "--language sw" in refused(mixing, "--translator", "built-in")
 
@@ -273,5 +273,5 @@ def test_a_push_is_tried_dry_and_refused_without_a_login(command, tiny_runs, tmp
     )
     assert 'model="me/tagger"' in (tmp_path / "tagger" / "README.md").read_text()
     said = command("push", run, "me/tagger").message
-    assert said.startswith("push: no login to the Hugging Face hub is on this machine. Log in with a token")
+    assert said.startswith("push: this machine is not logged in to the Hugging Face hub. Log in with a token")
     assert command("push", run, "no name").message.startswith("push: 'no name' is no name of a model")

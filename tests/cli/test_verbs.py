@@ -159,20 +159,23 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run tiny.toml --speed fast", "--speed: found 'fast'; expected a number."),
         (
             "run quickstart --speed 3",
-            "--speed is for --dry-run, which prints the hours. Add it, or leave --s",
+            "--speed estimates hours and needs --dry-run. Add --dry-run, or leave --s",
         ),
         ("run quickstart --dry-run --speed inf", "--speed: found inf; expected a number, 1e+09 or less."),
         ("run quickstart --engine serial --jobs 2", "--jobs 2: --engine serial makes one run after the o"),
-        ("translate xnli --from en --into sw --out -", "--out - is for --text: a corpus goes into a folder"),
+        (
+            "translate xnli --from en --into sw --out -",
+            "--out - needs --text: a translated corpus is written into a folder",
+        ),
         (
             "push x me/x --to here",
-            "--to is for --dry-run: nothing else writes a folder. Add it, or leave --to",
+            "--to needs --dry-run, which alone writes a folder. Add it, or leave --to",
         ),
-        ("run quickstart --set a=1 --set a=2", "--set a: it is given twice. Give it once."),
-        ("align bitext qaa-qab --set a=1 --set a=1", "--set a: it is given twice. Give it once."),
-        ("run quickstart --engine slurm --slurm mem=1 --slurm mem=2", "--slurm mem: it is given twice."),
-        ("search quickstart --over a=1,2 --over a=3,4", "--over a: it is given twice. Give it once."),
-        ("search quickstart --over seeds=1,2 --over grid.seeds=3,4", "--over grid.seeds: it is given twice."),
+        ("run quickstart --set a=1 --set a=2", "--set a: it occurs twice. Give it once."),
+        ("align bitext qaa-qab --set a=1 --set a=1", "--set a: it occurs twice. Give it once."),
+        ("run quickstart --engine slurm --slurm mem=1 --slurm mem=2", "--slurm mem: it occurs twice."),
+        ("search quickstart --over a=1,2 --over a=3,4", "--over a: it occurs twice. Give it once."),
+        ("search quickstart --over seeds=1,2 --over grid.seeds=3,4", "--over grid.seeds: it occurs twice."),
         (
             "search quickstart --over seeds=1,2 --set grid.seeds=[3]",
             "--set grid.seeds: --over says it, too. Leave one of them out.",
@@ -198,8 +201,8 @@ def test_no_verb_at_all_shows_the_help(command):
         ("run quickstart --scale smal", "no scale 'smal'"),
         ("list", "missing argument 'what'"),
         ("corpus", "missing command. See: isogloss corpus --help"),
-        ("fetch xnli --language , --dry-run", "--language: none is named."),
-        ("compare --predictions a b --split dev", "--split, --points and --in are about runs."),
+        ("fetch xnli --language , --dry-run", "--language: no language is given."),
+        ("compare --predictions a b --split dev", "--split, --points and --in apply to runs."),
         (
             "compare runs/lost --in gone --against x",
             "runs/lost: no such folder, and no run is in gone",
@@ -238,7 +241,7 @@ def test_an_error_of_ours_is_one_line_that_asks_for_a_report(command, monkeypatc
     ended = command("list", "tasks")
     assert ended.status == 1
     assert ended.err == (
-        "isogloss: this should not have happened (ValueError: two lines). "
+        "isogloss: this is a bug in isogloss (ValueError: two lines). "
         "Run again with --debug and report what it prints.\n"
     )
 
@@ -280,8 +283,8 @@ def test_an_interruption_says_what_the_same_command_does(
     monkeypatch.setattr("isogloss.engine.engine.make_planned", interrupted)
     (tmp_path / "r.toml").write_text(TINY)
     for given, said in (
-        (("list", "tasks"), "Nothing half-written is left; the same command makes what is missing."),
-        (("run", tmp_path / "r.toml", "--out", tmp_path), "the same command goes on where it stopped."),
+        (("list", "tasks"), "No incomplete file is left; run the same command again to finish."),
+        (("run", tmp_path / "r.toml", "--out", tmp_path), "run the same command again to continue."),
     ):
         before = signal.getsignal(sign)
         ended = command(*given)

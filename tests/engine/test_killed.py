@@ -156,7 +156,7 @@ def test_an_interruption_is_one_line_and_leaves_no_process(whole):
     _, said = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130
     assert said == (
-        "isogloss: interrupted. Finished runs are kept; the same command goes on where it stopped.\n"
+        "isogloss: interrupted. Finished runs are kept; run the same command again to continue.\n"
     )
     wait_until(lambda: not any(map(is_alive, children)))
     assert records(folder / "interrupted").items() <= undisturbed.items()

@@ -181,7 +181,7 @@ def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
     printed = in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)
     made, failed = len(undisturbed_runs.outcome.made), len(undisturbed_runs.outcome.failed)
     assert failed
-    assert f"{made} runs made in 2 processes, 0 were there, {failed} failed." in printed
+    assert f"{made} runs made in 2 processes, 0 had been made before, {failed} failed." in printed
     for record in each(undisturbed_runs.records):
         assert_equal_but_for_rounding(record, tmp_path / "two", undisturbed_runs.out)
     for key, why in undisturbed_runs.outcome.failed.items():
@@ -196,10 +196,8 @@ def test_two_processes_with_shares_of_each_model_make_what_one_does(undisturbed_
     said = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}
     printed = in_two_forked_processes(RECIPE, tmp_path, undisturbed_runs.out, **said)
     made = [one for one in undisturbed_runs.records if (tmp_path / "two" / one.id / "record.json").exists()]
-    assert (
-        f"{len(made)} runs made in 2 processes, 0 were there, {len(undisturbed_runs.outcome.failed)} failed."
-        in printed
-    )
+    failed = len(undisturbed_runs.outcome.failed)
+    assert f"{len(made)} runs made in 2 processes, 0 had been made before, {failed} failed." in printed
     assert {"pretrain", "adjust", "fine-tune"} <= {one.kind for one in made}
     for record in each(made):
         assert_equal_but_for_rounding(record, tmp_path / "two", undisturbed_runs.out)

@@ -161,7 +161,7 @@ def test_without_labels_there_is_a_choice_and_no_prediction():
     assert (data["verdict"] == DO_NOT_KNOW).all()
     assert data["regret"].notna().to_dict() == {code: code == "qab" for code in LANGUAGES}
     (table,) = choice_tables(m)
-    assert "Fewer than three other languages have labels: nothing is predicted." in table.caption
+    assert "Fewer than three other languages have labels, too few to predict scores." in table.caption
     (bare,) = choice_tables(measured(rows()))
     assert [cell.text for cell in bare.rows[0]][4:] == ["–", "–", DO_NOT_KNOW, "–", "–"]
     assert regret_tables(measured(rows())) == []

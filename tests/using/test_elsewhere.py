@@ -102,7 +102,7 @@ def test_labels_are_matched_with_those_of_a_corpus_by_name(elsewhere):
 def test_the_card_of_its_export_does_not_say_what_it_was_trained_on(elsewhere, tmp_path):
     _, folder = elsewhere("AutoModelForTokenClassification", SPANS)
     card = (load_model(folder).export(tmp_path / "out") / "README.md").read_text()
-    assert "What it was trained on, and under which licence, is not known here" in card
+    assert "Its training data and their licence are unknown to isogloss" in card
     assert "**span-tagging**, exported by isogloss" in card
     assert "Apache" not in card and "built-in" not in card and "\nlicense:" not in card
 

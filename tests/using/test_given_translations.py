@@ -213,7 +213,9 @@ def test_a_file_of_another_length_is_refused_before_anything_is_predicted(make_m
     with pytest.raises(DataError, match=r"to.en: 3 translations for 4 inputs \(input\).*an empty one for"):
         check_translations(model, text_file("a\nb\nc\nd\n"), how)
     broken = PredictOptions(translations=text_file("a\n"), translate=lambda texts: texts)
-    with pytest.raises(ConfigError, match="--translations and --translator: both give translations"):
+    with pytest.raises(
+        ConfigError, match="--translations and --translator: only one can give the translations"
+    ):
         check_translations(model, text_file("a\n"), broken)
     assert reported == []
 
@@ -247,7 +249,7 @@ def test_a_translation_that_is_no_object_of_its_kind_is_named_with_its_line(
     make_mixing, make_model, reported
 ):
     wrong = '{"words": ["a"]}\n{"words": ["a"], "translation": "a"}\n'
-    with pytest.raises(DataError, match="input:2: translation is 'a'; expected an object like the one"):
+    with pytest.raises(DataError, match="input:2: translation is 'a'; expected an object like the input"):
         predicted(make_mixing(), wrong, reported)
     with pytest.raises(DataError, match="input:1: translation: the keys x; expected words"):
         predicted(make_mixing(), '{"words": ["a"], "translation": {"x": 1}}\n', reported)
@@ -310,9 +312,9 @@ def test_a_translator_needs_to_know_its_languages_and_its_model(make_mixing, mak
     assert "--translator: no translator 'seqseq'. Did you mean 'seq2seq'" in refused("seqseq")
     assert "--translator seq2seq needs a model: --model FOLDER" in refused()
     assert "--model: translator built-in takes none" in refused("built-in", translator_model="x")
-    assert "--translator: from which language?" in refused(language="")
+    assert "--translator: the language of the inputs is missing." in refused(language="")
     for code in ("en", "eng_Latn"):
-        assert "en is the language the model was trained on" in refused(language=code)
+        assert "en is the language that the model was trained on" in refused(language=code)
     assert "this model (source-only) does not mix" in refused(model=make_model())
     assert "names no source language" in refused(model=make_mixing(source=()))
 

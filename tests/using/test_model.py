@@ -194,7 +194,7 @@ def test_an_export_of_another_version_is_refused(make_model, tmp_path):
     body = json.loads(config.read_text())
     for entry in ({"task": "upos"}, [], {**body["isogloss"], "more": 1}):
         config.write_text(json.dumps({**body, "isogloss": entry}))
-        with pytest.raises(ModelError, match="entry 'isogloss' is not what this version of isogloss writes"):
+        with pytest.raises(ModelError, match="entry 'isogloss' was not written by this version of isogloss"):
             load_model(folder)
     config.write_text(json.dumps({**body, "isogloss": {**body["isogloss"], "task": "upso"}}))
     with pytest.raises(ConfigError, match=r"no task 'upso'. Did you mean 'upos'"):

@@ -133,7 +133,7 @@ def _unexpected(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError) and error.errno in UNWRITABLE:
         print_nowhere([1])
         return f"standard output: cannot write ({error.strerror}). Choose another place for it.", 2
-    message = f"this should not have happened ({one_line(error)}). "
+    message = f"this is a bug in isogloss ({one_line(error)}). "
     return message + "Run again with --debug and report what it prints.", 1
 
 
@@ -144,8 +144,8 @@ def _command() -> Callable[..., Any]:
 
 def _interrupted(words: list[str]) -> str:
     if words[0] in RESUMABLE:
-        return "interrupted. Finished runs are kept; the same command goes on where it stopped."
-    return "interrupted. Nothing half-written is left; the same command makes what is missing."
+        return "interrupted. Finished runs are kept; run the same command again to continue."
+    return "interrupted. No incomplete file is left; run the same command again to finish."
 
 
 def _explain(message: str, status: int, debug: bool) -> int:

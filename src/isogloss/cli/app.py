@@ -81,7 +81,7 @@ def run(
         list[str],
         typer.Argument(
             metavar="RECIPE...",
-            help="A TOML file, or the name of a packaged recipe; of several, all in one folder (--out).",
+            help="A TOML file, or the name of a packaged recipe; several share one folder (--out).",
             autocompletion=completion.recipes,
         ),
     ],
@@ -96,7 +96,7 @@ def run(
             "--speed",
             min=0,
             max=1e9,
-            help="With --dry-run: teraflops per second, to estimate hours.",
+            help="With --dry-run: speed in teraflops per second, to estimate the hours.",
         ),
     ] = 0,
     write_report: Annotated[
@@ -118,7 +118,7 @@ def run(
         runs.print_plan(recipes, setup, speed=speed, as_json=output.as_json)
         return
     if speed:
-        raise ConfigError("--speed is for --dry-run, which prints the hours. Add it, or leave --speed out.")
+        raise ConfigError("--speed estimates hours and needs --dry-run. Add --dry-run, or leave --speed out.")
     make = runs.run_together if runs.were_started_together(options) else runs.run_and_report
     command = f"isogloss {' '.join(sys.argv[1:])}"
     make(recipes, setup, execution, output, report=write_report, command=command)
@@ -248,7 +248,7 @@ def compare(
             "--points",
             min=0.01,
             max=100,
-            help="The difference for which the required number of seeds is computed.",
+            help="The difference, in points, that the required number of seeds should detect.",
         ),
     ] = 1.0,
     folder: Folder = QUICKSTART,
@@ -266,16 +266,16 @@ def compare(
 
     if predictions:
         if split or points != 1.0 or folder != QUICKSTART:
-            raise ConfigError("--split, --points and --in are about runs. Leave them or --predictions out.")
+            raise ConfigError("--split, --points and --in apply to runs. Leave them or --predictions out.")
         compared = api.compare_outputs(runs, against=against, gold=gold or "", by=by, measure=measure)
         print_compared_outputs(compared, as_json=output.as_json)
         return
     if not against:
         raise ConfigError(
-            "missing option '--against': what runs are compared with. See: isogloss compare --help"
+            "missing option '--against': the baseline of the comparison. See: isogloss compare --help"
         )
     if by or gold:
-        raise ConfigError("--by and --gold are about files of outputs. Add --predictions, or leave them out.")
+        raise ConfigError("--by and --gold apply to files of outputs. Add --predictions, or leave them out.")
     with output.progress as display:
         compared = api.compare_runs(
             runs,
@@ -362,7 +362,7 @@ def list_(
     folder: Folder = QUICKSTART,
     language: Annotated[
         list[str] | None,
-        typer.Option("--language", help="Of corpora: those in these languages, and what they have of them."),
+        typer.Option("--language", help="Only corpora in these languages, with the splits that they have."),
     ] = None,
     *,
     output: Output,

@@ -57,7 +57,9 @@ def align(
         str, typer.Option("--encoder", help="The encoder of an aligner that needs one.")
     ] = "shipped",
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[int, typer.Option("--examples", min=0, help="So many at random; 0 for all.")] = 0,
+    examples: Annotated[
+        int, typer.Option("--examples", min=0, help="Number of examples, drawn at random; 0 for all.")
+    ] = 0,
     out: Annotated[Path, typer.Option("--out", help="Folder for the alignments.")] = Path("runs/align"),
     data: Data = None,
     change: Annotated[
@@ -87,10 +89,13 @@ def translate(
     corpus: Annotated[
         str, typer.Argument(help="A corpus, or a TOML file that describes one; none with --text.")
     ] = "",
-    source: Annotated[str, typer.Option("--from", help="Language that is translated, as in en.")] = "",
-    target: Annotated[str, typer.Option("--into", help="Language that is written, as in sw.")] = "",
+    source: Annotated[str, typer.Option("--from", help="Language to translate from, as in en.")] = "",
+    target: Annotated[str, typer.Option("--into", help="Language to translate into, as in sw.")] = "",
     text: Annotated[
-        str, typer.Option("--text", metavar="FILE", help="A text, not a corpus; - is standard input.")
+        str,
+        typer.Option(
+            "--text", metavar="FILE", help="A text file instead of a corpus; - reads standard input."
+        ),
     ] = "",
     translator: Annotated[
         str,
@@ -102,7 +107,9 @@ def translate(
         str, typer.Option("--model", help="Its model: a folder, a run that trained one, or a hub name.")
     ] = "",
     split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[int, typer.Option("--examples", min=0, help="So many at random; 0 for all.")] = 0,
+    examples: Annotated[
+        int, typer.Option("--examples", min=0, help="Number of examples, drawn at random; 0 for all.")
+    ] = 0,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -127,7 +134,7 @@ def translate(
 
     for option, language in (("--from", source), ("--into", target)):
         if not language:
-            raise ConfigError(f"{option} is missing: say both languages, as in --from en --into sw.")
+            raise ConfigError(f"{option} is missing: give both languages, as in --from en --into sw.")
     if bool(corpus) == bool(text):
         raise ConfigError(
             f"corpus {corpus!r} and --text {text!r}: give one of them, a corpus (xnli) or a text (--text F)."
@@ -138,14 +145,16 @@ def translate(
     if text:
         if examples or split != "train" or data:
             raise ConfigError(
-                "--split, --examples and --data are for a corpus; --text is translated whole. Leave them out."
+                "--split, --examples and --data are for a corpus; --text translates the whole file. "
+                "Leave them out."
             )
         file = None if out == STANDARD_OUTPUT else out
         print_lines(direction, text, out=file, output=output)
         return
     if out == STANDARD_OUTPUT:
         raise ConfigError(
-            "--out - is for --text: a corpus goes into a folder of runs. Name it, or leave --out out."
+            "--out - needs --text: a translated corpus is written into a folder of runs. "
+            "Name it, or leave --out out."
         )
     request = SplitToTranslate(corpus=corpus, split=split, examples=examples)
     print_split(direction, request, out=out or TRANSLATE_FOLDER, data=data, output=output)
@@ -157,8 +166,8 @@ def fetch(
     corpora: Annotated[
         list[str] | None,
         typer.Argument(
-            help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba; left out with --language: all "
-            "there are in it.",
+            help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba; without any, --language "
+            "fetches all corpora in a language.",
             autocompletion=completion.corpora,
         ),
     ] = None,

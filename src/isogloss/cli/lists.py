@@ -76,8 +76,8 @@ def corpora_in(texts: Sequence[str]) -> Listing:
             rows.append((name, kind, *("yes" if fact else "no" for fact in facts), ", ".join(ways), licence))
     if not rows:
         raise ConfigError(
-            f"--language {' '.join(languages)}: no corpus that can be fetched is in it. Describe data of "
-            f"your own (docs/corpora.md), or see isogloss list corpora for those that come by hand."
+            f"--language {' '.join(languages)}: no corpus in it can be fetched. Describe data of "
+            f"your own (docs/corpora.md), or see isogloss list corpora for those to download by hand."
         )
     return ("corpus", "tasks", "train", "parallel", "get it", "licence"), rows
 

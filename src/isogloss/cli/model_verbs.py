@@ -29,11 +29,15 @@ def predict(
     ] = "",
     column: Annotated[
         int | None,
-        typer.Option("--column", help="Of a word a line: the words' column, from 0 (-1: the last)."),
+        typer.Option(
+            "--column", help="With one word per line: the column of the words, from 0 (-1: the last)."
+        ),
     ] = None,
     text: Annotated[
         str,
-        typer.Option("--text", metavar="COLUMN", help="Of a table: the texts' column; of pairs as in a,b."),
+        typer.Option(
+            "--text", metavar="COLUMN", help="In a table: the column of the texts; for pairs two, as in a,b."
+        ),
     ] = "",
     out: Annotated[
         Path | None,
@@ -100,13 +104,16 @@ def evaluate(
     ] = None,
     data: Data = None,
     inputs: Annotated[
-        str, typer.Option("--inputs", help="How they come: translated, paired (x-mixup), mixed; docs/use.md.")
+        str,
+        typer.Option(
+            "--inputs", help="How inputs are presented: translated, paired (x-mixup) or mixed; docs/use.md."
+        ),
     ] = "",
     predictions: Annotated[
         Path | None,
         typer.Option(
             "--predictions",
-            help="Folder for what was predicted, in the corpus's own format (a described one: JSON lines).",
+            help="Folder for the predictions, in the format of the corpus (of a described one: JSON lines).",
         ),
     ] = None,
     *,
@@ -135,12 +142,12 @@ def export_model(
     run: Model,
     folder: Annotated[Path, typer.Argument(help="Folder for the model: new, empty, or an earlier export.")],
     onnx: Annotated[
-        bool, typer.Option("--onnx", help="Write model.onnx too, checked; needs isogloss[onnx].")
+        bool, typer.Option("--onnx", help="Also write model.onnx and check it; needs isogloss[onnx].")
     ] = False,
     adapter: Annotated[
-        bool, typer.Option("--adapter", help="Adapters alone, for peft or the library adapters.")
+        bool, typer.Option("--adapter", help="Export the adapters only, for peft or the library adapters.")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Replace all that is in the folder.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace everything in the folder.")] = False,
     quiet: Quiet = False,
 ) -> None:
     """Export a model or an encoder, with a model card, for transformers without isogloss."""
@@ -157,15 +164,19 @@ def attach(
     folder: Annotated[Path, typer.Argument(help="Folder for the model: new or empty.")],
     language: Annotated[
         list[str] | None,
-        typer.Option("--language", metavar="CODE=FOLDER", help="A language's adapters; several times."),
+        typer.Option(
+            "--language", metavar="CODE=FOLDER", help="The adapters of a language; may be repeated."
+        ),
     ] = None,
     task: Annotated[Path | None, typer.Option("--task", help="A task's adapters, with their head.")] = None,
     leave_out: Annotated[
         list[int] | None,
-        typer.Option("--leave-out", help="A layer without languages' adapters; -1: the last (MAD-X 2.0)."),
+        typer.Option(
+            "--leave-out", help="A layer to leave without language adapters; -1: the last (MAD-X 2.0)."
+        ),
     ] = None,
     pickle: Annotated[
-        bool, typer.Option("--pickle", help="Read the weights in .bin files; nothing in them is run.")
+        bool, typer.Option("--pickle", help="Also read weights in .bin files; no code in them is run.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:
@@ -181,9 +192,11 @@ def attach(
 @with_groups
 def push_model(
     run: Model,
-    name: Annotated[str, typer.Argument(help="Its name on the Hugging Face hub: owner/name.")],
+    name: Annotated[str, typer.Argument(help="Name of the model on the Hugging Face hub: owner/name.")],
     private: Annotated[bool, typer.Option("--private", help="Create a private repository.")] = False,
-    revision: Annotated[str, typer.Option("--revision", help="A branch, made if missing; else main.")] = "",
+    revision: Annotated[
+        str, typer.Option("--revision", help="Branch to push to, created if missing; default: main.")
+    ] = "",
     update: Annotated[bool, typer.Option("--update", help="Add a commit to an existing repository.")] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write the folder, print what would be uploaded, and stop.")

@@ -111,7 +111,7 @@ def init(
             "--corpus", help="A corpus with labels, or a TOML file.", autocompletion=completion.corpora
         ),
     ] = "",
-    task: Annotated[str, typer.Option("--task", help="Where the corpus has several, or none is named.")] = "",
+    task: Annotated[str, typer.Option("--task", help="Where the corpus has several or names none.")] = "",
     source: Annotated[str, typer.Option("--source", help="The language trained on.")] = "",
     target: Annotated[
         list[str] | None,
@@ -136,7 +136,7 @@ def init(
         str,
         typer.Option(
             "--language-column",
-            help="Its column of languages, where it has several; they are the targets, but for the source.",
+            help="Its column of languages, where it has several; all but the source become targets.",
         ),
     ] = "",
     split: Annotated[str, typer.Option("--split", help="Shares of train, dev and test.")] = "80,10,10",
@@ -214,7 +214,9 @@ def _check_plan(text: str, file: Path, data: str | None) -> None:
         plan_recipe(str(trial), out=file.parent / "runs", data=data)
     except InputError as error:
         message = str(error).replace(trial.name, file.name)
-        raise type(error)(f"init: nothing is written, for it could not be planned: {message}") from error
+        raise type(error)(
+            f"init: nothing was written because the recipe cannot be planned: {message}"
+        ) from error
     finally:
         if trial.is_file():  # It is missing below a file.
             trial.unlink()
@@ -282,7 +284,7 @@ def search(
             "--over",
             metavar="KEY=VALUES",
             help="A field and its values, as in optimization.learning_rate=1e-5..1e-3:log or "
-            "optimization.epochs=2,4,8; again for more fields.",
+            "optimization.epochs=2,4,8; repeat the option for more fields.",
         ),
     ],
     trials: Annotated[int, typer.Option("--trials", min=1, help="Maximum number of settings.")] = 20,
@@ -291,7 +293,7 @@ def search(
         bool,
         typer.Option("--target-dev", help="Select on the targets' dev sets: this is not zero-shot transfer."),
     ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the settings that are proposed.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed for proposing settings.")] = 0,
     to: Annotated[
         Path | None, typer.Option("--to", help="The best recipe's file; default RECIPE-best.toml.")
     ] = None,

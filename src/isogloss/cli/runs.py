@@ -56,7 +56,7 @@ def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> 
     if display.as_json:
         emit({"event": "outcome", **asdict(outcome)})
     summary = f"{len(outcome.made)} runs made" + (f" in {processes} processes" if processes > 1 else "")
-    display.say(f"{summary}, {len(outcome.done)} were there, {len(outcome.failed)} failed.")
+    display.say(f"{summary}, {len(outcome.done)} had been made before, {len(outcome.failed)} failed.")
     for key, message in outcome.damaged.items():
         display.say(f"isogloss: run {key} was damaged. {message}")
     for key, message in outcome.died.items():
@@ -189,7 +189,7 @@ def _print_totals(
         emit({**counts, **lacking, **total.numbers, "hours left": left / 3600, "unlike": unlike})
     else:
         print(total, *(f"requires: {name}\n" for name in required), sep="", end="")
-        others = f" (and {unlike} that are like none of them)" if unlike else ""
+        others = f" (and {unlike} unlike any of them)" if unlike else ""
         remaining = f", {left / 3600:.2g} hours of one job by those made here{others}" if left else ""
         print(f"{len(operations)} runs: {len(done)} done, {len(operations) - len(done)} to make{remaining}")
 
@@ -257,8 +257,8 @@ def _unread_sources(planned: "Planned") -> Iterator[str]:
             f"{what} {' '.join(sorted(languages))}" for what, languages in sorted(missing.items())
         )
         yield (
-            f"not looked at: {listed}: not on this machine. The runs get other ids when their data is there "
-            f"(--data DIR)."
+            f"not checked, because not on this machine: {listed}. The ids of the runs will change once their "
+            f"data is here (--data DIR)."
         )
     for corpus, split, language in planned.sources.unlabelled:
         yield f"{corpus} {language}: no labels, so no score on {split}."

@@ -46,7 +46,7 @@ class TranslationOptions:
 
     def __post_init__(self) -> None:
         if self.model and not self.translator:
-            raise ConfigError("--model: it is for --translator, which is not there. Name one.")
+            raise ConfigError("--model needs --translator. Name a translator, or leave --model out.")
 
 
 def print_predictions(
@@ -60,7 +60,7 @@ def print_predictions(
 ) -> None:
     """Write a model's predictions for a file while it is read."""
     if name == translation.translations == STANDARD_INPUT:
-        raise ConfigError("--translations -: standard input is FILE already, and is read once. Give a file.")
+        raise ConfigError("--translations -: standard input is already read as FILE. Give a file.")
     check_out(out, name, translation.translations)
     file = open_file(name)
     model = load_model(run)
@@ -150,7 +150,7 @@ def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, 
     """Push a model and print the commit; for a dry run, write its folder and print what would be uploaded."""
     check_names(options)
     if to and not dry_run:
-        raise ConfigError("--to is for --dry-run: nothing else writes a folder. Add it, or leave --to out.")
+        raise ConfigError("--to needs --dry-run, which alone writes a folder. Add it, or leave --to out.")
     folder = from_home(to or options.name.rpartition("/")[2]).resolve()
     if dry_run:
         check_free(folder, force=False)
@@ -209,10 +209,10 @@ def open_file(name: str) -> File:
 def check_out(out: Path | None, *names: str) -> None:
     """Raise ConfigError for an output file that is packed by its name, or that is one of the input files."""
     if out is not None and out.suffix in SUFFIXES[1:]:
-        raise ConfigError(f"--out {out}: output is not packed. Leave {out.suffix} out of the name.")
+        raise ConfigError(f"--out {out}: output is not compressed. Leave {out.suffix} out of the name.")
     for path in map(Path, names):
         if out is not None and out.is_file() and path.is_file() and out.samefile(path):
-            raise ConfigError(f"--out {out}: this is the file that is read ({path}). Choose another name.")
+            raise ConfigError(f"--out {out}: this is the input file ({path}). Choose another name.")
 
 
 def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:

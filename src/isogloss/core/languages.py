@@ -82,7 +82,7 @@ def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
     texts = tuple(texts)
     languages = dict.fromkeys(map(canonical_language, " ".join(texts).replace(",", " ").split()))
     if texts and not languages:
-        raise ConfigError("--language: none is named. Say which, as in --language de,fr.")
+        raise ConfigError("--language: no language is given. Name some, as in --language de,fr.")
     return tuple(languages)
 
 

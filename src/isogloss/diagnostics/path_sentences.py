@@ -20,7 +20,7 @@ from isogloss.metrics.labels import Tree
 from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks.task import Answer
 
-READABLE_WORDS, READABLE_CHARACTERS = 14, 200
+READABLE_WORDS, READABLE_CHARACTERS = 12, 200
 """Longer examples are stored only where shorter ones are too few."""
 
 

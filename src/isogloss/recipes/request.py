@@ -56,7 +56,7 @@ def unique_keys(option: str, pairs: Iterable[tuple[str, Value]]) -> dict[str, Va
     values: dict[str, Value] = {}
     for key, value in pairs:
         if key in values:
-            raise ConfigError(f"{option} {key}: it is given twice. Give it once.")
+            raise ConfigError(f"{option} {key}: it occurs twice. Give it once.")
         values[key] = value
     return values
 

@@ -200,7 +200,7 @@ def regret_tables(m: Measurements) -> list[Table]:
 REGRET = (
     "Points of the score that are lost against the best candidate of each language, mean over languages with "
     "labels [95 % interval over languages]. The best is found by the test labels themselves, so some regret "
-    "is chance. Single signals stand below for comparison (where candidates are equal by one, their mean is "
+    "is chance. Single signals follow for comparison (where candidates are equal by one, their mean is "
     "lost); the rule is the mean of signals, fixed beforehand."
 )
 
@@ -223,7 +223,7 @@ def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
     ]
     parts.append(
         f"The estimate is the choice's own: the mean of {', '.join(ESTIMATES)} [least and most]; without "
-        f"labels elsewhere nothing says how far it is off."
+        f"labels in other languages its error is unknown."
     )
     if reliable.languages:
         parts.append(
@@ -231,9 +231,9 @@ def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
             f"{reliable.right} choices were better than one at random."
         )
     if reliable.predicted:
-        parts.append(f"{reliable.covered} of {reliable.predicted} predicted intervals held the score.")
+        parts.append(f"{reliable.covered} of {reliable.predicted} predicted intervals contained the score.")
     if data["predicted"].isna().all():
-        parts.append("Fewer than three other languages have labels: nothing is predicted.")
+        parts.append("Fewer than three other languages have labels, too few to predict scores.")
     return " ".join(parts)
 
 

@@ -276,7 +276,7 @@ CLAIMS = (
     Claim(
         id="3e",
         where="Tables 2 and 4, lower parts",
-        says="Test sets that mix the two languages gain more from the adjustment than plain ones.",
+        says="The adjustment helps more on test sets that mix the two languages than on plain ones.",
         rule="The gain of 3a, on mixed minus on plain inputs: above 0 in NLI and in both kinds of QA.",
         test=compare_mixed_inputs,
     ),
@@ -317,7 +317,7 @@ CLAIMS = (
     Claim(
         id="3j",
         where="Section 5.4",
-        says="Separation is no transfer: continual learning separates words, yet helps no NER and no QA.",
+        says="Separation is not transfer: continual learning separates words, yet helps neither NER nor QA.",
         rule="As 3d, in NER and QA: AUC above 0, score below 1 point.",
         needs=(),
         test=partial(continual, tasks={"ner": NO_HELP, "qa": NO_HELP}, separation=("ner", "qa")),

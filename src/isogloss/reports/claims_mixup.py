@@ -281,7 +281,7 @@ CLAIMS = (
     Claim(
         id="2c",
         where="Table 2, Fig. 3",
-        says="The higher its CKA with the source, the better a language is transferred to.",
+        says="Transfer is better to languages with higher CKA to the source.",
         rule=(
             "Of source-only and of translate-train, Spearman's ρ over 8 languages or more of CKA in the "
             "deepest layer and score, means over seeds: above 0. Interval: bootstrap over languages."
@@ -303,7 +303,7 @@ CLAIMS = (
     Claim(
         id="2e",
         where="Table 6",
-        says="Languages without any translation in training gain from X-Mixup too.",
+        says="Languages without translations in training also gain from X-Mixup.",
         rule=(
             "X-Mixup, paired, minus translate-train, mean of the languages that no model was made for: above "
             "0. Not judged: translations at inference, and translate-test."
@@ -313,7 +313,7 @@ CLAIMS = (
     Claim(
         id="2f",
         where="Section 4.1, Eq. 5",
-        says="The mixing ratio is another for each example.",
+        says="The mixing ratio differs between examples.",
         rule="Standard deviation of λ over examples divided by its mean: above 0.1 (our bar).",
         needs=("mixup-ratio",),
         test=check_ratio_spread,

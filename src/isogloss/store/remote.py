@@ -307,13 +307,13 @@ class Remote:
     def _refused(self, error: OSError) -> StorageError:
         return StorageError(
             f"{self.url}: the store refuses ({one_line(error)}). Look whether the bucket is "
-            f"there and your credentials may read and write it; the same command goes on where it stopped."
+            f"there and your credentials may read and write it; run the same command again to continue."
         )
 
     def _away(self, error: Exception) -> StorageError:
         return StorageError(
             f"{self.url}: the store does not answer ({one_line(error)}). What is finished is "
-            f"kept in {self.root}; the same command goes on where it stopped."
+            f"kept in {self.root}; run the same command again to continue."
         )
 
 

@@ -77,7 +77,7 @@ def attach(
     without adapters and where they differ in kind, ModelError for those of another encoder.
     """
     if not languages and task is None:
-        raise ConfigError("attach: no adapters are named. Name those of languages, of a task, or both.")
+        raise ConfigError("attach: no adapters are given. Give those of languages, of a task, or both.")
     adapters: dict[str, HubAdapter] = {
         code: read_hub_adapter(path, pickle=pickle) for code, path in languages.items()
     }

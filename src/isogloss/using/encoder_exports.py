@@ -98,7 +98,9 @@ def export_encoder(
     ConfigError for an ONNX file.
     """
     if onnx:
-        raise ConfigError("--onnx: this is an encoder, and a file has answers of a head. Leave --onnx out.")
+        raise ConfigError(
+            "--onnx: this is an encoder without a head, and an ONNX file needs one. Leave --onnx out."
+        )
     refuse_links(encoder.links)
     folder = from_home(folder).resolve()
     check_free(folder, force=force)

@@ -86,7 +86,7 @@ def export(
         check_possible(model)
     if adapter and (onnx or model.mixup):
         raise ConfigError(
-            "--adapter: adapters alone have no ONNX file, and no mixing of inputs with their translations. "
+            "--adapter: adapters alone cannot be written as ONNX, nor mix inputs with their translations. "
             "Leave --adapter out."
         )
     with atomic_folder(folder) as new:
@@ -133,8 +133,8 @@ def refuse_links(links: Sequence[str]) -> None:
     """Raise StorageError where a model has symbolic links."""
     if links:
         raise StorageError(
-            f"{links[0]}: this is a symbolic link; no run makes any, and what it leads to "
-            f"is not exported. Replace it by the file, if you trust whoever made it."
+            f"{links[0]}: this is a symbolic link, which no run makes, and links are not "
+            f"exported. If you trust its source, replace it by the file."
         )
 
 

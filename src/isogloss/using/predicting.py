@@ -134,7 +134,9 @@ def check_translations(model: FineTuned, file: File, options: PredictOptions) ->
 
 def _check_options(model: FineTuned, options: PredictOptions) -> None:
     if options.translations is not None and options.translate is not None:
-        raise ConfigError("--translations and --translator: both give translations. Leave one out.")
+        raise ConfigError(
+            "--translations and --translator: only one can give the translations. Leave the other out."
+        )
     for value, option in ((options.translations, "--translations"), (options.translate, "--translator")):
         if value is not None:
             model.check_mixes(option)
@@ -179,7 +181,9 @@ def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
         return entry
     name = f"{entry.example.id}: {TRANSLATION_KEY}"
     if not isinstance(translation, dict):
-        raise DataError(f"{name} is {str(translation)[:60]!r}; expected an object like the one it stands in.")
+        raise DataError(
+            f"{name} is {str(translation)[:60]!r}; expected an object like the input that it translates."
+        )
     with located(name):
         example = model.kind.from_json(translation, name, model.into)
     return replace(entry, translation=_unless_blank(example))
@@ -340,11 +344,11 @@ def input_translator(
 
 def _check_translation_languages(model: FineTuned, language: str) -> None:
     if not language:
-        raise ConfigError("--translator: from which language? Say that of the inputs: --language sw.")
+        raise ConfigError("--translator: the language of the inputs is missing. Give it: --language sw.")
     if not model.provenance.source:
         raise ConfigError("--translator: into which language? The model's record names no source language.")
     if language in model.provenance.source:
         raise ConfigError(
-            f"--translator: {language} is the language the model was trained on; nothing has to be "
-            f"translated. Leave --translator out."
+            f"--translator: {language} is the language that the model was trained on, so no "
+            f"translation is needed. Leave --translator out."
         )

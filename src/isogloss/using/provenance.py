@@ -158,7 +158,7 @@ def _of_entry(entry: object, folder: Path) -> Provenance:
     names = {field.name for field in fields(Provenance)}
     if not isinstance(entry, dict) or entry.keys() != names:
         raise ModelError(
-            f"{folder / CONFIG}: its entry {ENTRY!r} is not what this version of isogloss writes. "
+            f"{folder / CONFIG}: its entry {ENTRY!r} was not written by this version of isogloss. "
             f"Export the model again."
         )
     try:

@@ -21,7 +21,7 @@ from isogloss.using.provenance import non_commercial
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-LOGIN = "Log in with a token that may write: hf auth login (or set HF_TOKEN)."
+LOGIN = "Log in with a token that has write access: hf auth login (or set HF_TOKEN)."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ def check_login() -> None:
     from huggingface_hub import get_token
 
     if get_token() is None:
-        raise ConfigError(f"push: no login to the Hugging Face hub is on this machine. {LOGIN}")
+        raise ConfigError(f"push: this machine is not logged in to the Hugging Face hub. {LOGIN}")
 
 
 @dataclass(frozen=True)
@@ -161,27 +161,27 @@ def _explained(options: PushOptions, endpoint: str) -> Iterator[None]:
         raise _refused(options, error.response.status_code, error.server_message or str(error)) from None
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise ConfigError(
-            f"push: the hub ({endpoint}) answers in an unknown form ({one_line(error)}). Check "
+            f"push: the hub ({endpoint}) sent an answer that isogloss cannot read ({one_line(error)}). Check "
             f"its address (HF_ENDPOINT), and push again."
         ) from None
     except (client_error, ConnectionError) as error:
         raise RunError(
             f"push: the Hugging Face hub ({endpoint}) cannot be reached ({one_line(error)}). "
-            f"Run the same command again where it can; nothing is uploaded twice."
+            f"Run the same command again later; nothing is uploaded twice."
         ) from error
 
 
 def _refused(options: PushOptions, status: int, message: str) -> ConfigError | RunError:
     message = " ".join(message.split())
     if status == 401:
-        return ConfigError(f"push: the hub does not know the login of this machine ({message}). {LOGIN}")
+        return ConfigError(f"push: the hub does not accept the login of this machine ({message}). {LOGIN}")
     if status == 403:
         return ConfigError(
-            f"push: this login may not write to {options.name} ({message}). Take a token that may write, or "
-            f"a name of your own account."
+            f"push: this login may not write to {options.name} ({message}). Use a token with write access, "
+            f"or a name under your own account."
         )
     if status == 409:
         return ConfigError(
-            f"push: {options.name} exists already. Choose another name, or give it a new commit by --update."
+            f"push: {options.name} exists already. Choose another name, or add a commit to it with --update."
         )
     return RunError(f"push: the hub refused {options.name} ({status}: {message}). Fix that, and push again.")

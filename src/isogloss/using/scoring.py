@@ -47,7 +47,7 @@ class EvaluateOptions:
 
     def __post_init__(self) -> None:
         if not self.languages:
-            raise ConfigError("--language: none is named. Say which, as in --language de,fr.")
+            raise ConfigError("--language: no language is given. Name some, as in --language de,fr.")
         for language in self.languages:
             for code in language.split("-"):  # A pair, as in en-sw, is one of two languages together.
                 check_language(code, "--language")
@@ -58,7 +58,7 @@ class EvaluateOptions:
         named = [language for language, _ in self.treebanks]
         for language in named:
             if named.count(language) > 1:
-                raise ConfigError(f"--treebank {language}: it is given twice. Give it once.")
+                raise ConfigError(f"--treebank {language}: it occurs twice. Give it once.")
             if self.inputs == ORIGINAL_INPUTS and language not in self.languages:
                 raise ConfigError(
                     f"--treebank {language}: {language} is not scored, only {', '.join(self.languages)}. "

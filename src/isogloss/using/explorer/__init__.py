@@ -281,9 +281,9 @@ def _check_point(route: Route, point: Sequence[float]) -> None:
 def _check_text(text: object) -> None:
     texts = text if isinstance(text, list) else [text]
     if not texts or not all(isinstance(part, str) and part.strip() for part in texts):
-        raise DataError("text: found nothing to read; expected a text, or a list of two.")
+        raise DataError("text: this is empty; expected a text, or a list of two.")
     if sum(map(len, texts)) > LONGEST_TEXT:
-        raise DataError(f"text: longer than {LONGEST_TEXT} characters. Take a part of it.")
+        raise DataError(f"text: longer than {LONGEST_TEXT} characters. Shorten it.")
 
 
 def _labelled(example: Example, task: str) -> Json:

@@ -91,7 +91,7 @@ def serve(explorer: Explorer, *, port: int = 0, browser: bool = True, quiet: boo
         listener.bind((HOST, port))
     except OSError as error:
         raise ConfigError(
-            f"--port {port}: {error.strerror}. Take another one, or 0 for a free one."
+            f"--port {port}: {error.strerror}. Choose another port, or 0 for a free one."
         ) from error
     address, token = f"{HOST}:{listener.getsockname()[1]}", secrets.token_urlsafe(16)
     url = f"http://{address}/?token={token}"
