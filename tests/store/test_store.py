@@ -89,7 +89,8 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store):
     store.start(RUN)
     store.finish(RECORD, {})
     assert store.find(RECORD.id[:4]) == store.folder(RUN)
-    with pytest.raises(StorageError, match=f"no finished run 'zz'. Finished runs: {RECORD.id}."):
+    message = f"no finished run 'zz'. Finished runs: {RECORD.id}. List them: isogloss list runs --in "
+    with pytest.raises(StorageError, match=message):
         store.find("zz")
     for number in range(12):
         (store.root / f"{number:012}").mkdir()

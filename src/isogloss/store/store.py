@@ -264,7 +264,10 @@ class FolderStore:
             return matching[0]
         names = some(folder.name for folder in matching or finished)
         what = f"{len(matching)} runs begin with" if matching else "no finished run"
-        raise StorageError(f"{self.root}: {what} {prefix!r}. Finished runs: {names}.")
+        raise StorageError(
+            f"{self.root}: {what} {prefix!r}. Finished runs: {names}. List them: "
+            f"isogloss list runs --in {self.root}"
+        )
 
     def remove_leftovers(self, run: Run) -> None:  # noqa: D102
         stop_if_lost()

@@ -172,7 +172,7 @@ def _of_run(folder: Path) -> Provenance:
     if record.kind != "fine-tune":
         raise ModelError(
             f"{folder}: run {record.id} is of kind {record.kind}, not a fine-tune: it has no head that "
-            f"predicts."
+            f"predicts. Choose a fine-tune: isogloss list runs --in {folder.parent}"
         )
     with understanding(folder / RECORD):
         return fitting(Provenance, _provenance(record, folder))
