@@ -95,7 +95,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store):
     for number in range(12):
         (store.root / f"{number:012}").mkdir()
         (store.root / f"{number:012}" / "record.json").touch()
-    with pytest.raises(StorageError, match=r"000000000011 and 1 more\.$"):
+    with pytest.raises(StorageError, match=r"000000000011 and 1 more\. List them: "):
         store.find("zz")
 
 
