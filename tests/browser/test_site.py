@@ -1,0 +1,90 @@
+"""The documentation site, built without a warning: in a browser at a desk, on a phone, dark, and printed."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+pytestmark = pytest.mark.slow
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("index", "use", "landscapes", "api", "reference/methods", "gallery")
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Build the site once for all processes that test; a warning is an error, as in ``make docs``."""
+    here = tmp_path_factory.getbasetemp()
+    folder = (here if worker_id == "master" else here.parent) / "site"
+    with FileLock(f"{folder}.lock"):
+        if not folder.exists():
+            command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+            made = subprocess.run([*command, DOCS, folder], capture_output=True, text=True, check=False)
+            assert (made.returncode, made.stderr) == (0, "")
+    return folder
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """Serve a folder on this machine; yield its address."""
+
+    class Silent(SimpleHTTPRequestHandler):
+        def do_GET(self) -> None:
+            """Answer that there is no icon, which a browser asks every server for."""
+            self.send_error(204) if self.path == "/favicon.ico" else super().do_GET()
+
+        def log_message(self, *_: object) -> None:
+            """Keep the output of the tests clean."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=str(folder))) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def test_every_page_is_there(site: Path) -> None:
+    pages = {path.relative_to(DOCS).with_suffix("") for path in DOCS.rglob("*.md")}
+    assert len(pages) > 50
+    assert not [page for page in pages if not (site / f"{page}.html").is_file()]
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_says_nothing_to_the_console_asks_for_nothing_outside_and_fits(
+    site: Path, opened: Callable[..., Any], page: str, width: int
+) -> None:
+    with opened(site / f"{page}.html", width=width) as shown:
+        assert shown.page.locator("h1").count() == 1
+        assert shown.errors == [] and shown.overflow() <= 0
+        assert [url for url in shown.requests if not url.startswith(("file:", "data:"))] == []
+
+
+def test_dark_differs_from_light_and_print_hides_the_contents(site: Path, opened: Callable[..., Any]) -> None:
+    colours = []
+    for scheme in ("light", "dark"):
+        with opened(site / "use.html", color_scheme=scheme) as shown:
+            colours.append(shown.page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            shown.page.emulate_media(media="print")
+            assert not shown.page.locator(".sidebar-drawer").is_visible()
+    assert len({*colours}) == 2
+
+
+def test_search_leads_to_a_page(site: Path, opened: Callable[..., Any]) -> None:
+    with opened(site / "index.html") as shown, served(site) as address:
+        shown.page.goto(address)  # Its excerpts are fetched, which pages of a disk may not do.
+        shown.page.fill("input.sidebar-search", "adjustment")
+        shown.page.keyboard.press("Enter")
+        shown.page.wait_for_selector("#search-results li a")
+        links = shown.page.locator("#search-results li a")
+        assert links.count() > 3
+        links.first.click()
+        assert shown.page.locator("h1").count() == 1 and "search.html" not in shown.page.url
+        assert shown.errors == []
