@@ -60,7 +60,10 @@ SETTINGS: Mapping[str, object] = {
     f"{METHOD}validation": 0.05,
     f"{METHOD}validation_subwords": None,
     f"{MODULES}reduction": 4,
-    **dict.fromkeys((f"{MODULES}after", f"{MODULES}invertible", f"{MODULES}fallback"), None),
+    **{
+        f"{MODULES}{name}": None
+        for name in ("after", "invertible", "fallback", "normed", "activation", "leave_out")
+    },
     EMBEDDING: None,
 }
 """What no other encoder of a comparison has; of several encoders of a role, those nearest to these count."""
