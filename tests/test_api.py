@@ -32,7 +32,7 @@ PUBLIC = [
         "path",
         "plane",
     ),
-    *("project_labels", "read", "retrieval", "run", "search", "word_distances"),
+    *("project_labels", "rank_sources", "read", "retrieval", "run", "search", "word_distances"),
 ]
 
 
@@ -148,7 +148,7 @@ def test_only_a_finished_fine_tuning_is_loaded(tiny_runs, tmp_path):
         isogloss.load_model(tmp_path)
     finished = [path.parent for path in sorted(tiny_runs.glob("*/record.json"))]
     measured = next(path for path in finished if not (path / "model").exists())
-    with pytest.raises(ModelError, match="is a measure, not a fine-tune; it has no head to predict with"):
+    with pytest.raises(ModelError, match="is of kind measure, not a fine-tune: it has no head that predicts"):
         isogloss.load_model(measured)
     assert issubclass(ModelError, IsoglossError)
 

@@ -192,7 +192,7 @@ def test_predict_mixes_a_file_with_its_translations(command, mixing, tmp_path):
     stdin = here.read_text()
     assert command("predict", mixing, "-", "--translations", there, stdin=stdin).out == ended.out
     both = command("predict", mixing, "-", "--translations", "-", stdin=stdin)
-    assert "standard input is FILE already" in both.message
+    assert "standard input is already read as FILE" in both.message
     on_the_way = command("predict", mixing, here, "--translator", "built-in", "--language", "qab")
     assert (on_the_way.status, on_the_way.err) == (0, "")
     assert on_the_way.out.count("\t") == 2
@@ -230,7 +230,7 @@ def test_predict_refuses_translations_that_do_not_fit(command, mixing, fine_tune
     assert "Did you mean 'text.qaa'?" in refused(mixing, "--translations", tmp_path / "text.qa")
     both = ("--translations", there, "--translator", "built-in", "--language", "qab")
     assert "only one can give the translations" in refused(mixing, *both)
-    assert "--model: it is for --translator" in refused(mixing, "--model", "x")
+    assert "--model needs --translator" in refused(mixing, "--model", "x")
     assert "--language sw" in refused(mixing, "--translator", "built-in")
 
 

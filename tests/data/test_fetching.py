@@ -338,15 +338,15 @@ def test_no_two_tables_have_one_place_for_different_files():
 
 
 def test_a_description_that_is_read_and_its_table_agree_on_languages_and_places(tmp_path):
-    for name in each(shipped()):
+    names = {name for name in shipped() if any(file.to for file in releases(name).files)} - {"ntrex"}
+    for name in each(names):
         for file in releases(name).files:
             place = tmp_path / name / (file.to or "later")
             place.parent.mkdir(parents=True, exist_ok=True)
             place.touch()
-        if any(file.to for file in releases(name).files) and name != "ntrex":
-            corpus = described(shipped()[name], str(tmp_path / name))
-            for file in releases(name).files:
-                assert corpus.files(DiskFolder(tmp_path / name), file.languages[0], file.splits[0])
+        corpus = described(shipped()[name], str(tmp_path / name))
+        for file in each(releases(name).files):
+            assert corpus.files(DiskFolder(tmp_path / name), file.languages[0], file.splits[0])
 
 
 def test_holes_of_a_place_are_holes_of_its_member():

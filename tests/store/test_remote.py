@@ -146,7 +146,7 @@ def test_a_folder_as_a_url_is_a_folder(tmp_path):
 @pytest.mark.slow
 def test_a_store_that_does_not_answer_is_waited_for_and_then_given_up(faulty):
     Faulty.away = 1
-    with pytest.raises(StorageError, match=r"does not answer .*nobody answers.* the same command goes on"):
+    with pytest.raises(StorageError, match=r"does not answer .*nobody answers.* run the same command again"):
         faulty.remote.write("a", b"")
     Faulty.away = 1
     patient = Remote(faulty.remote.url, faulty.root, patience=5)

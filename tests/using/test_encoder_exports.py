@@ -194,9 +194,9 @@ def test_what_has_no_adapters_or_no_answers_is_refused(runs, tmp_path):
         encoder.write(tmp_path / "full")
     with pytest.raises(ModelError, match="is of kind adjust, not a fine-tune"):
         isogloss.load_model(runs["adjusted"])
-    with pytest.raises(ConfigError, match="--adapter: adapters alone have no ONNX file"):
+    with pytest.raises(ConfigError, match="--adapter: adapters alone cannot be written as ONNX"):
         load_model(runs["lora"]).export(tmp_path / "out", adapter=True, onnx=True)
-    with pytest.raises(ConfigError, match="attach: no adapters are named"):
+    with pytest.raises(ConfigError, match="attach: no adapters are given"):
         attach("shipped", tmp_path / "out", {})
     assert not (tmp_path / "out").exists()
 

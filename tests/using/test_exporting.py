@@ -264,7 +264,7 @@ def test_a_link_in_the_folder_of_a_run_is_not_followed(runs_of, tmp_path, name):
         secret.write_text("a token")
     (run / "model" / name).symlink_to(secret)
     model = load_model(run)
-    with pytest.raises(StorageError, match=rf"{name}: this is a symbolic link; .* not exported"):
+    with pytest.raises(StorageError, match=rf"{name}: this is a symbolic link, .* not exported"):
         model.export(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

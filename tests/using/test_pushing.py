@@ -80,12 +80,12 @@ def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch
         model.push("me/tagger", revision="a b")
     monkeypatch.setenv("HF_TOKEN", "hf_forged")
     with pytest.raises(
-        ConfigError, match=r"the hub does not know the login .*Invalid username.*hf auth login"
+        ConfigError, match=r"the hub does not accept the login .*Invalid username.*hf auth login"
     ):
         model.push("me/tagger")
     monkeypatch.setenv("HF_TOKEN", STRANGER)
     with pytest.raises(
-        ConfigError, match=r"may not write to me/tagger .*rights.* Take a token that may write"
+        ConfigError, match=r"may not write to me/tagger .*rights.* Use a token with write access"
     ):
         model.push("me/tagger")
     monkeypatch.delenv("HF_TOKEN")
@@ -108,9 +108,12 @@ def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch
             (500, {"error": f"bad token Bearer {TOKEN}"}),
             r"the hub refused me/tagger \(500: bad token Bearer \*\*\*",
         ),
-        ((200, {"nothing": "of use"}), r"the hub \(http.*\) answers in an unknown form .*KeyError: 'url'"),
-        ((200, ["no", "object"]), r"the hub \(http.*\) answers in an unknown form"),
-        ((200, {"url": 5}), r"the hub \(http.*\) answers in an unknown form"),
+        (
+            (200, {"nothing": "of use"}),
+            r"the hub \(http.*\) sent an answer that isogloss cannot read .*KeyError: 'url'",
+        ),
+        ((200, ["no", "object"]), r"the hub \(http.*\) sent an answer that isogloss cannot read"),
+        ((200, {"url": 5}), r"the hub \(http.*\) sent an answer that isogloss cannot read"),
     ],
 )
 def test_a_hub_that_answers_nonsense_or_with_the_token_is_one_line_without_it(

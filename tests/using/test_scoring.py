@@ -65,7 +65,11 @@ def by_measure(rows):
     for row in rows:
         own = found.setdefault(row["language"], {name: row[name] for name in NAMES if row.get("main", True)})
         own[row["metric"]] = row["score"]
-        own |= {name: row[name] for name in ("word_f1", "seqeval_f1") if name in row}
+        own |= {
+            name: row[name]
+            for name in ("word_f1", "seqeval_f1", "macro_f1", "weighted_f1", "mcc")
+            if name in row
+        }
     return list(found.values())
 
 

@@ -24,7 +24,6 @@ from isogloss.data.corpus import is_translation
 from isogloss.data.languages import built_in_size
 from isogloss.data.result_files import PREDICTIONS, write_predictions
 from isogloss.data.sources import Sources
-from isogloss.runs.measure import Measure
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
 from isogloss.store.store import Store
 from isogloss.training.memory import measured_peak, restart_measurement
@@ -77,8 +76,7 @@ TRACKED_FACTS = ("diagnostic", "method", "source", "target", "pair", "pairs", "l
 
 def _facts(run: Run) -> dict[str, str]:
     """Return the kind of a run, and its settings among ``TRACKED_FACTS``."""
-    measured = run.subjects[0] if isinstance(run, Measure) and len(run.subjects) == 1 else run
-    settings = dict(_settings(measured)) | dict(_settings(run))
+    settings = dict(_settings(run.described_by)) | dict(_settings(run))
     values = {name: str(settings.get(name, "")) for name in TRACKED_FACTS}
     return {"kind": run.name} | {name: value for name, value in values.items() if value}
 

@@ -92,6 +92,10 @@ class Measure(Run):
         return (*fine_tuned(self.subjects), *nested)
 
     @property
+    def described_by(self) -> Run:  # noqa: D102
+        return self.subjects[0] if len(self.subjects) == 1 else self
+
+    @property
     def model(self) -> FineTune | None:
         """The first fine-tuned model among the runs measured; None without any."""
         return next(iter(fine_tuned(self.subjects)), None)

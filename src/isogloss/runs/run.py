@@ -121,6 +121,11 @@ class Run(Named):
         return ()
 
     @property
+    def described_by(self) -> "Run":
+        """The run whose settings describe it: of a measurement of one run, that run."""
+        return self
+
+    @property
     def encoders(self) -> "tuple[Encoder, ...]":
         """List the encoders that it makes, starts from or measures."""
         return ()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,9 +98,8 @@ def _swanlab(run: TrackedRun, _: ExitStack) -> Arguments:
 
 
 def _comet(run: TrackedRun, _: ExitStack) -> Arguments:
-    from comet_ml import ExperimentConfig
-
-    described = ExperimentConfig(name=run.title, tags=[run.group, *run.tags])
+    config = import_module("comet_ml").ExperimentConfig
+    described = config(name=run.title, tags=[run.group, *run.tags])
     return {"run_name": run.study, "experiment_config": described}
 
 
