@@ -89,7 +89,9 @@ def test_every_trouble_with_the_hub_says_what_to_do(hub, make_model, monkeypatch
     ):
         model.push("me/tagger")
     monkeypatch.delenv("HF_TOKEN")
-    with pytest.raises(ConfigError, match=r"push: no login to the Hugging Face hub .* hf auth login"):
+    with pytest.raises(
+        ConfigError, match=r"push: this machine is not logged in to the Hugging Face hub\. .*hf auth login"
+    ):
         model.push("me/tagger")
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
