@@ -214,8 +214,8 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    if not request["hangups"]:
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    # The server may have been started by nohup.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL if request["hangups"] else signal.SIG_IGN)
     if request["session"]:
         os.setsid()
     if request["session"] and os.isatty(0):
