@@ -89,23 +89,23 @@ def _class_influences(
     gold: npt.NDArray[np.intp], predicted: npt.NDArray[np.intp], classes: int
 ) -> dict[str, npt.NDArray[np.float64]]:
     """Return each label's influence on each measure of classes, whose mean is the measure."""
-    labels, same = max(1, len(gold)), gold == predicted
+    labels, right = max(1, len(gold)), gold == predicted
     gold_share, share, hits = (
-        np.bincount(side, minlength=classes) / labels for side in (gold, predicted, gold[same])
+        np.bincount(side, minlength=classes) / labels for side in (gold, predicted, gold[right])
     )
     f1 = 2 * hits / (gold_share + share)
 
     def averaged(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         by_class = weights / (gold_share + share)
         lost = f1 * by_class
-        return np.asarray(2 * same * by_class[gold] - lost[gold] - lost[predicted], dtype=np.float64)
+        return np.asarray(2 * right * by_class[gold] - lost[gold] - lost[predicted], dtype=np.float64)
 
     macro = np.full(classes, 1 / max(1, classes))
     return {
         "macro_f1": averaged(macro) + f1 @ macro,
         "weighted_f1": averaged(gold_share) + f1[gold],
         "mcc": normalized_influences(
-            same - share[gold] - gold_share[predicted] + gold_share @ share,
+            right - share[gold] - gold_share[predicted] + gold_share @ share,
             1 - 2 * gold_share[gold] + gold_share @ gold_share,
             1 - 2 * share[predicted] + share @ share,
         ),
