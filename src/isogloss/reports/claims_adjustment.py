@@ -41,7 +41,7 @@ from isogloss.reports.comparison import (
     row_keys,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.verdicts import Claim
+from isogloss.reports.verdicts import Rule
 
 NO_HELP: Bounds = {"below": AS_BEFORE["below"]}
 
@@ -228,98 +228,16 @@ def _on(label: str, original: str) -> str:
     return f"{label}, {original}" if original else label
 
 
-CLAIMS = (
-    Claim(
-        id="3a",
-        where="Tables 2 to 4, Section 5.2",
-        says="Adjusting the encoder helps zero-shot NLI and NER, but not QA.",
-        rule=(
-            "Zero-shot score in the languages adjusted to, NER by tokens where measured: encoders of the "
-            "paper's loss, most translations, minus the original, above 0 in NLI and NER, below 1 point in "
-            "QA. Unit: adjusting seed, with one fine-tuning or more."
-        ),
-        test=partial(compare_with_original, tasks={"nli": HELPS, "ner": HELPS, "qa": NO_HELP}),
-    ),
-    Claim(
-        id="3b",
-        where="Table 5",
-        says="The more parallel text, the larger the gain in NLI and NER.",
-        rule=(
-            "As 3a, most minus fewest translations (row 5K), and, of three sizes, Spearman's ρ with each "
-            "seed: above 0."
-        ),
-        test=partial(compare_sizes, tasks={"nli": HELPS, "ner": HELPS}),
-    ),
-    Claim(
-        id="3c",
-        where="Figs 1c and 2, Section 5.4",
-        says="Fine-tuning alone draws related and unrelated words of two languages together.",
-        rule=(
-            "Mean cosine distance (L2, which changes with the scale of states, where that alone was "
-            "measured) in the last layer, in source-only models minus in the original encoder: below 0 for "
-            "related and for unrelated words, in NLI, NER and QA."
-        ),
-        needs=("word-distance",),
-        test=compare_distances,
-    ),
-    Claim(
-        id="3d",
-        where="Tables 2 and 3 (marks **), Figs 1e and 2",
-        says="Continual learning keeps unrelated words apart from related ones, and helps NLI.",
-        rule=(
-            "Continual minus source-only models of one adjusted encoder: AUC of related against unrelated "
-            "words, last layer, above 0 in NLI, NER and QA; NLI score in the languages adjusted to above 0."
-        ),
-        needs=(),
-        test=partial(continual, tasks={"nli": HELPS}, separation=TASKS),
-    ),
-    Claim(
-        id="3e",
-        where="Tables 2 and 4, lower parts",
-        says="The adjustment helps more on test sets that mix the two languages than on plain ones.",
-        rule="The gain of 3a, on mixed minus on plain inputs: above 0 in NLI and in both kinds of QA.",
-        test=compare_mixed_inputs,
-    ),
-    Claim(
-        id="3f",
-        where="Tables 3 and 4, column es",
-        says="In Spanish, the adjustment helps neither NER nor QA.",
-        rule="The gain of 3a from English in Spanish: below 1 point in both.",
-        test=partial(compare_with_original, tasks={"ner": NO_HELP, "qa": NO_HELP}, to="es"),
-    ),
-    Claim(
-        id="3g",
-        where="Table 8, Appendix A.2",
-        says="Within one language, an adjusted encoder does as well as the original.",
-        rule="As 3a, tested in the one language of training: within 1 point; in NLI and NER where measured.",
-        test=compare_within_language,
-    ),
-    Claim(
-        id="3h",
-        where="Table 5",
-        says="QA is best after an adjustment on little parallel text, and falls with more.",
-        rule=(
-            "As 3a, most minus fewest translations (row 5K), and, of three sizes, Spearman's ρ with each "
-            "seed: below 0."
-        ),
-        test=partial(compare_sizes, tasks={"qa": HURTS}),
-    ),
-    Claim(
-        id="3i",
-        where="Table 7",
-        says="Pulling [CLS] alone together helps NLI and NER less than pulling all words.",
-        rule=(
-            "As 3a, all words minus [CLS] alone, equally many translations: above 0. QA is left out: table "
-            "and text disagree."
-        ),
-        test=compare_with_cls_alone,
-    ),
-    Claim(
-        id="3j",
-        where="Section 5.4",
-        says="Separation is not transfer: continual learning separates words, yet helps neither NER nor QA.",
-        rule="As 3d, in NER and QA: AUC above 0, score below 1 point.",
-        needs=(),
-        test=partial(continual, tasks={"ner": NO_HELP, "qa": NO_HELP}, separation=("ner", "qa")),
-    ),
-)
+RULES: Mapping[str, Rule] = {
+    "3a": partial(compare_with_original, tasks={"nli": HELPS, "ner": HELPS, "qa": NO_HELP}),
+    "3b": partial(compare_sizes, tasks={"nli": HELPS, "ner": HELPS}),
+    "3c": compare_distances,
+    "3d": partial(continual, tasks={"nli": HELPS}, separation=TASKS),
+    "3e": compare_mixed_inputs,
+    "3f": partial(compare_with_original, tasks={"ner": NO_HELP, "qa": NO_HELP}, to="es"),
+    "3g": compare_within_language,
+    "3h": partial(compare_sizes, tasks={"qa": HURTS}),
+    "3i": compare_with_cls_alone,
+    "3j": partial(continual, tasks={"ner": NO_HELP, "qa": NO_HELP}, separation=("ner", "qa")),
+}
+"""The function that checks each claim of the paper (``claims.toml``)."""

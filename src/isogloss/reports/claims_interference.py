@@ -41,7 +41,7 @@ from isogloss.reports.interference_rows import (
     stopped_encoders,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.verdicts import Claim
+from isogloss.reports.verdicts import Rule
 
 BOTH: Mapping[str, Bounds] = {WITHIN: HELPS, ZERO_SHOT: HELPS}
 
@@ -253,134 +253,19 @@ def _compare(
     return all_checks
 
 
-EQUAL_ENCODERS = "Encoders of one architecture, text, languages and steps"
-OVER_JOINT = f"{EQUAL_ENCODERS}, minus the joint encoder (JointPair)"
-
-CLAIMS = (
-    Claim(
-        id="4a",
-        where="Tables 2 and 3, Fig. 1",
-        says=(
-            "Within a language, an encoder of it alone beats one that shares all with others, unless it has "
-            "little text and learns it by heart."
-        ),
-        rule=(
-            "Encoder alone minus a joint one of two languages, same text and steps: above 0. Left out: "
-            "cut-down text whose perplexity ends at 1.05 times its lowest or more. Not judged: "
-            "half the steps alone, so that each language is read as often."
-        ),
-        test=compare_mono_with_joint,
-    ),
-    Claim(
-        id="4b",
-        where="Fig. 3, Section 3.4",
-        says="Gradients of two languages are less similar than of one, and of distant languages least.",
-        rule=(
-            "Joint encoders in training: cosine minus the geometric mean of the languages' own below 0; "
-            "divided by it, of pairs that share more subwords than the median minus of those that share "
-            "fewer, above 0."
-        ),
-        needs=(),
-        test=compare_gradients,
-    ),
-    Claim(
-        id="4c",
-        where="Fig. 4a, Section 3.4",
-        says="Lower layers are shared more than upper ones, attention more than feed-forward: by gradients.",
-        rule=(
-            "Finished joint encoders, cosine divided by the geometric mean of the languages' own (none below "
-            "0.05): Spearman's ρ with the layer below 0, attention minus feed-forward above 0."
-        ),
-        needs=("gradient-conflict",),
-        test=partial(compare_layers, frame="gradient-conflict"),
-    ),
-    Claim(
-        id="4d",
-        where="Tables 2, 3, 6 and 7: ffn, attn, adpt",
-        says="Modules of each language's own help within languages and hurt zero-shot transfer.",
-        rule=(
-            f"{OVER_JOINT}: each kind above 0 within languages and below 0 zero-shot. Only encoders that "
-            "have stopped learning: perplexity falls by less than 5 % over the last fifth of the steps."
-        ),
-        needs=("scores", "perplexity"),
-        test=partial(compare_learned_modules, halves={WITHIN: HELPS, ZERO_SHOT: HURTS}),
-    ),
-    Claim(
-        id="4e",
-        where="Tables 2, 3, 6 and 7: meta adpt",
-        says="Meta-learned adapters help both within languages and zero-shot.",
-        rule=(
-            f"{OVER_JOINT}: above 0 in both. Algorithm 1 alone decides: its second-order term, one rate, "
-            "validation text set apart, and modules that move by it alone."
-        ),
-        test=partial(compare_modules, ours=["meta-adapter"], theirs=["joint"]),
-    ),
-    Claim(
-        id="4f",
-        where="Fig. 4a, Section 3.4",
-        says="Lower layers are shared more than upper ones, attention more than feed-forward: by gates.",
-        rule="As 4c, by the cosine of gates, layers of each kind apart. Not judged: by correlation.",
-        needs=("language-gates",),
-        test=lambda m: compare_layers(m, "language-gates", "correlation"),
-    ),
-    Claim(
-        id="4g",
-        where="Tables 2, 3, 6 and 7: meta adpt, adpt, share adpt",
-        says="Meta-learned adapters beat plain and shared adapters, within languages and zero-shot.",
-        rule=f"{EQUAL_ENCODERS}, minus plain (adpt), minus shared adapters (share adpt): above 0 in both.",
-        test=partial(compare_modules, ours=["meta-adapter"], theirs=["adapter", "shared-adapter"]),
-    ),
-    Claim(
-        id="4h",
-        where="Tables 2 and 3: ffn, attn",
-        says="Within languages, own feed-forward layers gain more than own attention.",
-        rule=f"{EQUAL_ENCODERS}, feed-forward minus attention: above 0.",
-        test=partial(compare_modules, ours=["feed-forward"], theirs=["attention"], halves={WITHIN: HELPS}),
-    ),
-    Claim(
-        id="4i",
-        where="Fig. 4c",
-        says="Plain adapters learn slower than the joint encoder, meta-learned ones faster than plain ones.",
-        rule=(
-            "Log of held-out perplexity, mean over equal steps of training and languages: adapter minus "
-            "joint above 0, meta-learned minus plain adapter below 0."
-        ),
-        needs=("perplexity",),
-        test=compare_learning_speed,
-    ),
-    Claim(
-        id="4j",
-        where="Tables 2, 3, 6 and 7: share adpt",
-        says="Adapters that languages share help both within languages and zero-shot.",
-        rule=f"{OVER_JOINT}: above 0 in both.",
-        test=partial(compare_modules, ours=["shared-adapter"], theirs=["joint"]),
-    ),
-    Claim(
-        id="4k",
-        where="Table 5, Section 3.3",
-        says="Little text of a language turns interference into transfer for it; the other stays as it was.",
-        rule=(
-            "In the cut-down language, joint minus alone on the same little text, where the encoder alone "
-            "overfits (perplexity ends at 1.05 times its lowest or more): above 0; in the other, joint with "
-            "little minus with all text: within 1 point."
-        ),
-        test=compare_little_text,
-    ),
-    Claim(
-        id="4l",
-        where="Table 5",
-        says="The closer the other language, the less it interferes.",
-        rule="In the one language they share, pair with more subwords in common minus the other: above 0.",
-        test=compare_language_pairs,
-    ),
-    Claim(
-        id="4m",
-        where="Table 4",
-        says="A third, similar language helps zero-shot transfer alone.",
-        rule=(
-            "Joint encoder of three languages (similarity is taken for granted) minus that of two of them: "
-            "within 1 point within languages, above 0 zero-shot."
-        ),
-        test=compare_three_with_two,
-    ),
-)
+RULES: Mapping[str, Rule] = {
+    "4a": compare_mono_with_joint,
+    "4b": compare_gradients,
+    "4c": partial(compare_layers, frame="gradient-conflict"),
+    "4d": partial(compare_learned_modules, halves={WITHIN: HELPS, ZERO_SHOT: HURTS}),
+    "4e": partial(compare_modules, ours=["meta-adapter"], theirs=["joint"]),
+    "4f": lambda m: compare_layers(m, "language-gates", "correlation"),
+    "4g": partial(compare_modules, ours=["meta-adapter"], theirs=["adapter", "shared-adapter"]),
+    "4h": partial(compare_modules, ours=["feed-forward"], theirs=["attention"], halves={WITHIN: HELPS}),
+    "4i": compare_learning_speed,
+    "4j": partial(compare_modules, ours=["shared-adapter"], theirs=["joint"]),
+    "4k": compare_little_text,
+    "4l": compare_language_pairs,
+    "4m": compare_three_with_two,
+}
+"""The function that checks each claim of the paper (``claims.toml``)."""

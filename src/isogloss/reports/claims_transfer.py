@@ -42,7 +42,7 @@ from isogloss.reports.transfer_rows import (
     path_rows,
     plane_rows,
 )
-from isogloss.reports.verdicts import Claim
+from isogloss.reports.verdicts import Rule
 
 HARDLY = 0.03
 """A score that "hardly moves" changes by less than three points."""
@@ -259,124 +259,18 @@ RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", {"above": 0.8, "below": 1.25, 
 ANGLE = _mean("angle in degrees", "angle", {"above": 45, "below": 65, "scale": 1, "digits": 0})
 """About 55 degrees."""
 
-CLAIMS = (
-    Claim(
-        id="1a",
-        where="Fig. 2, Figs 6–9",
-        says="The source score hardly moves on the way from the source-only to the bilingual model.",
-        rule=(
-            "Source score over α in [0, 1] of Eq. 1 of whole models, as a share of the bilingual model's: "
-            "how far it lies below the line between the ends, where the other seeds are lowest "
-            "(barrier), and first minus last: both below 3 %. A rise is no fall."
-        ),
-        needs=("interpolation",),
-        test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | SOURCE), _level),
-    ),
-    Claim(
-        id="1b",
-        where="Fig. 2, Figs 6–9",
-        says="The target score rises smoothly on the way from the source-only to the bilingual model.",
-        rule=(
-            "Over α in [0, 1] of Eq. 1, Spearman's ρ of α and target score (0 for a level one): above 0.9; "
-            "gain from α = 0 to α = 1: above 0."
-        ),
-        needs=("interpolation",),
-        test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), *RISES),
-    ),
-    Claim(
-        id="1c",
-        where="Sections 1 and 3, Fig. 5 at α = 0",
-        says="Over seeds, the target score varies far more than the source score.",
-        rule=(
-            "Standard deviation of source-only models' scores over seeds, of targets over the source's, "
-            "above 3; Pitman–Morgan test over 3 seeds or more on one encoder, root of the mean variance "
-            "over targets. Near 100 % scores have little room to vary, which makes this ratio large."
-        ),
-        test=compare_stds,
-    ),
-    Claim(
-        id="1d",
-        where="Fig. 4, footnote 3",
-        says="The source-only and the target-only model lie about equally far from the bilingual model.",
-        rule="‖δ_S‖ / ‖δ_T‖ of whole models: within 0.8 and 1.25.",
-        needs=("deltas",),
-        test=lambda m: _each(m, delta_rows(m), RATIO),
-    ),
-    Claim(
-        id="1e",
-        where="Section 5, Fig. 2",
-        says="The better encoder has the flatter target surface, on the path.",
-        rule=(
-            "Gain in target score per unit of α over [0, 0.25] of Eq. 1: an encoder's minus that of the "
-            "next better one at α = 0 (zero-shot), above 0. Unit: pretraining seed, unpaired (Welch); "
-            "of encoders that exist already, fine-tuning seed. A high start leaves less to climb."
-        ),
-        needs=("interpolation",),
-        test=lambda m: _flatter(m, rows_of(path_rows(m), EQ_1 | TARGET)),
-    ),
-    Claim(
-        id="1f",
-        where="Abstract, Section 5, Fig. 2",
-        says="The target score rises linearly.",
-        rule="R² of a straight line through the target score over α in [0, 1] of Eq. 1: above 0.9.",
-        needs=("interpolation",),
-        test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), STRAIGHT),
-    ),
-    Claim(
-        id="1g",
-        where="Fig. 4, footnote 3",
-        says="The ways to both single-language models span about 55 degrees.",
-        rule="Angle of δ_S and δ_T of whole models: within 45 and 65 degrees.",
-        needs=("deltas",),
-        test=lambda m: _each(m, delta_rows(m), ANGLE),
-    ),
-    Claim(
-        id="1h",
-        where="Fig. 5",
-        says="The target score varies more over seeds at the source-only than at the bilingual model.",
-        rule=(
-            "Its standard deviation over seeds at α = 0 of Eq. 1 over that at α = 1, above 1; Pitman–Morgan "
-            "test over 3 seeds or more, root of the mean variance over targets."
-        ),
-        needs=("interpolation",),
-        test=lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), _variances),
-    ),
-    Claim(
-        id="1i",
-        where="Footnote 2",
-        says="The encoder alone moves the target as the whole model does, the head alone hardly.",
-        rule=(
-            "Gain of the target from α = 0 to α = 1 of Eq. 1: whole minus encoder, and head, both within 3 "
-            "points of 0."
-        ),
-        needs=("interpolation",),
-        test=compare_parts,
-    ),
-    Claim(
-        id="1j",
-        where="Eq. 2, Fig. 2",
-        says="From the target-only model on, the source score rises and the target score hardly moves.",
-        rule="As 1a and 1b along Eq. 2, with source and target swapped.",
-        needs=("interpolation",),
-        test=check_target_paths,
-    ),
-    Claim(
-        id="1k",
-        where="Section 5, Fig. 3",
-        says="At the source-only model the target's surface is steep, where the source's is flat.",
-        rule=(
-            "At the source-only model, gain in score per unit of α towards the bilingual one, over [0, 0.25] "
-            "of Eq. 1 and to the nearest point of the grid of Eq. 3: target minus source, above 0."
-        ),
-        needs=(),
-        test=compare_slopes,
-    ),
-    Claim(
-        id="1l",
-        where="Section 5, Figs 3 and 10",
-        says="The better encoder has the flatter target surface, in the plane.",
-        rule="As 1e, with the slope of 1k over the grid of Eq. 3.",
-        needs=("plane",),
-        test=lambda m: _flatter(m, rows_of(plane_rows(m), TARGET)),
-    ),
-)
+RULES: Mapping[str, Rule] = {
+    "1a": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | SOURCE), _level),
+    "1b": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), *RISES),
+    "1c": compare_stds,
+    "1d": lambda m: _each(m, delta_rows(m), RATIO),
+    "1e": lambda m: _flatter(m, rows_of(path_rows(m), EQ_1 | TARGET)),
+    "1f": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), STRAIGHT),
+    "1g": lambda m: _each(m, delta_rows(m), ANGLE),
+    "1h": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | TARGET), _variances),
+    "1i": compare_parts,
+    "1j": check_target_paths,
+    "1k": compare_slopes,
+    "1l": lambda m: _flatter(m, rows_of(plane_rows(m), TARGET)),
+}
+"""The function that checks each claim of the paper (``claims.toml``)."""

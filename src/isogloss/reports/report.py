@@ -40,17 +40,17 @@ from isogloss.reports.verdicts import (
     Verdict,
     check_rows,
     claims_content,
+    claims_of_papers,
     judge,
-    with_code,
 )
 
-CLAIMS = with_code(
-    (
-        *claims_transfer.CLAIMS,
-        *claims_mixup.CLAIMS,
-        *claims_adjustment.CLAIMS,
-        *claims_interference.CLAIMS,
-    )
+CLAIMS = claims_of_papers(
+    {
+        **claims_transfer.RULES,
+        **claims_mixup.RULES,
+        **claims_adjustment.RULES,
+        **claims_interference.RULES,
+    }
 )
 """The claims of the four papers, in their order."""
 

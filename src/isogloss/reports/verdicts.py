@@ -15,7 +15,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -39,8 +39,8 @@ Verdict = Literal["contradicted", "mixed", "not tested", "undecided", "supported
 CLAIMS_FILE = "tables/claims.json"
 """The verdicts of a report, for programs and for `isogloss claims diff`."""
 
-CODE = Path(__file__).with_name("claims_code.toml")
-"""What the authors' released code does otherwise, by claim."""
+CLAIMS = Path(__file__).with_name("claims.toml")
+"""The claims of the four papers in words."""
 
 MOST_LISTED = 6
 """Languages that a scope names; of more it has the number."""
@@ -51,6 +51,10 @@ PAPERS = {
     3: "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer",
     4: "On Negative Interference in Multilingual Models",
 }
+
+
+Rule = Callable[[Measurements], list[Check]]
+"""Returns the checks of a claim; none where the measurements are not about it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +68,7 @@ class Claim:
     rule: str
     needs: Sequence[str] = ("scores",)
     """Frames without which the claim is not listed."""
-    test: Callable[[Measurements], list[Check]]
-    """Returns the checks; none where the measurements are not about the claim."""
+    test: Rule
     code: str = ""
     """What the authors' released code does otherwise than the paper says, where it bears on the claim."""
     title: str = ""
@@ -77,15 +80,15 @@ class Claim:
         return 0 if self.title else int(self.id[0])
 
 
-def with_code(claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return the papers' claims with what the authors' code does otherwise (claims_code.toml)."""
-    code = tomllib.loads(CODE.read_text(encoding="utf-8"))
-    return tuple(replace(claim, code=code[claim.id]) for claim in claims)
+def claims_of_papers(rules: Mapping[str, Rule]) -> tuple[Claim, ...]:
+    """Return the claims of the four papers (claims.toml), each with its rule as a function."""
+    claims = tomllib.loads(CLAIMS.read_text(encoding="utf-8"))
+    return tuple(Claim(id=key, test=rules[key], **facts) for key, facts in claims.items())
 
 
 def source_commit() -> str:
     """Return the commit of this package's code, of a checkout or a package that pip took from git; or ""."""
-    git = ("git", "-C", str(CODE.parent))
+    git = ("git", "-C", str(CLAIMS.parent))
     with suppress(OSError, subprocess.CalledProcessError):
         run = partial(subprocess.run, check=True, capture_output=True, text=True)
         # A checkout of something else, around an environment, holds no commit of this package.
