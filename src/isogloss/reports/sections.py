@@ -1,11 +1,13 @@
-"""The sections of a report: their headings, and the one list of all tables and figures.
+"""The sections of a report (headings: ``sections.toml``), and the one list of all tables and figures.
 
 A table or figure is a value that names its section: ``Summary`` and ``LineFigure`` are made from one frame,
 ``Made`` calls a function. To add one, add its entry; the sections follow.
 """
 
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from isogloss.core.rows import ROWS
@@ -96,106 +98,12 @@ ENTRIES: tuple[Entry, ...] = (
 )
 """All tables and figures; within a section they stand in this order."""
 
-HEADINGS: Mapping[str, tuple[str, str]] = {
-    "scores": (
-        "Which differences are significant?",
-        "Scores by further measures, and every test. A difference within the spread means nothing.",
-    ),
-    "published": (
-        "How do the published numbers compare?",
-        "Each number that the paper prints, and what these runs measured for it.",
-    ),
-    "language-groups": (
-        "Which families, scripts and resources does it work for?",
-        "Scores by group of languages. A group of few languages is those languages, not its kind.",
-    ),
-    "choice": (
-        "Which model to choose without labels?",
-        "The candidate to take in a language without labels, how certain that is, and what it loses against "
-        "the best one, the one of the best source score, and a random one.",
-    ),
-    "bitext-size": (
-        "How much bitext is needed?",
-        "Scores by the amount of parallel text that an adjustment reads.",
-    ),
-    "interference": (
-        "What do languages lose by sharing an encoder?",
-        "Negative interference, and what reduces it without hurting transfer.",
-    ),
-    "paths": (
-        "What lies between a model of one language and one of two?",
-        "If the source score stays level while the target score climbs, many models are equally good on "
-        "the source, and the source's labels do not show which of them is good on the target.",
-    ),
-    "plane": (
-        "How flat is the surface around the models?",
-        "Wide, even areas are flat: there, small differences between trainings cost little.",
-    ),
-    "deltas": (
-        "How far apart are the models?",
-        "Distances and angle between models in weight space.",
-    ),
-    "seeds": (
-        "How much does the seed alone change?",
-        "The spread of scores over models that differ in nothing but the seed.",
-    ),
-    "transfer-gap": (
-        "What is lost from source to target?",
-        "The transfer gap: the source score minus the mean score of the targets.",
-    ),
-    "retrieval": ("Do translations lie close together?", "Retrieval of translations among sentences."),
-    "mining": (
-        "Are translations found among unrelated sentences?",
-        "Bitext mining, among sentences of which most have no translation.",
-    ),
-    "anisotropy": (
-        "How similar are any two sentences?",
-        "The mean cosine of two sentences of one language, with which cosines between languages compare.",
-    ),
-    "word-distance": (
-        "Are translated words closer than other words?",
-        "Distances of related and unrelated words: in the original encoder, adjusted, and after fine-tuning, "
-        "which draws all words together.",
-    ),
-    "cka": (
-        "How similar are the languages' states (CKA)?",
-        "Whether languages that are represented like the source are those that transfer well.",
-    ),
-    "maps": (
-        "Where do sentences of each language lie?",
-        "Whether sentences with the same meaning lie together, or each language by itself.",
-    ),
-    "mixup-ratio": (
-        "How much of the translation is mixed in?",
-        "The mixing ratio of each example. Without spread, nothing was learned.",
-    ),
-    "link-attention": (
-        "Does mixing find the translated words?",
-        "The share of the attention that mixes two sentences on words that translate each other.",
-    ),
-    "mixup-sweep": (
-        "Would more or less mixing be better?",
-        "Whether the trained ratio is also the best at inference, and how much depends on it.",
-    ),
-    "similarity": (
-        "Do languages pull the weights the same way?",
-        "Gradient conflict and language-specific parameters of two languages, next to one language measured "
-        "twice.",
-    ),
-    "data": (
-        "How good are alignments and translations?",
-        "Links between words, and what was translated for training and testing.",
-    ),
-    "training": ("Had training converged?", "Dev scores, losses and perplexities during training."),
-    "trained-parameters": (
-        "How many parameters are trained?",
-        "The numbers that each model may change where only a part of the weights is trained.",
-    ),
-    "others": ("What else was measured?", "Diagnostics without a form of their own in this report."),
-}
+HEADINGS: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    Path(__file__).with_name("sections.toml").read_text(encoding="utf-8")
+)
 """Title and text of every section, in their order."""
 
 SECTIONS = tuple(
-    Section(key, title, text, tuple(entry.show for entry in ENTRIES if entry.section == key))
-    for key, (title, text) in HEADINGS.items()
+    Section(id=key, **heading, parts=tuple(entry.show for entry in ENTRIES if entry.section == key))
+    for key, heading in HEADINGS.items()
 )
