@@ -16,7 +16,6 @@ from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
 from isogloss.data.files import DiskFolder
-from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.texts_and_trees import Ud
 
 
@@ -164,11 +163,11 @@ def _xquad(place: str, text: str) -> Iterator[Check]:
 def _mlqa(place: str, text: str) -> Iterator[Check]:
     (counts,) = find(r"Same-language counts: (.*);", text)
     stated = dict(re.findall(r"([a-z]{2}) (\d+)", counts))
-    for passages in MLQA.own_rules:
-        for questions in MLQA.own_rules:
+    for passages in CORPORA["mlqa"].own_rules:
+        for questions in CORPORA["mlqa"].own_rules:
             yield Check(
                 place=place,
-                corpus=replace(MLQA, collection="" if questions == passages else questions),
+                corpus=replace(CORPORA["mlqa"], collection="" if questions == passages else questions),
                 language=passages,
                 splits=("dev",),
                 stated=stated[passages] if questions == passages else "",

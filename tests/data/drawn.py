@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 
 from isogloss.core.errors import InputError
-from isogloss.data.corpora.catalogue import WIKIANN
+from isogloss.data import CORPORA
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import (
     ComparableText,
@@ -172,7 +172,7 @@ KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
         [TaggedSentence(id="1", words=("a", "b"), tags=("ADP", "X"))],
     ),
     "sentences with entities": (
-        tagged(WIKIANN.labels),
+        tagged(CORPORA["wikiann"].labels),
         [TaggedSentence(id="1", words=("a", "b"), tags=("O", "B-LOC"))],
     ),
     "trees": (

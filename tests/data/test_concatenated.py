@@ -5,7 +5,6 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
-from isogloss.data.corpora.catalogue import CAD_NLI
 from isogloss.data.corpora.concatenated import Concatenated, concatenated, parts_of
 from says import says
 
@@ -79,7 +78,7 @@ def test_name_is_what_the_recipe_says():
 def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
     def one(name):
         plain, _, collection = name.partition(":")
-        return replace(CAD_NLI, collection=collection) if collection else CORPORA[plain]
+        return replace(CORPORA["cad-nli"], collection=collection) if collection else CORPORA[plain]
 
     whole = concatenated("cad-nli:original+cad-nli", one)
     assert [pair.id for pair in whole.read(fixtures, "en", "train")] == [

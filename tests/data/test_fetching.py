@@ -19,7 +19,6 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
 from isogloss.data import CORPORA
 from isogloss.data.corpora.described import shipped
-from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.fetching.downloading import RetryPolicy
 from isogloss.data.fetching.official_files import existing, fetch
@@ -65,7 +64,7 @@ OFFICIAL = {
     "xquad/xquad.ru.json": (fixture("xquad/xquad.ru.json"), [(CORPORA["squad"], "ru", "test")]),
     "mlqa/MLQA_V1/{split}/{split}-context-{language}-question-{question}.json": (
         zipped([(f"MLQA_V1/dev/dev-context-de-question-{one}.json", questions("a")) for one in ("ar", "de")]),
-        [(MLQA, "de", "dev"), (replace(MLQA, collection="ar"), "de", "dev")],
+        [(CORPORA["mlqa"], "de", "dev"), (replace(CORPORA["mlqa"], collection="ar"), "de", "dev")],
     ),
     "tydiqa/tydiqa-goldp-v1.1-train.json": (
         questions("swahili-1-0", "english-1-0", "english-2-0"),

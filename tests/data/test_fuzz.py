@@ -23,7 +23,6 @@ from isogloss.core.errors import DataError, InputError
 from isogloss.core.languages import NAMES
 from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import WHOLES, Bitext
-from isogloss.data.corpora.catalogue import CAD_NLI, WIKIANN
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import (
@@ -45,7 +44,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 VARIANTS: tuple[Corpus, ...] = (
     *CORPORA.values(),
     *(Bitext(collection=collection) for collection in WHOLES),
-    replace(CAD_NLI, collection="original"),
+    replace(CORPORA["cad-nli"], collection="original"),
     Ud(treebanks=(("fr", "Sequoia"), ("ar", "ud-legacy/v1_UD_Arabic"))),
 )
 
@@ -195,7 +194,7 @@ def check_sound(example: Example, corpus: Corpus) -> None:
         case TaggedSentence():
             assert len(example.words) == len(example.tags) > 0
             assert all(example.words)
-            assert set(example.tags) <= set(WIKIANN.labels if "ner" in corpus.tasks else UPOS)
+            assert set(example.tags) <= set(CORPORA["wikiann"].labels if "ner" in corpus.tasks else UPOS)
         case ParsedSentence():
             check_tree(example)
         case SentencePair():

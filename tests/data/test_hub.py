@@ -10,7 +10,6 @@ from huggingface_hub import constants
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data import CORPORA
-from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder
@@ -158,7 +157,7 @@ def test_questions_are_read(save):
     found = {
         "squad": CORPORA["squad"].read(folder, "en", "dev"),
         "xquad": CORPORA["squad"].read(folder, "ru", "test"),
-        "mlqa": replace(MLQA, collection="hi").read(folder, "de", "test"),
+        "mlqa": replace(CORPORA["mlqa"], collection="hi").read(folder, "de", "test"),
         "tydiqa": CORPORA["tydiqa"].read(folder, "sw", "train"),
     }
     ids = {name: [question.id for question in questions] for name, questions in found.items()}

@@ -2,8 +2,10 @@ import json
 
 import pytest
 
-from isogloss.data.corpora.questions import MLQA, SQUAD, TYDIQA
+from isogloss.data import CORPORA
 from isogloss.data.formats.questions import read_questions, repairs_message
+
+MLQA, SQUAD, TYDIQA = (CORPORA["mlqa"], CORPORA["squad"], CORPORA["tydiqa"])
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])

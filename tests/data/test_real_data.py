@@ -13,9 +13,7 @@ from each import each
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import Bitext
-from isogloss.data.corpora.catalogue import XNLI
 from isogloss.data.corpora.concatenated import concatenated
-from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.corpus import every_split
 from isogloss.data.formats.conllu import read_conllu, text_comment, with_tree, write_conllu
@@ -27,6 +25,8 @@ from isogloss.metrics.labels import universal
 from isogloss.tasks import all_measures
 from isogloss.tasks.dependency_trees import is_tree
 from isogloss.tasks.parsing import PARSING
+
+XNLI, MLQA = CORPORA["xnli"], CORPORA["mlqa"]
 
 pytestmark = pytest.mark.data
 

@@ -5,8 +5,8 @@ from itertools import chain
 import pytest
 
 from isogloss.core.errors import DataError
+from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import Bitext
-from isogloss.data.corpora.catalogue import MASAKHAPOS, UDPOS, WIKIANN
 from isogloss.data.corpora.texts_and_trees import Bible, RawText
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import TaggedSentence
@@ -49,7 +49,7 @@ def test_a_usual_script_goes_without_saying_also_where_files_say_it(put, spellin
     verses = put({"bible/own.tsv": f"verse\t{spelling}\nGEN 1:1\tọ̀rọ̀\n"})
     assert [verse.text for verse in Bible().read(verses, "yo", "train")] == ["ọ̀rọ̀"]
     words = put({f"wikiann/{spelling}/train": f"{spelling}:ọ̀rọ̀\tO\n"})
-    assert [one.words for one in WIKIANN.read(words, "yo", "train")] == [("ọ̀rọ̀",)]
+    assert [one.words for one in CORPORA["wikiann"].read(words, "yo", "train")] == [("ọ̀rọ̀",)]
 
 
 def test_splits_part_the_verses(fixtures):
@@ -94,12 +94,12 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
         file = tmp_path / f"masakhapos/{code}/test.txt"
         file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")
-    (swahili,) = MASAKHAPOS.read(DiskFolder(tmp_path), "sw", "test")
+    (swahili,) = CORPORA["masakhapos"].read(DiskFolder(tmp_path), "sw", "test")
     assert swahili == TaggedSentence(id="1", words=("kwa", ","), tags=("ADP", "PUNCT"))
-    (yoruba,) = MASAKHAPOS.read(DiskFolder(tmp_path), "yo", "test")
+    (yoruba,) = CORPORA["masakhapos"].read(DiskFolder(tmp_path), "yo", "test")
     assert yoruba.words == ("a b",)
     with pytest.raises(DataError, match="masakhapos has test for: sw, yo"):
-        MASAKHAPOS.read(DiskFolder(tmp_path), "ha", "test")
+        CORPORA["masakhapos"].read(DiskFolder(tmp_path), "ha", "test")
 
 
 @pytest.mark.parametrize(
@@ -110,15 +110,15 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
         (Bible(), "bible/a.tsv", "GEN 1:1\ta\tb", "the id 'GEN 1:1' a second time"),
         (Bible(), "bible/a.tsv", "\ta\tb", "the id ''"),
         (
-            MASAKHAPOS,
+            CORPORA["masakhapos"],
             "masakhapos/en/train.txt",
             "kwa",
             "1 column in 'kwa'; expected a word, a space and its tag",
         ),
-        (UDPOS, "udpos/train-en.tsv", "a\tNN", "label 'NN'"),
-        (WIKIANN, "wikiann/en/train", "b\tO", "word 'b'; expected 'en:' before each word"),
+        (CORPORA["udpos"], "udpos/train-en.tsv", "a\tNN", "label 'NN'"),
+        (CORPORA["wikiann"], "wikiann/en/train", "b\tO", "word 'b'; expected 'en:' before each word"),
         *(
-            (WIKIANN, "panx/train-en.tsv", line, said)
+            (CORPORA["wikiann"], "panx/train-en.tsv", line, said)
             for line, said in (
                 ("London", "1 column in 'London'; expected a word, a tab and its tag"),
                 ("a\tO\tO", "3 columns"),

@@ -7,11 +7,11 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data import CORPORA
-from isogloss.data.corpora.catalogue import XNLI
-from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpus import paths
 from isogloss.data.examples import SentencePair
 from says import says
+
+XNLI, MLQA = CORPORA["xnli"], CORPORA["mlqa"]
 
 ROWS = "the cat\tthe dog\tpaka\tmbwa\tneutral\nit rains\tit is wet\tmvua\tmaji\tcontradictory\n"
 OWN = "premise\thypo\tlabel\npaka\tmbwa\tneutral\nmvua\tmaji\tcontradictory\n"

@@ -187,24 +187,6 @@ def every_split(*layouts: str) -> Layouts:
     return {split: tuple(layout.replace("{split}", split) for layout in layouts) for split in SPLITS}
 
 
-def in_places(places: tuple[str, ...], files: Mapping[Split, tuple[str, ...]]) -> Layouts:
-    """Return the files of each split, place by place."""
-    return {
-        split: tuple(parent + file for parent in places for file in names) for split, names in files.items()
-    }
-
-
-def joined(*layouts: Layouts) -> Layouts:
-    """Return all layouts of each split."""
-    return {split: tuple(path for layout in layouts for path in layout.get(split, ())) for split in SPLITS}
-
-
-def of_english(name: str, official: Layouts) -> Layouts:
-    """Return the official files of a corpus of English, then those of one's own in other languages."""
-    ends = {split: tuple(f"{file}{{en}}" for file in files) for split, files in official.items()}
-    return joined(ends, every_split(f"{name}/{{split}}-{{language}}.tsv"))
-
-
 def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
     """Return the paths to search, without those that need a language which the pair lacks.
 

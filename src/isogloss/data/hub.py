@@ -21,7 +21,6 @@ from isogloss.core.errors import DataError, located, one_line
 from isogloss.core.languages import language_name
 from isogloss.core.untrusted import user_cache
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.questions import MLQA
 from isogloss.data.corpora.texts_and_trees import DEFAULTS, Ud
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example, ParsedSentence
@@ -95,7 +94,7 @@ def _splits_of(entry: Mapping[str, Any], language: str) -> Iterator[HubSplit]:
     for questions in entry.get("questions", "").split() or [""]:
         for split, hub_split in entry.get("splits", ALL).items():
             yield HubSplit(
-                corpus=MLQA.choose(questions) if questions else corpus,
+                corpus=corpus.choose(questions) if questions else corpus,
                 repository=repository,
                 config=config.format(**names, questions=questions, treebank=treebank.lower()),
                 language=language,

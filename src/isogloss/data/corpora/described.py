@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
-from isogloss.data.corpora.catalogue import CORPORA, NLI
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
@@ -28,6 +28,9 @@ from isogloss.data.formats.tables import AnyOf, Column, Columns, FileFormat, Row
 from isogloss.data.hub_rows import hub_file
 
 BadRows = Literal["refuse", "skip"]
+
+NLI = {"entailment", "neutral", "contradiction"}
+"""The labels that make pairs a corpus of NLI."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +79,7 @@ class DescribedCorpus(CorpusDefaults):
     @property
     def tasks(self) -> tuple[str, ...]:
         """The task of its labels, "bitext" or "text"; that of pairs with NLI's labels is NLI."""
-        if self.kind == "pair" and self.predicts == "label" and {*self.labels} == {*NLI}:
+        if self.kind == "pair" and self.predicts == "label" and {*self.labels} == NLI:
             return ("nli",)
         if self.kind != "tagging":
             return (KINDS[self.kind].tasks[self.predicts],)
