@@ -175,8 +175,10 @@ def print_corpus(path: Path, *, data: str, output: Output) -> None:
 
 def _print_contents(corpus: "DescribedCorpus", splits: Sequence["SplitContents"]) -> None:
     kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
+    rules = f"{len(corpus.labels):,} rules from word to lemma"
+    shown = [rules] if corpus.predicts == "lemma" else corpus.labels
     none = "options, counted from 0" if corpus.kind == "choice" else "none"
-    show_line(plain(f"{corpus.name}: {kind}. Labels: {', '.join(corpus.labels) or none}."))
+    show_line(plain(f"{corpus.name}: {kind}. Labels: {', '.join(shown) or none}."))
     rows = [
         (*split[:3], _counts(split.labels), split.repeated, split.trained, split.first[:40])
         for split in splits

@@ -26,6 +26,7 @@ from isogloss.runs.translate import (
     last_step,
 )
 from isogloss.tasks import find_task
+from isogloss.tasks.lemmas import Lemmatization
 from isogloss.translators import TRANSLATORS, Translator
 
 TRANSLATOR_KINDS = Kinds("translator", TRANSLATORS)
@@ -212,7 +213,14 @@ def check_labels(task: str, method: Method | None) -> None:
 
     ``method`` is what trains on translations; None where they are what a model is tested on.
     """
-    unit = find_task(task).labels_are
+    kind = find_task(task)
+    unit = kind.labels_are
+    if isinstance(kind, Lemmatization) and method is not None and needs_tags(task, method):
+        raise ConfigError(
+            f"labels of {task} are edits of a word's own form, and words of a translation have others, so "
+            f"{method.name} finds none to train on. Leave [translate] out and read translations with lemmas "
+            "from files, or take a method whose teacher labels translations (x-mixup)."
+        )
     if unit in ("example", "option", "span"):
         return
     if method is None:

@@ -17,7 +17,9 @@ from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conll import OUTSIDE, WORDS, entities
 from isogloss.data.formats.kinds import UNKNOWN
 from isogloss.data.formats.questions import repairs_message
+from isogloss.data.formats.reading import Predicts
 from isogloss.data.hub import data_source
+from isogloss.data.lemma_rules import NO_LEMMA, inventory_of, rule_of
 from isogloss.data.projection.label_projection import texts_of
 
 MAX_EXAMPLES_READ = 100_000
@@ -27,6 +29,8 @@ MAX_EXAMPLES_READ = 100_000
 def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorpus:
     """Return the corpus with all its labels, those of the training data first; tags of spans as BIO."""
     labels = corpus.labels
+    if corpus.predicts == "lemma":
+        return replace(corpus, labels=inventory_of(next(iter(_labels_by_split(corpus, source).values()))))
     if corpus.predicts == "labels" and isinstance(columns := corpus.columns["label"], tuple):
         return replace(corpus, labels=labels or tuple(map(str, columns)))
     if labels and (corpus.kind != "tagging" or corpus.scheme == WORDS):
@@ -47,31 +51,39 @@ def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorp
     )
 
 
-def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Split, dict[str, None]]:
-    """Return the labels of each split that any language has; DataError where none can be read."""
-    folders, by_split = folders_of(Path(corpus.folder), source), dict[Split, dict[str, None]]()
+def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Split, Counter[str]]:
+    """Count the labels of each split that any language has; DataError where none can be read."""
+    folders, by_split = folders_of(Path(corpus.folder), source), dict[Split, Counter[str]]()
     for split in SPLITS:
         codes = [code for code in corpus.languages if _has_files(corpus, folders, code, split)]
         examples = chain.from_iterable(corpus.attempts(source, code, split) for code in codes)
-        labels, error = dict[str, None](), None
+        labels, error = Counter[str](), None
         with suppress(DataError) if by_split else nullcontext():
             for example in islice(examples, MAX_EXAMPLES_READ):
                 if isinstance(example, DataError):  # Raised only if no row of the split fits.
                     error = error or example
                 else:
-                    labels |= dict.fromkeys(labels_of(example, spans=False))
+                    labels.update(labels_of(example, corpus.predicts, spans=False))
         if error and not (labels or by_split):
             raise error
         by_split |= {split: labels} if codes else {}
     if not by_split:
         raise DataError(
-            f"no file of {corpus.name} to read its labels from. Write labels = [...], or give --data."
+            f"no file of {corpus.name} to read its labels from. "
+            f"{'Give --data' if corpus.predicts == 'lemma' else 'Write labels = [...], or give --data'}."
         )
     return by_split
 
 
-def labels_of(example: object, *, spans: bool = True) -> Sequence[str]:
-    """Return the labels of an example: those of its words, or the types of its ``spans``, else its label."""
+def labels_of(example: object, predicts: Predicts = "label", *, spans: bool = True) -> Sequence[str]:
+    """Return the labels of an example: those of its words, or the types of its ``spans``, else its label.
+
+    Of lemmas they are the rules that make them of the words.
+    """
+    if isinstance(example, TaggedSentence) and predicts == "lemma":
+        return [
+            rule_of(*pair) for pair in zip(example.words, example.tags, strict=False) if pair[1] != NO_LEMMA
+        ]
     if isinstance(example, TaggedSentence):
         return [span.type for span in entities(example.tags)] if spans else example.tags
     label = getattr(example, "label", None)
@@ -138,7 +150,7 @@ def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitCon
                 errors.append(str(example))
                 continue
             texts.append("\t".join(texts_of(example)))
-            labels.update(labels_of(example, spans="span-tagging" in corpus.tasks))
+            labels.update(labels_of(example, corpus.predicts, spans="span-tagging" in corpus.tasks))
             odd += [example] if _is_odd(example) else []
         distinct = set(texts)
         trained = 0 if split == "train" else sum(text in training.get(language, ()) for text in texts)
@@ -151,7 +163,10 @@ def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitCon
             labels=dict(labels.most_common()),
             repeated=len(texts) - len(distinct),
             trained=trained,
-            remarks=tuple(_remarks(corpus, odd, language, split, data)),
+            remarks=(
+                *_remarks(corpus, odd, language, split, data),
+                *_unlisted(corpus, labels, language, split),
+            ),
             first=next(iter(texts), ""),
             errors=tuple(errors),
         )
@@ -179,6 +194,14 @@ def _remarks(
         yield from corpus.remarks(data_source(data), language, split)
     if remark := _remark(odd, f"{corpus.name} {language} {split}"):
         yield remark
+
+
+def _unlisted(corpus: DescribedCorpus, rules: Counter[str], language: str, split: Split) -> Iterator[str]:
+    """Yield the share of words whose lemma no rule of the corpus makes, which no model can predict."""
+    listed = sum(rules[rule] for rule in corpus.labels)
+    if corpus.predicts == "lemma" and rules:
+        share = 1 - listed / rules.total()
+        yield f"{corpus.name} {language} {split}: {share:.2%} of lemmas need a rule that is not learned."
 
 
 def _is_odd(example: object) -> bool:

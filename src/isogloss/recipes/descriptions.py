@@ -22,10 +22,10 @@ from isogloss.data.corpus import SPLITS, About, Split, spelled_there
 from isogloss.data.fetching.hub_address import pinned
 from isogloss.data.fetching.releases import releases
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.conll import SCHEMES
+from isogloss.data.formats.conll import SCHEMES, WORDS
 from isogloss.data.formats.conllu import NAMES
-from isogloss.data.formats.kinds import KINDS
-from isogloss.data.formats.reading import KindName
+from isogloss.data.formats.kinds import KINDS, predicted
+from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import Columns, FileFormat, PartColumns
 from isogloss.data.hub import ALL, HUB, HUB_SPLITS, data_source
 from isogloss.data.hub_rows import DEFAULT
@@ -65,7 +65,8 @@ class Description:
     separator: str = ","
     """The character between the cells of csv."""
     predicts: str = "label"
-    """Of a text or pair: label (one), labels (any number of them, of a text), or number."""
+    """Of a text or pair: label (one), labels (any number of them, of a text), or number. Of words: label, or
+    lemma, which the column LEMMA of CoNLL-U is anyway."""
     between: str = ","
     """Separator of many labels in one cell."""
     labels: tuple[str, ...] | dict[str, str] = ()
@@ -123,15 +124,18 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
     )
     files = _files(spec)
     form = _format(spec, files)
+    columns = _columns(spec, kind, form)
+    predicts = predicted(form, columns, spec.predicts)  # type: ignore[arg-type]
+    _check_rules(spec, predicts)
     absent = assume and not data and not spec.hub and not _are_here(files, path.parent)
     corpus = DescribedCorpus(
         name=name,
         kind=kind,
         paths=files,
         format=form,
-        columns=_columns(spec, kind, form),
+        columns=columns,
         separator=None if spec.separator == "," else spec.separator,
-        predicts=spec.predicts,  # type: ignore[arg-type]
+        predicts=predicts,
         between=spec.between,
         labels=tuple(dict.fromkeys(spec.labels.values() if isinstance(spec.labels, dict) else spec.labels)),
         spelled=spec.labels if isinstance(spec.labels, dict) else {},
@@ -140,7 +144,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         skip=spec.skip,
         bad_rows=spec.bad_rows,  # type: ignore[arg-type]
         comments=spec.comments,
-        scheme=spec.scheme,
+        scheme=WORDS if predicts == "lemma" else spec.scheme,
         hub=spec.hub,
         folder=str(path.parent),
         assumed=absent,
@@ -174,6 +178,16 @@ def _check_labels(spec: Description) -> None:
         raise ConfigError("between: this is empty; expected the separator of labels, such as ;.")
     if spec.labels and spec.predicts == "number":
         raise ConfigError("labels: a number has none. Leave them out.")
+
+
+def _check_rules(spec: Description, predicts: Predicts) -> None:
+    """Raise ConfigError for fields that lemmas cannot have."""
+    for field_, value in (("labels", spec.labels), ("scheme", spec.scheme), ("skip", spec.skip)):
+        if value and predicts == "lemma":
+            raise ConfigError(
+                f"{field_}: found {str(value)[:60]}; the labels of lemmas are rules that follow from the "
+                "training data. Leave it out."
+            )
 
 
 def _has_inventory(corpus: DescribedCorpus) -> bool:
@@ -285,7 +299,8 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
             )
     if len(spec.separator) != 1:
         raise ConfigError(f"separator: found {spec.separator!r}; expected one character.")
-    columns: dict[str, PartColumns] = {**usual[form], **spec.columns}
+    of_lemmas = {"label": "LEMMA"} if spec.predicts == "lemma" and form == "conllu" else {}
+    columns: dict[str, PartColumns] = {**usual[form], **of_lemmas, **spec.columns}
     if "annotated" in columns:
         columns = {part: column for part, column in columns.items() if part not in ("words", "labels")}
     _check_columns(columns, form)

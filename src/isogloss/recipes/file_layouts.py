@@ -5,11 +5,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from isogloss.core.errors import ConfigError, unknown_name
+from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.data.files import disk_file, some
-from isogloss.data.formats.kinds import KINDS
-from isogloss.data.formats.reading import KindName
+from isogloss.data.formats.conllu import NAMES
+from isogloss.data.formats.kinds import KINDS, predicted
+from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import (
     BY_WORD,
     SUFFIXES,
@@ -34,6 +35,7 @@ class FileLayout(NamedTuple):
     kind: KindName
     format: FileFormat
     columns: Columns
+    predicts: Predicts = "label"
 
 
 def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayout:
@@ -49,7 +51,11 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
         raise ConfigError(f"{path}: expected a name with one of {', '.join(SUFFIXES)}. Rename the file.")
     form: FileFormat = "json" if suffix == ".json" else SUFFIXES[suffix]
     if form in BY_WORD:
-        return FileLayout("tagging", form, KINDS["tagging"].columns[form])
+        columns = dict(KINDS["tagging"].columns[form])
+        if form == "conllu" and label:
+            check_named("--label", "column of CoNLL-U", NAMES, label)
+            columns["label"] = label
+        return FileLayout("tagging", form, columns, predicted(form, columns, "label"))
     names = header_of(disk_file(path), form)
     if not labelled and not _requested(text, names):
         text = ""

@@ -23,7 +23,7 @@ from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLine, is_labelled
 from isogloss.data.files import some
 from isogloss.data.formats.kinds import UNKNOWN, parts_of
-from isogloss.data.formats.reading import KindName
+from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import Table
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.recipes.described_contents import labels_of, with_labels
@@ -91,6 +91,7 @@ class _Part(NamedTuple):
     errors: Sequence[str]
     notes: Sequence[str]
     """How the file is read."""
+    predicts: Predicts
 
     @property
     def examples(self) -> list[Example]:
@@ -98,7 +99,7 @@ class _Part(NamedTuple):
 
     def remarks(self, folder: Path) -> Iterator[str]:
         """Yield the layout, labels and sizes of the file, for the terminal."""
-        labels = Counter(label for example in self.examples for label in labels_of(example))
+        labels = Counter(label for example in self.examples for label in labels_of(example, self.predicts))
         counts = some(f"{label} {count:,}" for label, count in labels.most_common()) if labels else "none"
         yield f"{self.path}: {self.layout}, language {self.language}. Labels: {counts}."
         yield from (f"  {note}" for note in (*self.notes, *_repeats(self.examples)))
@@ -199,7 +200,8 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language:
         f"{part} in {' or '.join(map(repr, table.columns_of(part)))}" for part in corpus.columns
     )
     layout = "lines of text" if corpus.format == "lines" else f"{corpus.format}, {columns}"
-    return _Part(path, language, layout, splits, errors, [*corpus.remarks(None, *read)])
+    notes = [*corpus.remarks(None, *read)]
+    return _Part(path, language, layout, splits, errors, notes, corpus.predicts)
 
 
 def _of_kind(kind: KindName, example: Example) -> Example:

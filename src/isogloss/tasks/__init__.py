@@ -14,6 +14,7 @@ from isogloss.tasks.classification import (
     MultiLabelClassification,
     TextClassification,
 )
+from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.multiple_choice import CHOICE
 from isogloss.tasks.parsing import PARSING
 from isogloss.tasks.span_qa import QA
@@ -29,6 +30,7 @@ TASKS = {task.name: task for task in _ALL}
 _OF_ANY_LABELS: tuple[Tagging | TextClassification, ...] = (
     Tagging(name="word-tagging", labels=(), metric="accuracy"),
     Tagging(name="span-tagging", labels=(), metric="span_f1"),
+    Lemmatization(),
     TextClassification(name="text-classification", labels=()),
     TextClassification(name="pair-classification", labels=(), texts=PAIR),
     MultiLabelClassification(name="multi-label-classification", labels=()),

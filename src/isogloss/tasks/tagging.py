@@ -84,11 +84,15 @@ class Tagging:
 
         Words without a tag among others that have one (in projected sentences) are not scored.
         """
-        ids = {**label_ids(self.labels), NO_TAG: UNTAGGED}
-        gold = [encode_labels(_tags(item), ids, task=self.name, example=item.id) for item in examples]
+        gold = self.label_numbers(examples)
         words = [example.words for example in examples]
         rows = sentence_rows(words, gold, tokenizer, limit=limit, overlap=overlap)
         return [replace(row, links=_links(examples[row.example])) for row in rows]
+
+    def label_numbers(self, examples: Sequence[Sentence]) -> list[tuple[int, ...]]:
+        """Return the class of each word, or ``UNTAGGED``; none for a sentence without tags."""
+        ids = {**label_ids(self.labels), NO_TAG: UNTAGGED}
+        return [encode_labels(_tags(item), ids, task=self.name, example=item.id) for item in examples]
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
         """Load an encoder with a linear layer on top; new weights depend on the seed alone."""
@@ -123,6 +127,12 @@ class Tagging:
                     f"has no tag, and others have. Train on such sentences; to have it predicted or scored, "
                     f"give one tag per word, or none at all."
                 )
+        return self.answers(examples, rows, scores)
+
+    def answers(
+        self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
+    ) -> list[Tags]:
+        """Return what is predicted for each word."""
         best = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
         merged = merge([len(example.words) for example in examples], rows, best)
         return [self._valid([self.labels[number] for number in numbers]) for numbers in merged]

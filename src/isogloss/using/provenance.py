@@ -32,6 +32,7 @@ from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import TASKS, Task, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
+from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging
 
 CONFIG = "config.json"
@@ -327,7 +328,7 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
     """
     tasks = sources.corpus(corpus).tasks
     for name in tasks:
-        if name == task.name and name in TASKS:
+        if name == task.name and (name in TASKS or isinstance(task, Lemmatization)):
             return task
         theirs = find_task(name, sources.labels(corpus) or ()) if name in task_names() else None
         if theirs is not None and _predict_the_same(task, theirs):
@@ -339,7 +340,7 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
 def _predict_the_same(task: Task, other: Task) -> bool:
     """Return whether two tasks have the same outputs: labels of words, of spans or of texts, or numbers."""
     if isinstance(task, Tagging) and isinstance(other, Tagging):
-        return task.metric == other.metric
+        return task.metric == other.metric and type(task) is type(other)
     # A head for sequences may read one text or two.
     return isinstance(task, TextClassification) and type(task) is type(other)
 

@@ -21,6 +21,7 @@ from isogloss.data.formats.conll import DOCUMENT, HASH, split_cells
 from isogloss.data.formats.conllu import (
     COLUMNS,
     HEAD,
+    LEMMA,
     RELATION,
     TAG,
     UPOS,
@@ -31,6 +32,7 @@ from isogloss.data.formats.conllu import (
 )
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
+from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import merge
 from isogloss.tasks.task import Answer, label_ids
 from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, keys_missing, rounded
@@ -155,6 +157,7 @@ class Labels:
 def words(task: Task) -> Kind:
     """Return the kind of a task that labels each word, or all words as a tree."""
     labels = TREES if task.labels_are == "tree" else _tags(task.name)
+    of_labels = partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
     return Kind(
         formats=(
             Format(
@@ -188,7 +191,7 @@ def words(task: Task) -> Kind:
         auto_class="" if task.labels_are == "tree" else "AutoModelForTokenClassification",
         hub_tag="" if task.labels_are == "tree" else "token-classification",
         pipeline="" if task.labels_are == "tree" else "token-classification",
-        probabilities=None if task.labels_are == "tree" else _probabilities,
+        probabilities=None if task.labels_are == "tree" else of_labels,
     )
 
 
@@ -204,10 +207,11 @@ TREES = Labels(
 
 
 def _tags(task: str) -> Labels:
-    """Return the labels of a tagging task: UPOS has a column, other tags are named in the last one."""
+    """Return the labels of a tagging task: UPOS and lemmas have columns, others are named in the last."""
+    column = {"upos": TAG, "lemmas": LEMMA}.get(task)
 
     def fill(lines: Sequence[str], tags: Sequence[str]) -> Iterable[str]:
-        return with_columns(lines, {TAG: tags}) if task == "upos" else with_misc(lines, task.upper(), tags)
+        return with_misc(lines, task.upper(), tags) if column is None else with_columns(lines, {column: tags})
 
     return Labels(
         names=("labels",),
@@ -376,3 +380,17 @@ def _probabilities(
         [float(probabilities[index, numbers[label]]) for index, label in zip(numbered, labels, strict=True)]
         for numbered, labels in zip(indices, answers, strict=True)
     ]
+
+
+def _rule_probabilities(
+    lemmas: Lemmatization,
+    task: Task,
+    examples: Sequence[Any],
+    rows: Sequence[EncodedRow],
+    scores: Sequence[Tensor],
+    _: Sequence[Sequence[str]],
+) -> list[list[float]]:
+    """Return the probability of the rule that made each lemma; that of unlisted rules where none fits."""
+    applied = lemmas.applied(examples, rows, scores)
+    rules = [[task.labels[number] for number, _ in words] for words in applied]
+    return _probabilities(task, examples, rows, scores, rules)

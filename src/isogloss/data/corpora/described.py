@@ -46,7 +46,7 @@ class DescribedCorpus(CorpusDefaults):
     separator: str | None = None
     """Separator of the cells of CSV; None: a comma."""
     predicts: Predicts = "label"
-    """Whether a text or pair has one label, many (or none), or a number."""
+    """Whether a text or pair has one label, many (or none), or a number; a word a label or a lemma."""
     between: str = ","
     """Separator of the labels in a cell."""
     labels: tuple[str, ...] = ()
@@ -81,7 +81,7 @@ class DescribedCorpus(CorpusDefaults):
         """The task of its labels, "bitext" or "text"; that of pairs with NLI's labels is NLI."""
         if self.kind == "pair" and self.predicts == "label" and {*self.labels} == NLI:
             return ("nli",)
-        if self.kind != "tagging":
+        if self.kind != "tagging" or self.predicts != "label":
             return (KINDS[self.kind].tasks[self.predicts],)
         return ("span-tagging" if self.scheme != WORDS and are_bio(self.labels) else "word-tagging",)
 

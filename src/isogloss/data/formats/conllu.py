@@ -27,7 +27,7 @@ OLD_UPOS = frozenset({"CONJ"})
 
 COLUMNS = 10
 NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-FORM, TAG, HEAD, RELATION, MISC = 1, 3, 6, 7, 9
+FORM, LEMMA, TAG, HEAD, RELATION, MISC = 1, 2, 3, 6, 7, 9
 """Columns that are read or filled in, counted from 0; the last holds ``SpaceAfter=No|…``."""
 
 NOTHING = "_"

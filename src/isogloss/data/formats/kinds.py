@@ -24,6 +24,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.conll import MARKS, OUTSIDE, WORDS, as_bio, misfit
+from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
 from isogloss.data.formats.questions import question_of_row
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
 from isogloss.data.formats.tables import SUFFIXES, AnyOf, Columns, FileFormat
@@ -257,6 +258,15 @@ def _line(record: Record) -> TextLine | None:
     return TextLine(id=record.id, text=record.text("text"))
 
 
+LEMMA_COLUMNS = (NAMES[LEMMA], LEMMA, LEMMA - COLUMNS)
+"""The column of lemmas in CoNLL-U, by name and by number."""
+
+
+def predicted(form: FileFormat, columns: Columns, predicts: Predicts) -> Predicts:
+    """Return what a corpus predicts: the column of lemmas in CoNLL-U contains lemmas."""
+    return "lemma" if form == "conllu" and columns.get("label") in LEMMA_COLUMNS else predicts
+
+
 class Kind(NamedTuple):
     """A kind of labelled corpus: what it needs of a row, and the example it makes of it."""
 
@@ -302,7 +312,7 @@ KINDS: Mapping[KindName, Kind] = {
             "conllu": {"word": "FORM", "label": "UPOS"},
             **_named("words", "labels"),
         },
-        {"label": ""},
+        {"label": "", "lemma": "lemmas"},
         ("annotated",),
     ),
     "text": Kind(

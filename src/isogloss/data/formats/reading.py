@@ -29,8 +29,8 @@ from isogloss.data.formats.conll import (
 from isogloss.data.formats.tables import OFFICIAL, AnyOf, Row, Rows, Table, no_column, rows
 
 KindName = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
-Predicts = Literal["label", "labels", "number"]
-"""Label of a text or pair: one of an inventory, any number of these, or a number."""
+Predicts = Literal["label", "labels", "number", "lemma"]
+"""Label of a text or pair: one of an inventory, any number of these, or a number; or the lemma of a word."""
 
 LABELS: Mapping[KindName, tuple[str, ...]] = {
     "tagging": ("label", "labels"), "text": ("label",), "pair": ("label",), "choice": ("label",),
@@ -97,6 +97,8 @@ class Reading:
         if self.official and not self.spelled and cell in self.labels:
             return str(cell)
         text = label_text(cell)
+        if self.predicts == "lemma":
+            return text
         if text in self.no_labels and text not in (*self.labels, *self.spelled):
             return ""
         label = self.spelled.get(text, text)
@@ -132,7 +134,9 @@ class Reading:
 
     @property
     def no_labels(self) -> Collection[str]:
-        """Ways to write that a row has no label."""
+        """Ways to write that a row has no label; null is a word of German, and nan of English."""
+        if self.predicts == "lemma":
+            return ("",)
         return {*NO_LABEL, "_"} if self.table.columns.get("label") == "UPOS" else NO_LABEL
 
     def label_cells(self, row: Row) -> list[object]:
@@ -222,7 +226,7 @@ class Record:
 
     def checked_label(self, label: str, word: int | None = None) -> str:
         """Return a label of the inventory; DataError for another one."""
-        if label and label in self.reading.labels:
+        if label and (label in self.reading.labels or self.reading.predicts == "lemma"):
             return label
         spellings = self.reading.spelled or self.reading.labels
         problem = f"label {label!r}" if label else "no label"
