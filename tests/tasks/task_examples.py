@@ -23,7 +23,11 @@ from isogloss.tasks.tagging import UPOS
 SMALL = replace(PARSING, arc_dim=16, relation_dim=8)
 """As PARSING, fast to learn."""
 
-LABELS = {"word-tagging": ("NOUN", "VERB", "X"), "span-tagging": ("O", "B-DATE", "I-DATE")}
+LABELS = {
+    "word-tagging": ("NOUN", "VERB", "X"),
+    "span-tagging": ("O", "B-DATE", "I-DATE"),
+    "lemmas": ("?", "lower |", "title |", "lower | -1", "title | -1"),
+}
 SMALL_TASKS = {
     **TASKS,
     "parsing": SMALL,
@@ -76,6 +80,8 @@ def random_parsed(size, *, seed=0, number=0):
 def random_tagged(task, size, *, number=0):
     rng = np.random.default_rng([number, size])
     words, tags = ([str(one) for one in rng.choice(some, size)] for some in (WORDS, task.labels))
+    if task.name == "lemmas":
+        tags = [word[: -1 if number % 2 else None] or word for number, word in enumerate(words)]
     return tagged(words, repair(tags) if task.metric == "span_f1" else tags, number)
 
 

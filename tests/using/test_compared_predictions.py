@@ -38,6 +38,7 @@ def words(*labels):
 DESCRIBED = {
     "word-tagging": ("tagging", "", [words("N", "V"), words("N")]),
     "span-tagging": ("tagging", "", [words("B-X", "O"), words("O")]),
+    "lemmas": ("tagging", 'predicts = "lemma"', [words("w", "w1"), words("w0")]),
     "text-classification": ("text", "", [{"text": "a", "label": "x"}, {"text": "b", "label": "y"}]),
     "multi-label-classification": (
         *("text", 'predicts = "labels"\nlabels = ["x", "y"]'),

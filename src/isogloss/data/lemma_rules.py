@@ -38,7 +38,7 @@ CASES: Mapping[str, Callable[[str], str]] = {
     "title": lambda text: text[:1].title() + text[1:],
     "upper": str.upper,
 }
-"""Makes a lemma in lower case what it is."""
+"""Functions that restore the case of a lemma in lower case."""
 
 
 @lru_cache(maxsize=100_000)
@@ -61,10 +61,10 @@ def lemma_by(rule: str, word: str) -> str | None:
     if case not in (KEEP, *CASES):
         return None
     text, edits = word if case == KEEP else word.lower(), _parsed(rest)
-    stop = len(text) - edits.after
-    if edits.before >= stop:
+    stop = len(text) - edits.tail
+    if edits.head >= stop:
         return None
-    made = _edited(text, edits.front) + text[edits.before : stop] + _edited(text[stop:], edits.back)
+    made = _edited(text, edits.front) + text[edits.head : stop] + _edited(text[stop:], edits.back)
     return CASES[case](made) if case != KEEP else made
 
 
@@ -81,10 +81,10 @@ _ESCAPED = re.compile(r"\\(.)")
 class _Edits(NamedTuple):
     front: Sequence[tuple[str, str]]
     """Operations on the beginning of a word."""
-    before: int
+    head: int
     """Characters that these read."""
     back: Sequence[tuple[str, str]]
-    after: int
+    tail: int
 
 
 def _edits(word: str, lemma: str) -> str:
@@ -113,8 +113,8 @@ def _parsed(edits: str) -> _Edits:
     words = edits.split(" ")
     middle = words.index("|")
     front, back = ([(word[:1], word[1:]) for word in side] for side in (words[:middle], words[middle + 1 :]))
-    before, after = (sum(int(value) for mark, value in side if mark in "=-") for side in (front, back))
-    return _Edits(front, before, back, after)
+    head, tail = (sum(int(value) for mark, value in side if mark in "=-") for side in (front, back))
+    return _Edits(front, head, back, tail)
 
 
 def _edited(text: str, steps: Sequence[tuple[str, str]]) -> str:

@@ -29,6 +29,7 @@ from isogloss.runs.run import Run
 from isogloss.runs.translate import EXAMPLES, Translate, translator_label
 from isogloss.store import store_at
 from isogloss.tasks import find_task
+from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging
 from isogloss.translators import TranslateSetting
 
@@ -163,12 +164,18 @@ def translate_split(
     """Translate a split that is not translated yet in the folder ``out``."""
     corpus, languages = register_corpus(data_split.corpus, data), f"{direction.source}-{direction.target}"
     sources = Sources(data, model_folders(models_named(direction.table), translation_model))
+    tasks = list(map(find_task, tasks_of(corpus)))
+    if any(isinstance(task, Lemmatization) for task in tasks):
+        raise ConfigError(
+            f"{corpus}: lemmas belong to the forms of words, and a translation has others. Describe "
+            'its words with other labels (columns = { label = "UPOS" }), or as raw text.'
+        )
     request = TranslationRequest(
         corpus=corpus,
         languages=languages,
         split=_split(data_split.split),
         examples=data_split.examples,
-        tags=any(isinstance(find_task(task), Tagging) for task in tasks_of(corpus)),
+        tags=any(isinstance(task, Tagging) for task in tasks),
     )
     translator = direction.translator(sources)
     with located(COMMAND_LINE):

@@ -271,16 +271,27 @@ def _with_descriptions(body: object, register: Callable[[str], str]) -> Any:
         return [_with_descriptions(part, register) for part in body]
     if not isinstance(body, dict):
         return body
-    return {
-        key: _registered(value, register) if key in _CORPUS_FIELDS else _with_descriptions(value, register)
-        for key, value in body.items()
-    }
+    return {key: _with_names(key, value, register) for key, value in body.items()}
+
+
+def _with_names(field: str, value: object, register: Callable[[str], str]) -> object:
+    if field == "tasks":
+        return _registered_tasks(value, register)
+    return (_registered if field in _CORPUS_FIELDS else _with_descriptions)(value, register)
 
 
 def _registered(corpora: object, register: Callable[[str], str]) -> object:
     if isinstance(corpora, list):
         return [_registered(corpus, register) for corpus in corpora]
     return "+".join(map(register, corpora.split("+"))) if isinstance(corpora, str) else corpora
+
+
+def _registered_tasks(tasks: object, register: Callable[[str], str]) -> object:
+    """Return tasks, each with the name of its corpus after a colon where it has one."""
+    if not isinstance(tasks, list):
+        return tasks
+    parts = [str(task).partition(":") for task in tasks]
+    return [f"{task}:{_registered(corpus, register)}" if corpus else task for task, _, corpus in parts]
 
 
 def _model_folders(recipe: Recipe) -> dict[str, str]:

@@ -185,8 +185,7 @@ def _check_rules(spec: Description, predicts: Predicts) -> None:
     for field_, value in (("labels", spec.labels), ("scheme", spec.scheme), ("skip", spec.skip)):
         if value and predicts == "lemma":
             raise ConfigError(
-                f"{field_}: found {str(value)[:60]}; the labels of lemmas are rules that follow from the "
-                "training data. Leave it out."
+                f"{field_}: the labels of lemmas are rules that follow from the training data. Leave it out."
             )
 
 

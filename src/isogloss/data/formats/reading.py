@@ -228,6 +228,8 @@ class Record:
         """Return a label of the inventory; DataError for another one."""
         if label and (label in self.reading.labels or self.reading.predicts == "lemma"):
             return label
+        if self.reading.predicts == "lemma":
+            raise self.broken("no lemma", "the lemma of each word, or _ for none", word=word)
         spellings = self.reading.spelled or self.reading.labels
         problem = f"label {label!r}" if label else "no label"
         expected = f"one of {some(spellings)}" if spellings else "a label"

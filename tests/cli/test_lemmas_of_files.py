@@ -1,0 +1,118 @@
+"""Lemmas in addition to tags, from files of CoNLL-U to predictions in their column."""
+
+from string import ascii_lowercase
+
+import pytest
+
+from isogloss.core.records import read_record
+from isogloss.tasks import find_task
+
+DESCRIBED = 'kind = "tagging"\nfiles = "{language}.{split}.conllu"\ncolumns = { label = "%s" }\n'
+RECIPE = """
+title = "Lemmas in addition to tags"
+encoder = "shipped"
+
+[grid]
+corpus = "parts.toml"
+source = "en"
+targets = ["de"]
+seeds = [0]
+optimization = { epochs = 1, batch_size = 8, checkpoint_every = 0 }
+
+[[grid.method]]
+name = "source-only"
+auxiliary = { name = "multi-task", tasks = ["lemmas:lemmas.toml"] }
+"""
+
+
+LINES = (
+    "1\tDogs\tdog\tNOUN\t_\tNumber=Plur\t2\tnsubj\t_\t_",
+    "2\tgo\tgo\tVERB\t_\tTense=Pres\t0\troot\t_\t_",
+    "3-4\tcan't\t_\t_\t_\t_\t_\t_\t_\t_",
+    "3\tcan\tcan\tAUX\t_\tTense=Pres\t2\taux\t_\t_",
+    "4\tn't\tnot\tPART\t_\t_\t2\tadvmod\t_\tSpaceAfter=No",
+    "4.1\tgo\tgo\tVERB\t_\t_\t_\t_\t2:conj\t_",
+    "",
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Files of treebanks, with the features of words and with their lemmas."""
+    for language in ("de", "en"):
+        for split in ("train", "dev", "test"):
+            (tmp_path / f"{language}.{split}.conllu").write_text(
+                "\n".join(LINES * 8) + "\n", encoding="utf-8"
+            )
+    (tmp_path / "lemmas.toml").write_text(DESCRIBED % "LEMMA", encoding="utf-8")
+    (tmp_path / "parts.toml").write_text(DESCRIBED % "FEATS", encoding="utf-8")
+    (tmp_path / "further.toml").write_text(RECIPE, encoding="utf-8")
+    return tmp_path
+
+
+def test_the_check_of_a_corpus_counts_rules(folder, command):
+    checked = command("corpus", "check", folder / "lemmas.toml")
+    assert checked.status == 0 and "lemmas, read as conllu" in checked.out
+    assert "Labels: 4 rules from word to lemma" in checked.out and "lower | -1 8" in checked.out
+    assert "0.00% of lemmas need a rule that is not learned" in checked.out
+
+
+def test_init_describes_the_lemmas_of_a_file(folder, command):
+    text = "\n".join("\n".join(LINES).replace("og", letter) for letter in ascii_lowercase)
+    (folder / "words.conllu").write_text(text, encoding="utf-8")
+    made = command(
+        *("init", folder / "mine.toml", "--from", folder / "words.conllu", "--label", "LEMMA"),
+        *("--source", "en", "--target", f"de={folder / 'words.conllu'}"),
+    )
+    assert made.status == 0, made.err
+    (described,) = folder.glob("words/words.toml")
+    assert 'predicts = "lemma"' in described.read_text(encoding="utf-8")
+    assert "lower | 52" in made.out + made.err
+    planned = command("run", folder / "mine.toml", "--dry-run")
+    assert planned.status == 0 and "lemmas" in planned.out
+    refused = command(
+        *("init", folder / "other.toml", "--from", folder / "en.dev.conllu", "--label", "LEMA"),
+        *("--source", "en", "--target", f"de={folder / 'words.conllu'}"),
+    )
+    assert "Did you mean 'LEMMA'" in refused.message
+
+
+@pytest.mark.slow
+def test_lemmas_are_learned_in_addition_to_tags_and_predicted_into_their_column(folder, command):
+    assert command("run", folder / "further.toml", "--out", folder / "runs", "--no-report").status == 0
+    (head,) = (folder / "runs").glob("*/model/tasks/lemmas")
+    (row,) = [row for row in read_record(head.parents[2]).rows if "further_task" in row]
+    assert (row["further_task"], row["further_corpus"], row["metric"]) == ("lemmas", "lemmas", "accuracy")
+    gold = folder / "de.test.conllu"
+    predicted = command("predict", head, gold, "--scores").out
+    read, written = (
+        [line.split("\t") for line in text.splitlines()] for text in (gold.read_text(), predicted)
+    )
+    assert len(read) == len(written)
+    assert all(
+        line[:2] + line[3:9] == other[:2] + other[3:9] for line, other in zip(read, written, strict=True)
+    )
+    words = [line for line in written if line[0].isdigit()]
+    assert len(words) == 32 and all("Score=" in line[9] and line[2] != "_" for line in words)
+    (evaluated,) = command(
+        *("evaluate", head, "--corpus", folder / "lemmas.toml", "--language", "de", "--json"),
+    ).lines
+    right = sum(line[2] == other[2] for line, other in zip(read, written, strict=True) if line[0].isdigit())
+    assert evaluated["score"] == pytest.approx(right / 32) and evaluated["task"] == find_task("lemmas").name
+
+
+def test_lemmas_are_not_translated(folder, command):
+    refused = command(
+        *(
+            "translate",
+            folder / "lemmas.toml",
+            "--from",
+            "en",
+            "--into",
+            "de",
+            "--out",
+            folder / "translated",
+        ),
+        *("--translator", "built-in"),
+    )
+    assert "lemmas belong to the forms of words" in refused.message

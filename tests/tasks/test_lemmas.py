@@ -1,0 +1,67 @@
+"""Lemmas as tags: what is encoded, decoded, and counted as right."""
+
+import pytest
+import torch
+from task_examples import perfect, tagged
+
+from isogloss.core.errors import DataError
+from isogloss.tasks import all_measures, find_task
+from isogloss.tasks.tagging import UNTAGGED
+
+RULES = ("?", "lower |", "lower | -1", "title |", "is go", "lower | -4")
+LEMMAS = find_task("lemmas", RULES)
+
+
+def scores_of(*ranked):
+    """Give each word's scores: the rules by number, the best first."""
+    scores = torch.full((len(ranked), len(RULES)), -9.0)
+    for word, numbers in enumerate(ranked):
+        for rank, number in enumerate(numbers):
+            scores[word, number] = -float(rank)
+    return [scores]
+
+
+def test_rules_of_the_inventory_are_classes_and_all_others_one_class(tokenizer):
+    words = ("Dogs", "went", "Anna", "geese", "xyz", "the")
+    (row,) = LEMMAS.encode([tagged(words, ("dog", "go", "Anna", "goose", "_", "the"))], tokenizer)
+    assert [RULES[number] for number in row.gold] == ["lower | -1", "is go", "title |", "?", "?", "lower |"]
+    assert LEMMAS.label_numbers([tagged(("a", "b"), ("a", ""))]) == [(1, UNTAGGED)]
+    assert LEMMAS.label_numbers([tagged(("a", "b"))]) == [()]
+
+
+def test_the_best_rule_that_fits_makes_the_lemma_and_else_the_word_stands(tokenizer):
+    examples = [tagged(("Dogs", "cats", "Ann", "a"))]
+    rows = LEMMAS.encode(examples, tokenizer)
+    scores = scores_of((2,), (0, 5, 3), (5, 0, 2), (4,))
+    assert LEMMAS.decode(examples, rows, scores) == [("dog", "Cats", "an", "go")]
+    assert LEMMAS.applied(examples, rows, scores) == [[(2, "dog"), (3, "Cats"), (2, "an"), (4, "go")]]
+    short = find_task("lemmas", ("?", "lower | -4"))
+    assert short.decode(examples, rows, [torch.zeros(4, 2)]) == [("Dogs", "cats", "Ann", "a")]
+
+
+def test_lemmas_are_counted_as_the_shared_task_counts_them():
+    gold = [("dog", "_", "Go"), ("be",)]
+    predicted = [("dog", "xyz", "go"), ("be",)]
+    assert all_measures(LEMMAS, gold, predicted) == {"accuracy": 3 / 4}
+    assert LEMMAS.score(gold, predicted) == 3 / 4
+    assert LEMMAS.contributions(gold, predicted)["accuracy"].part == [2.0, 1.0]
+
+
+def test_the_baseline_is_the_most_frequent_rule_where_it_fits():
+    train = [tagged(("dogs", "cats", "the", "xyz"), ("dog", "cat", "the", "_"))]
+    test = [tagged(("birds", "s", "The"), ("bird", "s", "the"))]
+    assert LEMMAS.majority(train, test) == 2 / 3
+
+
+def test_perfect_scores_of_unlisted_rules_are_not_right(tokenizer):
+    examples = [tagged(("geese", "cats"), ("goose", "cat"))]
+    rows = LEMMAS.encode(examples, tokenizer)
+    assert LEMMAS.decode(examples, rows, perfect(LEMMAS, rows, examples)) == [("geese", "cat")]
+
+
+def test_a_sentence_with_some_lemmas_alone_is_trained_on_and_not_scored(tokenizer):
+    examples = [tagged(("cats", "dogs"), ("cat", ""))]
+    rows = LEMMAS.encode(examples, tokenizer)
+    assert [row.words for row in rows] == [(0,)]
+    with pytest.raises(DataError, match=r"word 2 of 2 has no tag"):
+        LEMMAS.decode(examples, rows, scores_of((2,)))
