@@ -14,7 +14,7 @@ from isogloss.runs.align import LINKS
 from isogloss.runs.execute import make
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import EXAMPLES, Translate
-from isogloss.store.store import WORK, FolderStore
+from isogloss.store.store import WORK, Store
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 
@@ -56,7 +56,7 @@ def test_damaged_links_are_made_again(tmp_path, damage):
 @pytest.fixture
 def translated(tmp_path):
     """Two finished translations, the second of the first."""
-    context = RunContext(store=FolderStore(tmp_path), sources=Sources(), precision="float32")
+    context = RunContext(store=Store(tmp_path), sources=Sources(), precision="float32")
     there = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
     back = Translate(corpus="xnli", languages="qaa-qad-qaa", translator=BuiltIn(), start=there)
     for run in (there, back):

@@ -37,7 +37,7 @@ from isogloss.engine.work import Work
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.run import RunContext, peak_memory
 from isogloss.store.leases import LEASES, FolderBoard, Leases
-from isogloss.store.store import PRECISION, FolderStore
+from isogloss.store.store import PRECISION, Store
 from isogloss.training.memory import Machine
 from tiny import tiny
 
@@ -142,7 +142,7 @@ def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planne
 @pytest.mark.parametrize(("second", "precision"), [("float32", "float32"), ("bfloat16", "bfloat16")])
 def test_different_gpus_compute_in_one_precision(tmp_path, second, precision):
     (tmp_path / PRECISION).write_text(json.dumps({"Made-up 80": "bfloat16", "Old": second}))
-    assert precision_on([*FOUR, Device("4", "Old", GB)], FolderStore(tmp_path)) == precision
+    assert precision_on([*FOUR, Device("4", "Old", GB)], Store(tmp_path)) == precision
 
 
 def test_each_gpu_makes_one_run_at_a_time_unless_more_are_asked_for(plan):
@@ -169,7 +169,7 @@ def test_a_question_about_gpus_is_answered_by_a_process_that_sees_them_alone():
 
 
 @dataclass(frozen=True)
-class Scarce(FolderStore):
+class Scarce(Store):
     """A store of made-up machines: notes on which GPU a run begins and ends, and lets memory run out."""
 
     once: str = ""

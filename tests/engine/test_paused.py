@@ -27,7 +27,7 @@ from isogloss.store import leases
 from isogloss.store.leases import LEASE_DURATION, LEASES, FolderBoard, Leases
 from isogloss.store.mirrored_store import MirroredStore
 from isogloss.store.remote import Remote
-from isogloss.store.store import WORK, FolderStore
+from isogloss.store.store import WORK, Store
 from isogloss.translators.built_in import BuiltIn
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
@@ -43,7 +43,7 @@ def context(tmp_path):
 def run_context(runs: Path) -> RunContext:
     """Give a folder of runs in which something was leased before."""
     (runs / LEASES).mkdir(parents=True)
-    return RunContext(store=FolderStore(runs), sources=Sources(), precision="float32")
+    return RunContext(store=Store(runs), sources=Sources(), precision="float32")
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_who_sleeps_and_finds_the_run_finished_takes_it(context, asleep, tmp_pat
 def test_who_sleeps_and_finds_the_run_finished_in_a_bucket_takes_it(asleep, tmp_path, attempt_after):
     fsspec.filesystem("memory").store.clear()
     ours, theirs = (
-        RunContext(store=MirroredStore(Remote("memory://paused", root, patience=0)), sources=Sources())
+        RunContext(store=MirroredStore(root, Remote("memory://paused", root, patience=0)), sources=Sources())
         for root in (tmp_path / "ours", tmp_path / "theirs")
     )
 

@@ -16,7 +16,7 @@ from isogloss.engine.work import Work, wait_while_silent
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard, Leases
-from isogloss.store.store import WORK, FolderStore
+from isogloss.store.store import WORK, Store
 from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
 
@@ -28,7 +28,7 @@ CHECKPOINTS = TINY.replace("batch_size = 8", "batch_size = 8, checkpoint_every =
 def context(tmp_path):
     """A folder in which something was leased before."""
     (tmp_path / "runs" / LEASES).mkdir(parents=True)
-    return RunContext(store=FolderStore(tmp_path / "runs"), sources=Sources(), precision="float32")
+    return RunContext(store=Store(tmp_path / "runs"), sources=Sources(), precision="float32")
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure, masked_lm_of, text_of
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import RunContext
-from isogloss.store.store import FolderStore
+from isogloss.store.store import Store
 from says import says
 from tiny import tiny
 
@@ -129,7 +129,7 @@ def test_an_encoder_without_head_is_refused_before_anything_runs(plan, bert_fold
 
 
 def test_a_fine_tuned_model_has_no_masked_lm_head(tmp_path):
-    context = RunContext(store=FolderStore(tmp_path), sources=Sources())
+    context = RunContext(store=Store(tmp_path), sources=Sources())
     model = FineTune(
         encoder=Pretrained(source="shipped"), corpus="ud", task="upos", method=SourceOnly(), source=()
     )
@@ -138,7 +138,7 @@ def test_a_fine_tuned_model_has_no_masked_lm_head(tmp_path):
 
 
 def test_text_is_what_the_corpus_holds_and_each_call_begins_anew(plan, tmp_path):
-    context, (run,) = RunContext(store=FolderStore(tmp_path), sources=Sources()), plan()
+    context, (run,) = RunContext(store=Store(tmp_path), sources=Sources()), plan()
     lines = [one.text for one in Sources().examples("rawtext", "qaa", "dev", examples=4)]
     assert list(text_of(context, run, "qaa")) == list(text_of(context, run, "qaa")) == lines
     assert len(list(text_of(context, replace(run, examples=0), "qaa"))) > len(lines)

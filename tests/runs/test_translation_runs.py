@@ -20,7 +20,7 @@ from isogloss.runs.execute import make
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import EXAMPLES, TrainTranslator, Translate
-from isogloss.store.store import FolderStore
+from isogloss.store.store import Store
 from isogloss.translators import setting as translating
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
@@ -95,9 +95,7 @@ examples = 6
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory):
-    return RunContext(
-        store=FolderStore(tmp_path_factory.mktemp("runs")), sources=Sources(), precision="float32"
-    )
+    return RunContext(store=Store(tmp_path_factory.mktemp("runs")), sources=Sources(), precision="float32")
 
 
 @pytest.fixture(scope="module")
@@ -268,7 +266,7 @@ def test_an_interrupted_translation_goes_on_where_it_was(context, trained, monke
     make(context, run)
     assert written[:2] == before
     assert len(written) == len(set(written)) == 3  # Twelve texts; the first eight were not translated again.
-    other = RunContext(store=FolderStore(tmp_path), sources=context.sources, precision="float32")
+    other = RunContext(store=Store(tmp_path), sources=context.sources, precision="float32")
     (tmp_path / context.store.folder(TRANSLATOR).name).symlink_to(context.store.folder(TRANSLATOR))
     make(other, run)
     assert (context.store.folder(run) / EXAMPLES).read_bytes() == (
@@ -293,7 +291,7 @@ def test_a_model_that_is_there_is_known_by_its_files(context, trained, tmp_path)
     assert str(tmp_path) not in json.dumps([named.source, named.data])
     there = Sources("", model_folders([str(folder)], translation_model))
     fields = {"corpus": "xnli", "languages": "qaa-qab", "translator": Seq2Seq(longest=24), "examples": 2}
-    other = RunContext(store=FolderStore(tmp_path), sources=there, precision="float32")
+    other = RunContext(store=Store(tmp_path), sources=there, precision="float32")
     _, _, found = made(other, **fields, model=Pretrained(source=named.source, data=named.data))
     _, _, theirs = made(context, **fields, model=TRANSLATOR)
     assert found == theirs

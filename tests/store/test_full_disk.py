@@ -14,7 +14,7 @@ from isogloss.engine.work import Work
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import FolderBoard, Leases
-from isogloss.store.store import FolderStore
+from isogloss.store.store import Store
 from isogloss.training.checkpoints import Checkpoints, State
 from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
@@ -67,7 +67,7 @@ def test_a_lease_cannot_be_made_on_a_full_disk_and_can_be_renewed(disk):
 
 
 def test_a_run_is_not_finished_on_a_full_disk_and_is_when_there_is_space(disk):
-    context = RunContext(store=FolderStore(disk), sources=Sources(), precision="float32")
+    context = RunContext(store=Store(disk), sources=Sources(), precision="float32")
     with context.store.leases.leased("before"):
         ballast = fill(disk)
     with pytest.raises(StorageError, match=FULL):

@@ -23,7 +23,7 @@ from isogloss.store import mirrored_store as module
 from isogloss.store.leases import LEASES, Lease, Leases
 from isogloss.store.mirrored_store import CHECKPOINTS, FILES, LINES, MirroredStore, RemoteBoard
 from isogloss.store.remote import Remote
-from isogloss.store.store import WORK, FolderStore, Store
+from isogloss.store.store import WORK, Store
 from tiny import PAIRS, tiny
 
 RUN = Pretrained(source="shipped", data="0")
@@ -39,13 +39,13 @@ def remote(tmp_path):
 
 @pytest.fixture
 def store(remote):
-    return MirroredStore(remote)
+    return MirroredStore(remote.root, remote)
 
 
 def elsewhere(store: Store, tmp_path: Path) -> Store:
     """The same store, seen from another machine."""
     root = tmp_path / "there"
-    return MirroredStore(Remote(store.remote.url, root, patience=0))
+    return MirroredStore(root, Remote(store.remote.url, root, patience=0))
 
 
 class Faulty(MemoryFileSystem):
@@ -83,7 +83,7 @@ def faulty(tmp_path, monkeypatch):
     for name in ("overwrites", "cuts", "fails", "away"):
         monkeypatch.setattr(Faulty, name, getattr(Faulty, name))
     root = tmp_path / "here"
-    return MirroredStore(Remote("abfss://place/study", root, patience=0))
+    return MirroredStore(root, Remote("abfss://place/study", root, patience=0))
 
 
 def made(store: Store, seconds: int = 1) -> None:
@@ -108,7 +108,7 @@ def test_a_place_is_checked_and_nothing_is_left_there(remote):
 
 def test_a_file_system_that_cannot_create_for_one_alone_is_refused(faulty, tmp_path):
     with pytest.raises(ConfigError, match=r"not known of dir://.*Use a folder, or one of s3"):
-        MirroredStore(Remote("dir://study", tmp_path)).write_plan([], {})
+        MirroredStore(tmp_path, Remote("dir://study", tmp_path)).write_plan([], {})
     assert not list(tmp_path.iterdir())
     Faulty.overwrites = True
     with pytest.raises(ConfigError, match="writes over a file that was to be created only if missing"):
@@ -140,7 +140,7 @@ def test_a_package_that_is_missing_is_named_with_its_extra(tmp_path, monkeypatch
 
 
 def test_a_folder_as_a_url_is_a_folder(tmp_path):
-    assert store_at(f"file://{tmp_path}") == FolderStore(tmp_path) == store_at(tmp_path)
+    assert store_at(f"file://{tmp_path}") == Store(tmp_path) == store_at(tmp_path)
 
 
 @pytest.mark.slow
@@ -233,7 +233,7 @@ def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monke
 
     monkeypatch.setattr(Remote, "_put", paused)
     made(store, seconds=1)
-    third = MirroredStore(Remote(store.remote.url, tmp_path / "third", patience=0))
+    third = MirroredStore(tmp_path / "third", Remote(store.remote.url, tmp_path / "third", patience=0))
     third.download([RUN])
     assert json.loads((third.folder(RUN) / MADE).read_text()) == {"seconds": 22}
 

@@ -11,7 +11,7 @@ from isogloss.core.processes import host
 from isogloss.core.records import FAILED, Record
 from isogloss.runs.pretrained import Pretrained
 from isogloss.store import local_folder, store_at
-from isogloss.store.store import PRECISION, FolderStore
+from isogloss.store.store import PRECISION, Store
 
 RUN = Pretrained(source="shipped", data="0")
 RECORD = Record(id=identity(RUN), kind=RUN.name, title="t", run=content(RUN), rows=[])
@@ -19,7 +19,7 @@ RECORD = Record(id=identity(RUN), kind=RUN.name, title="t", run=content(RUN), ro
 
 @pytest.fixture
 def store(tmp_path):
-    return FolderStore(tmp_path / "runs")
+    return Store(tmp_path / "runs")
 
 
 def test_a_run_is_finished_when_its_record_is_there(store):
@@ -36,7 +36,7 @@ def test_a_folder_that_cannot_be_is_refused(place):
         place("x" * 300)
 
 
-@pytest.mark.parametrize("forget", [FolderStore.start, FolderStore.forget_failure])
+@pytest.mark.parametrize("forget", [Store.start, Store.forget_failure])
 def test_a_failure_is_noted_until_the_next_try(store, forget):
     store.fail(RUN, "why")
     assert json.loads((store.folder(RUN) / FAILED).read_text()) == {"error": "why"}
@@ -108,7 +108,7 @@ def test_precision_is_measured_once_for_a_device(store):
 
 @pytest.mark.parametrize("place", ["", "model", "work"])
 def test_nothing_is_replaced_where_a_link_leads_out_of_the_store(tmp_path, place):
-    store, victim = FolderStore(tmp_path / "runs"), tmp_path / "victim"
+    store, victim = Store(tmp_path / "runs"), tmp_path / "victim"
     (victim / "model").mkdir(parents=True)
     (victim / "model" / "mine").write_text("kept")
     link = store.folder(RUN) / place

@@ -337,10 +337,10 @@ def show(
     from isogloss.cli.display import show_record
     from isogloss.core.records import read_record
     from isogloss.store import local_folder
-    from isogloss.store.store import FolderStore
+    from isogloss.store.store import Store
 
     with output.progress as display:
-        store = FolderStore(local_folder(folder, display.on_progress))
+        store = Store(local_folder(folder, display.on_progress))
         record = read_record(store.find(identity, display.on_progress))
     path = store.root / record.id
     uses = [f"isogloss predict {path} FILE", f"isogloss evaluate {path} --corpus NAME --language CODE"]

@@ -184,9 +184,9 @@ def _number(part: str) -> tuple[int, str]:
 def _run_here(folder: Path) -> tuple[str, str, str]:
     """Return the scale of the last run of a recipe in a folder, its finished runs, and its verdicts."""
     from isogloss.core.records import RECORD
-    from isogloss.store.store import FolderStore
+    from isogloss.store.store import Store
 
-    plan = FolderStore(folder).plan()
+    plan = Store(folder).plan()
     if not plan.runs:
         return "", "", ""
     from isogloss.reports import last_verdicts

@@ -9,18 +9,18 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.untrusted import user_cache
 from isogloss.store.mirrored_store import MirroredStore
 from isogloss.store.remote import is_url, remote_at
-from isogloss.store.store import FolderStore, Store
+from isogloss.store.store import Store
 
 
 def store_at(address: str | Path) -> Store:
     """Return the store in a folder or below a URL, whose copies are in the user's cache."""
     protocol, _, rest = str(address).partition("://")
     if not is_url(address) or protocol in ("file", "local"):
-        return FolderStore(_folder(rest or address))
+        return Store(_folder(rest or address))
     url = str(address).rstrip("/")
     name = f"{PurePosixPath(rest).name or 'store'}-{sha256(url.encode()).hexdigest()[:12]}"
     root = user_cache() / "stores" / name
-    return MirroredStore(remote_at(url, root))
+    return MirroredStore(root, remote_at(url, root))
 
 
 def local_folder(address: str | Path, on_progress: OnProgress = no_progress) -> Path:

@@ -5,35 +5,25 @@ last, and its checkpoints every few minutes, for whoever continues it. The bucke
 finished.
 """
 
-import shutil
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from isogloss.core.atomic_files import atomic_folder, write_bytes, write_text
+from isogloss.core.atomic_files import atomic_folder, write_bytes
 from isogloss.core.checksums import Checksum
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
-from isogloss.core.processes import Interrupted, stop_if_lost
+from isogloss.core.processes import Interrupted
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Plan, Record, base_of
+from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Record, base_of
 from isogloss.core.untrusted import within
 from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
 from isogloss.store.remote import Remote
-from isogloss.store.store import (
-    DAMAGED,
-    PRECISION,
-    WORK,
-    FolderStore,
-    Run,
-    failure_in,
-    json_or_empty,
-    precision_measured_once,
-)
+from isogloss.store.store import DAMAGED, WORK, Run, Store, failure_in
 
 FILES, CHECKPOINTS, REPORT = "files.json", "work.json", ".report.json"
 """Manifests in the bucket: files of a finished run, its uploaded checkpoints, the report."""
@@ -55,19 +45,10 @@ LINES = 100
 
 
 @dataclass(frozen=True)
-class MirroredStore:
+class MirroredStore(Store):
     """Runs below a URL, and their copies in a folder."""
 
     remote: Remote
-
-    @property
-    def copies(self) -> FolderStore:
-        """The folder of copies."""
-        return FolderStore(self.remote.root)
-
-    @property
-    def root(self) -> Path:  # noqa: D102
-        return self.remote.root
 
     @property
     def url(self) -> str:  # noqa: D102
@@ -87,12 +68,6 @@ class MirroredStore:
     def is_outage(self, error: BaseException) -> bool:  # noqa: ARG002, D102
         return False
 
-    def folder(self, run: Run) -> Path:  # noqa: D102
-        return self.copies.folder(run)
-
-    def model(self, run: Run) -> Path:  # noqa: D102
-        return self.copies.model(run)
-
     def refresh(self) -> None:  # noqa: D102
         self.remote.listed = self.remote.listing()
 
@@ -106,53 +81,31 @@ class MirroredStore:
         if self.is_finished(run, afresh=True):
             return True
         key = identity(run)
-        if not self.remote.is_here(f"{key}/{FILES}") or not self.copies.is_finished(run):
+        if not self.remote.is_here(f"{key}/{FILES}") or not super().is_finished(run):
             return False
         self._upload_run(key)
         return True
 
     def record(self, run: Run) -> Record:  # noqa: D102
-        if not self.copies.is_finished(run):
+        if not super().is_finished(run):
             self._download_file(f"{identity(run)}/{RECORD}")
-        return self.copies.record(run)
-
-    def start(self, run: Run) -> Path:  # noqa: D102
-        folder = self.copies.start(run)
-        self.remote.remove([f"{identity(run)}/{FAILED}"])
-        return folder
+        return super().record(run)
 
     def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:  # noqa: D102
-        self.copies.finish(record, circumstances)
+        super().finish(record, circumstances)
         self._upload_run(record.id)
-
-    def fail(self, run: Run, message: str, *, needs: str = "") -> None:  # noqa: D102
-        self.copies.fail(run, message, needs=needs)
-        self._upload_file(f"{identity(run)}/{FAILED}")
 
     def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: D102
         name = f"{identity(run)}/{FAILED}"
         return failure_in(self.remote.read(name)) if afresh or name in self.remote.listed else ""
 
     def forget_failure(self, run: Run) -> None:  # noqa: D102
-        self.copies.forget_failure(run)
+        super().forget_failure(run)
         self.remote.remove([f"{identity(run)}/{FAILED}"])
 
     def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:  # noqa: D102
         self.remote.check()
-        self.copies.write_plan(runs, facts)
-        self._upload_file(PLAN)
-
-    def plan(self) -> Plan:  # noqa: D102
-        return json_or_empty(self.remote.read(PLAN), Plan)
-
-    def precision(self, device: str, measure: Callable[[], str]) -> str:  # noqa: D102
-        return precision_measured_once(
-            device, measure, self.leases, lambda: self.remote.read(PRECISION), self._write_precision
-        )
-
-    def remove_leftovers(self, run: Run) -> None:  # noqa: D102
-        stop_if_lost()
-        shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
+        super().write_plan(runs, facts)
 
     def forget_leases(self, run: Run) -> None:  # noqa: D102
         key = identity(run)
@@ -251,19 +204,18 @@ class MirroredStore:
             key = base_of(self.root / key / "model")
         return bool(downloaded)
 
+    def read(self, name: str) -> bytes | None:  # noqa: D102
+        return self.remote.read(name)
+
+    def write(self, name: str, text: str) -> None:  # noqa: D102
+        super().write(name, text)
+        self.remote.write(name, text.encode())
+
     def _download_file(self, name: str) -> None:
         """Download a small file, whatever its size is now; one that has not changed is not touched."""
         content, path = self.remote.read(name), within(self.root, name)
         if content is not None and not (path.is_file() and path.read_bytes() == content):
             write_bytes(path, content)
-
-    def _upload_file(self, name: str) -> None:
-        with suppress(FileNotFoundError):  # Another process of this machine has removed it.
-            self.remote.write(name, (self.root / name).read_bytes())
-
-    def _write_precision(self, text: str) -> None:
-        write_text(self.root / PRECISION, text)
-        self._upload_file(PRECISION)
 
 
 def _made(root: Path, key: str) -> Iterator[str]:

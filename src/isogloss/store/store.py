@@ -1,7 +1,7 @@
 """The store: one folder a run, named by its id; a run is finished if and only if its record is there.
 
-A ``FolderStore`` is a folder that all processes see; a ``MirroredStore`` lies in a bucket, with copies in a
-folder of each machine.
+A ``Store`` is a folder that all processes see; a ``MirroredStore`` lies in a bucket, with copies in a folder
+of each machine.
 """
 
 import json
@@ -66,153 +66,67 @@ class Outcome:
         return len(self.made) + len(self.done) + len(self.failed)
 
 
-class Store(Protocol):
-    """Runs, each in a folder of its own, which many processes may share."""
+NO_RESULTS = frozenset((RECORD, MADE, FAILED, CHECKSUMS, WORK))
+"""Files of a finished run without a checksum, or written together with the checksums."""
 
-    @property
-    def root(self) -> Path:
-        """The folder with the runs, or with the copies of those in a bucket."""
+
+@dataclass(frozen=True)
+class Store:
+    """Runs, each in a folder of its own below one folder, which many processes may share."""
+
+    root: Path
+    """The folder with the runs, or with the copies of those in a bucket."""
 
     @property
     def url(self) -> str:
         """The bucket's URL; empty for a folder."""
+        return ""
 
     @property
     def leases(self) -> Leases:
         """The leases of runs that are being made, and of tasks that one process at a time does."""
+        return leases_in(self.root)
 
     def guarded(self) -> AbstractContextManager[None]:
         """In this context, create nothing in place of the folder if it goes away."""
+        return guarded(self.root, LEASES)
 
     def is_reachable(self) -> bool:
         """Return whether the folder can be reached, once anything in it was leased."""
+        return is_reachable(self.root, LEASES)
 
     def is_outage(self, error: BaseException) -> bool:
         """Return whether an error may come from a folder that cannot be reached for now."""
+        return is_outage(error, self.root, LEASES)
 
     def folder(self, run: Run) -> Path:
         """Return the run's folder, whether it exists or not."""
+        return self.root / identity(run)
 
     def model(self, run: Run) -> Path:
         """Return the folder of the run's encoder or model: an ordinary Hugging Face folder."""
+        return self.folder(run) / "model"
 
     def refresh(self) -> None:
         """Look up which runs are finished or have failed elsewhere, all at once: there may be many."""
 
-    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:
+    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:  # noqa: ARG002
         """Return whether the run has a record: at the last refresh, where others write, or now."""
+        return (self.folder(run) / RECORD).exists()
 
     def finished_meanwhile(self, run: Run) -> bool:
         """Return whether a run that was just leased is finished; upload it if only the upload was missing."""
+        return self.is_finished(run)
 
     def record(self, run: Run) -> Record:
         """Read a finished run's record."""
+        return read_record(self.folder(run))
 
     def start(self, run: Run) -> Path:
         """Create the run's folder, remove traces of an earlier failure, and return it.
 
         StorageError where a link in its place leads out of the store: what is there would be replaced.
         """
-
-    def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:
-        """Write circumstances and checksums, then the record: from then on the run is finished."""
-
-    def fail(self, run: Run, message: str, *, needs: str = "") -> None:
-        """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
-
-    def failure(self, run: Run, *, afresh: bool = False) -> str:
-        """Return why a run failed when it was made; empty if it did not, or was never begun."""
-
-    def forget_failure(self, run: Run) -> None:
-        """Remove the note that a run failed, so that it is tried again."""
-
-    def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:
-        """Write which runs the last recipe asked for, and what reports say about them.
-
-        ConfigError or StorageError, before anything is made, where processes cannot share runs.
-        """
-
-    def plan(self) -> Plan:
-        """Return the plan of the last recipe; empty without one."""
-
-    def precision(self, device: str, measure: Callable[[], str]) -> str:
-        """Return the precision that pays on a device, measured once for each device and store.
-
-        A second measurement, on a busier machine, must not change the precision within a plan.
-        """
-
-    def remove_leftovers(self, run: Run) -> None:
-        """Remove what only an unfinished run needs."""
-
-    def forget_leases(self, run: Run) -> None:
-        """Remove the leases of a finished run that a killed process could not remove."""
-
-    def download(self, runs: Iterable[Run]) -> None:
-        """Make all files of finished runs available in the folder."""
-
-    def download_model(self, key: str) -> Path:
-        """Make a run available by its id, with what its model needs; return its folder."""
-
-    def download_records(self, on_progress: OnProgress = no_progress) -> None:
-        """Make available what reports are made from: the plan and, of each run, record and predictions."""
-
-    def download_checkpoints(self, run: Run) -> str:
-        """Make the last checkpoints of a run available; return what was wrong with them, if anything."""
-
-    def uploading_checkpoints(self, run: Run, lease: Lease) -> AbstractContextManager[None]:
-        """Share checkpoints while a run is made: every few minutes, and when this process is interrupted."""
-
-    def upload_report(self, files: Iterable[Path]) -> None:
-        """Share a report that was written in the folder."""
-        ...
-
-
-NO_RESULTS = frozenset((RECORD, MADE, FAILED, CHECKSUMS, WORK))
-"""Files of a finished run without a checksum, or written together with the checksums."""
-
-
-@dataclass(frozen=True)
-class FolderStore:
-    """Runs under one folder."""
-
-    root: Path
-
-    @property
-    def url(self) -> str:  # noqa: D102
-        return ""
-
-    @property
-    def leases(self) -> Leases:  # noqa: D102
-        return leases_in(self.root)
-
-    def guarded(self) -> AbstractContextManager[None]:  # noqa: D102
-        return guarded(self.root, LEASES)
-
-    def is_reachable(self) -> bool:  # noqa: D102
-        return is_reachable(self.root, LEASES)
-
-    def is_outage(self, error: BaseException) -> bool:  # noqa: D102
-        return is_outage(error, self.root, LEASES)
-
-    def folder(self, run: Run) -> Path:  # noqa: D102
-        return self.root / identity(run)
-
-    def model(self, run: Run) -> Path:  # noqa: D102
-        return self.folder(run) / "model"
-
-    def refresh(self) -> None:
-        """Do nothing: the folder is looked up each time."""
-
-    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:  # noqa: ARG002, D102
-        return (self.folder(run) / RECORD).exists()
-
-    def finished_meanwhile(self, run: Run) -> bool:  # noqa: D102
-        return self.is_finished(run)
-
-    def record(self, run: Run) -> Record:  # noqa: D102
-        return read_record(self.folder(run))
-
-    def start(self, run: Run) -> Path:  # noqa: D102
         folder = self.folder(run)
         for part in (WORK, self.model(run).name):
             within(self.root, f"{folder.name}/{part}")
@@ -222,7 +136,8 @@ class FolderStore:
         self.forget_failure(run)
         return folder
 
-    def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:  # noqa: D102
+    def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:
+        """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
         write_text(folder / MADE, json.dumps(circumstances, indent=1) + "\n")
         with reading(folder):
@@ -230,29 +145,46 @@ class FolderStore:
             files = checksums_of(folder, without=NO_RESULTS | quarantined)
         write_record(folder, record, files)
 
-    def fail(self, run: Run, message: str, *, needs: str = "") -> None:  # noqa: D102
+    def fail(self, run: Run, message: str, *, needs: str = "") -> None:
+        """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
         body = {"error": masked(message), **({"needs": needs} if needs else {})}
-        write_text(self.folder(run) / FAILED, json.dumps(body, ensure_ascii=False) + "\n")
+        self.write(f"{identity(run)}/{FAILED}", json.dumps(body, ensure_ascii=False) + "\n")
 
-    def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: ARG002, D102
+    def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: ARG002
+        """Return why a run failed when it was made; empty if it did not, or was never begun."""
         return failure_in(self.read(f"{identity(run)}/{FAILED}"))
 
-    def forget_failure(self, run: Run) -> None:  # noqa: D102
+    def forget_failure(self, run: Run) -> None:
+        """Remove the note that a run failed, so that it is tried again."""
         with writing(self.folder(run)):
             (self.folder(run) / FAILED).unlink(missing_ok=True)
 
-    def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:  # noqa: D102
+    def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:
+        """Write which runs the last recipe asked for, and what reports say about them.
+
+        ConfigError or StorageError, before anything is made, where processes cannot share runs.
+        """
         facts = {name: masked(value) if isinstance(value, str) else value for name, value in facts.items()}
         body = {**facts, "runs": [identity(run) for run in runs]}
-        write_text(self.root / PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
+        self.write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
 
-    def plan(self) -> Plan:  # noqa: D102
+    def plan(self) -> Plan:
+        """Return the plan of the last recipe; empty without one."""
         return json_or_empty(self.read(PLAN), Plan)
 
-    def precision(self, device: str, measure: Callable[[], str]) -> str:  # noqa: D102
-        return precision_measured_once(
-            device, measure, self.leases, lambda: self.read(PRECISION), self._write_precision
-        )
+    def precision(self, device: str, measure: Callable[[], str]) -> str:
+        """Return the precision that pays on a device, measured once for each device and store.
+
+        A second measurement, on a busier machine, must not change the precision within a plan.
+        """
+        with self.leases.alone(PRECISION):
+            precisions = json_or_empty(self.read(PRECISION), dict[str, str])
+            if device not in precisions:
+                measured = {device: measure()}
+                # Another process may have measured another device meanwhile.
+                precisions = measured | json_or_empty(self.read(PRECISION), dict[str, str])
+                self.write(PRECISION, json.dumps(precisions, indent=1) + "\n")
+        return precisions[device]
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
@@ -269,29 +201,36 @@ class FolderStore:
             f"isogloss list runs --in {self.root}"
         )
 
-    def remove_leftovers(self, run: Run) -> None:  # noqa: D102
+    def remove_leftovers(self, run: Run) -> None:
+        """Remove what only an unfinished run needs."""
         stop_if_lost()
         sweep_folder(self.folder(run))
         shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
 
-    def forget_leases(self, run: Run) -> None:  # noqa: D102
+    def forget_leases(self, run: Run) -> None:
+        """Remove the leases of a finished run that a killed process could not remove."""
         self.leases.forget(identity(run))
 
     def download(self, runs: Iterable[Run]) -> None:
-        """Do nothing: all files are here. The same holds for what follows."""
+        """Make all files of finished runs available in the folder."""
 
-    def download_model(self, key: str) -> Path:  # noqa: D102
+    def download_model(self, key: str) -> Path:
+        """Make a run available by its id, with what its model needs; return its folder."""
         return self.root / key
 
-    def download_records(self, on_progress: OnProgress = no_progress) -> None: ...  # noqa: D102
+    def download_records(self, on_progress: OnProgress = no_progress) -> None:
+        """Make available what reports are made from: the plan and, of each run, record and predictions."""
 
-    def download_checkpoints(self, run: Run) -> str:  # noqa: ARG002, D102
+    def download_checkpoints(self, run: Run) -> str:  # noqa: ARG002
+        """Make the last checkpoints of a run available; return what was wrong with them, if anything."""
         return ""
 
-    def uploading_checkpoints(self, run: Run, lease: Lease) -> AbstractContextManager[None]:  # noqa: ARG002, D102
+    def uploading_checkpoints(self, run: Run, lease: Lease) -> AbstractContextManager[None]:  # noqa: ARG002
+        """Share checkpoints while a run is made: every few minutes, and when this process is interrupted."""
         return nullcontext()
 
-    def upload_report(self, files: Iterable[Path]) -> None: ...  # noqa: D102
+    def upload_report(self, files: Iterable[Path]) -> None:
+        """Share a report that was written in the folder."""
 
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None if it is missing, or cannot be read."""
@@ -300,8 +239,9 @@ class FolderStore:
         except OSError:
             return None
 
-    def _write_precision(self, text: str) -> None:
-        write_text(self.root / PRECISION, text)
+    def write(self, name: str, text: str) -> None:
+        """Write a small file that all processes with the same store see."""
+        write_text(self.root / name, text)
 
 
 def check_there(folder: Path) -> None:
@@ -322,21 +262,3 @@ def failure_in(content: bytes | None) -> str:
     """Return why a run failed by the note of it; empty for none, or for a run that could not begin."""
     body = json_or_empty(content, dict[str, str])
     return "" if body.get("needs") else body.get("error", "")
-
-
-def precision_measured_once(
-    device: str,
-    measure: Callable[[], str],
-    leases: Leases,
-    read: Callable[[], bytes | None],
-    write: Callable[[str], None],
-) -> str:
-    """Return the precision of a device from the file of precisions, measured and added if missing."""
-    with leases.alone(PRECISION):
-        precisions = json_or_empty(read(), dict[str, str])
-        if device not in precisions:
-            measured = {device: measure()}
-            # Another process may have measured another device meanwhile.
-            precisions = measured | json_or_empty(read(), dict[str, str])
-            write(json.dumps(precisions, indent=1) + "\n")
-    return precisions[device]
