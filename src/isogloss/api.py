@@ -234,13 +234,13 @@ def corpus(
     >>> model.evaluate(own.name, ["sw"])                                # doctest: +SKIP
     """
     from isogloss.data.corpora.described import KNOWN
+    from isogloss.recipes.descriptions import register_corpus
 
     if isinstance(description, str) and rows is None and not Path(description).suffix:
         from isogloss.data.sources import Sources
 
-        return Sources().corpus(description)
+        return Sources().corpus(register_corpus(description, str(data)))
     from isogloss.recipes.described_rows import naming_rows, write_rows
-    from isogloss.recipes.descriptions import register_corpus
 
     if (rows is None) == isinstance(description, Mapping):
         raise ConfigError(

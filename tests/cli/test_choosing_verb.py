@@ -57,3 +57,14 @@ def test_choose_ranks_source_languages_by_facts_and_texts(command):
         assert "name either a folder of runs" in command("choose", *words).message
     missing = command("choose", "--source", "qaa,qab", "--corpus", "wikian", "--language", "qad")
     assert "Did you mean 'wikiann'?" in missing.message
+
+
+def test_texts_of_a_described_corpus_rank_sources_too(command, tmp_path):
+    for code, text in (("swh", "habari ya asubuhi"), ("yor", "ẹ káàárọ̀ o"), ("zul", "habari za leo")):
+        folder = tmp_path / "sib200" / f"{code}_Latn"
+        folder.mkdir(parents=True)
+        (folder / "train.tsv").write_text(f"index_id\tcategory\ttext\n1\ttravel\t{text}\n", encoding="utf-8")
+    candidates = ("--source", "yor_Latn,zul_Latn", "--language", "swh_Latn")
+    rows = command("choose", *candidates, "--corpus", "sib200", "--data", tmp_path, "--json").lines
+    assert [row["language"] for row in rows] == ["zu", "yo"]
+    assert rows[0]["trigrams"] > rows[1]["trigrams"]

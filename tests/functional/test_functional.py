@@ -423,6 +423,15 @@ def test_a_corpus_and_an_encoder_are_loaded_by_name():
     assert tokenizer("tuki").input_ids[0] == tokenizer.cls_token_id
 
 
+def test_a_corpus_that_comes_as_a_description_is_read_by_its_name(tmp_path):
+    folder = tmp_path / "sib200" / "yor_Latn"
+    folder.mkdir(parents=True)
+    (folder / "test.tsv").write_text("index_id\tcategory\ttext\n7\ttravel\tÀárọ̀ ni\n", encoding="utf-8")
+    (example,) = isogloss.load_corpus("sib200", "yor_Latn", "test", data=tmp_path)
+    assert (example.id, example.text, example.label) == ("7", "Àárọ̀ ni", "travel")
+    assert isogloss.corpus("sib200", data=tmp_path).name == "sib200"
+
+
 def test_tags_are_those_of_linked_words():
     tagged = [(("Anna", "Lind", "saw", "Rome"), ("B-PER", "I-PER", "O", "B-LOC"))]
     links = [[(0, 2), (1, 3), (2, 1), (3, 0)]]

@@ -66,6 +66,79 @@ def test_the_hub_gets_scores_on_its_own_datasets_alone(tmp_path):
     assert not (tmp_path / "none").exists()
 
 
+NAMES = [
+    score(value, language=language, corpus="wikiann", task="ner", metric=metric, split=split, seed=seed)
+    | {"source": "en", "target": ""}
+    for language in ("lv", "qad", "de")
+    for split in ("test", "dev")
+    for seed, value in ((0, 0.5), (1, 0.6))
+    for metric in ("span_f1", "word_f1")
+]
+
+
+def test_euroeval_gets_a_line_for_each_of_its_datasets_with_all_seeds(tmp_path):
+    (text,) = written([*NAMES, *BUILT_IN, *REAL], "euroeval", tmp_path / "out", organization="our-lab")
+    test, validation = [json.loads(line) for line in text.splitlines()]
+    assert test["dataset"] == validation["dataset"] == "wikiann-lv"
+    assert (test["task"], test["languages"]) == ("named-entity-recognition", ["lv"])
+    assert (test["validation_split"], validation["validation_split"]) == (False, True)
+    assert test["model"] == "our-lab/source-only-en"
+    assert test["results"]["raw"] == [{"micro_f1_no_misc": value, "micro_f1": value} for value in (0.5, 0.6)]
+    error = 1.96 * 100 * 0.05  # The standard error of 0.5 and 0.6 is 0.05.
+    assert test["results"]["total"] == pytest.approx(
+        {
+            "test_micro_f1_no_misc": 55,
+            "test_micro_f1": 55,
+            "test_micro_f1_no_misc_se": error,
+            "test_micro_f1_se": error,
+        }
+    )
+
+
+def test_a_record_of_euroeval_has_all_fields_that_it_requires_and_is_not_its_own(tmp_path):
+    (text,) = written(NAMES[:1], "euroeval", tmp_path / "out")
+    record = json.loads(text)
+    required = {
+        *("dataset", "task", "languages", "model", "results", "num_model_parameters", "max_sequence_length"),
+        *("vocabulary_size", "merge", "generative", "generative_type", "few_shot", "validation_split"),
+    }  # Those of its class BenchmarkResult, version 17.7.0.
+    assert required <= record.keys()
+    assert record["euroeval_version"] is None and record["isogloss_version"]
+    assert record["results"]["total"] == {"test_micro_f1_no_misc": 50, "test_micro_f1": 50}  # One seed.
+
+
+@pytest.mark.parametrize(
+    ("corpus", "split", "language", "dataset", "validation"),
+    [
+        ("squad", "dev", "en", "squad", False),
+        ("squad", "test", "es", "xquad-es", False),
+        ("mlqa", "test", "es", "mlqa-es", False),
+    ],
+)
+def test_questions_have_euroevals_names_of_datasets_and_measures(
+    tmp_path, corpus, split, language, dataset, validation
+):
+    rows = [
+        score(value, language=language, corpus=corpus, task="qa", split=split, metric=metric)
+        for metric, value in (("f1", 0.5), ("em", 0.25))
+    ]
+    (record,) = map(json.loads, written(rows, "euroeval", tmp_path / "out"))
+    assert (record["dataset"], record["validation_split"]) == (dataset, validation)
+    assert record["results"]["raw"] == [{"f1": 0.5, "em": 0.25}]
+    assert record["results"]["total"] == {"test_f1": 50, "test_em": 25}
+
+
+def test_euroeval_refuses_what_it_does_not_report_with_what_it_does(tmp_path):
+    with pytest.raises(
+        ConfigError, match=r"EuroEval reports none of these datasets\..*wikiann test in be, bs"
+    ):
+        write_results(measured(scores=[*REAL, *BUILT_IN, NAMES[-1]]), "euroeval", tmp_path / "out")
+    translated = {**NAMES[0], "inputs": "translated"}
+    with pytest.raises(ConfigError, match="EuroEval reports none"):
+        write_results(measured(scores=[translated]), "euroeval", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_json_lines_have_a_line_for_each_score_with_its_facts(tmp_path):
     (text,) = written([*BUILT_IN, *REAL], "json", tmp_path / "out")
     lines = [json.loads(line) for line in text.splitlines()]
@@ -77,5 +150,6 @@ def test_json_lines_have_a_line_for_each_score_with_its_facts(tmp_path):
 def test_a_folder_that_is_there_and_an_unknown_form_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="it is there already"):
         write_results(measured(scores=REAL), "json", tmp_path)
-    with pytest.raises(ConfigError, match="Did you mean 'json'"):
-        write_results(measured(scores=REAL), "jsonl", tmp_path / "out")
+    for wrong, right in (("jsonl", "json"), ("eurevl", "euroeval")):
+        with pytest.raises(ConfigError, match=f"Did you mean '{right}'"):
+            write_results(measured(scores=REAL), wrong, tmp_path / "out")

@@ -158,11 +158,11 @@ def results(
     folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
     form: Annotated[
         str,
-        typer.Option("--as", metavar="FORM", help="every-eval-ever, hub (.eval_results) or json."),
+        typer.Option("--as", metavar="FORM", help="every-eval-ever, hub (.eval_results), euroeval or json."),
     ] = "every-eval-ever",
     to: Annotated[Path, typer.Option("--to", help="A new folder for the files.")] = Path("results"),
     organization: Annotated[
-        str, typer.Option("--organization", help="Who publishes them, for every-eval-ever.")
+        str, typer.Option("--organization", help="Who publishes them, for every-eval-ever and euroeval.")
     ] = "unknown",
     *,
     quiet: Quiet = False,

@@ -15,6 +15,7 @@ from isogloss.data.corpus import SPLITS
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.data.sources import Sources
 from isogloss.metrics.source_choice import rank_sources
+from isogloss.recipes.descriptions import register_corpus
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
@@ -165,6 +166,7 @@ def print_sources(
         raise ConfigError(EITHER)
     candidates, languages = languages_named(sources), languages_named(targets)
     codes = dict.fromkeys((*candidates, *languages)) if corpus else ()
+    corpus = register_corpus(corpus, data)
     texts = {code: _texts(Sources(data), corpus, code) for code in codes}
     for target in languages:
         ranked = rank_sources(target, candidates, texts)

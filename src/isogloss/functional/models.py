@@ -16,6 +16,7 @@ from isogloss.data.sources import Sources
 from isogloss.encoders import FAMILIES, family_named, load_model, load_tokenizer
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import SHIPPED, shipped_folder
+from isogloss.recipes.descriptions import register_corpus
 
 SECONDS_BEFORE_BAR = 2
 """What takes longer shows a bar."""
@@ -42,15 +43,16 @@ def load_corpus(
     """Read a split of a corpus in a language, or of bitext in a pair of languages such as "en-sw".
 
     ``data`` is a folder, "hub" for the Hugging Face hub, or nothing for the built-in languages (qaa to qai);
-    with ``examples`` so many are drawn. What ``isogloss list corpora`` names can be read. ConfigError for an
-    unknown name, DataError for a broken or missing file.
+    with ``examples`` so many are drawn. What ``isogloss list corpora`` names can be read, and the file of a
+    description. ConfigError for an unknown name, DataError for a broken or missing file.
 
     >>> import isogloss
     >>> [sentence] = isogloss.load_corpus("ud", "qaa", "test", examples=1)
     >>> len(sentence.words) == len(sentence.tags)
     True
     """
-    return Sources(data=str(data)).examples(name, language, split, examples=examples)
+    corpus = register_corpus(name, str(data))
+    return Sources(data=str(data)).examples(corpus, language, split, examples=examples)
 
 
 def require_encoder(model: nn.Module, function: str) -> None:

@@ -1,4 +1,4 @@
-"""Scores in the forms in which others collect them: Every Eval Ever, the Hugging Face hub, JSON lines.
+"""Scores in the forms in which others collect them: Every Eval Ever, EuroEval, the hub, JSON lines.
 
 Built-in languages are data of isogloss: no form gives their scores the name of a real dataset.
 """
@@ -18,6 +18,7 @@ from isogloss.core.errors import ConfigError, check_named, plain
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.hub import HubSplit, hub_splits
+from isogloss.reports.euroeval import DATASETS, euroeval
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems
 
@@ -85,7 +86,22 @@ def json_lines(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple
     yield "results.jsonl", lines
 
 
-FORMS: Mapping[str, Form] = {"every-eval-ever": every_eval_ever, "hub": hub, "json": json_lines}
+FORMS: Mapping[str, Form] = {
+    "every-eval-ever": every_eval_ever,
+    "hub": hub,
+    "euroeval": euroeval,
+    "json": json_lines,
+}
+
+NONE_TAKEN = {
+    "hub": "The hub has none of these datasets.",
+    "euroeval": "EuroEval reports none of these datasets. Of the catalogue it reports: "
+    + "; ".join(
+        f"{corpus} {split} in {', '.join(dataset.languages.split())}"
+        for (corpus, _, split), dataset in DATASETS.items()
+    )
+    + ". Take every-eval-ever for others.",
+}
 
 
 def write_results(m: Measurements, form: str, folder: Path, *, organization: str = "unknown") -> list[Path]:
@@ -99,7 +115,7 @@ def write_results(m: Measurements, form: str, folder: Path, *, organization: str
     if not files:
         raise ConfigError(
             f"results --as {form}: found no score that it takes among {len(scores)}. "
-            + ("The hub has none of these datasets." if len(scores) else "Measure scores in the recipe.")
+            + (NONE_TAKEN.get(form, "") if len(scores) else "Measure scores in the recipe.")
         )
     with atomic_folder(folder) as written:
         for name, text in files:
