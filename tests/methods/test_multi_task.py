@@ -112,6 +112,24 @@ def test_what_is_learned_beside_changes_the_model_and_at_weight_0_nothing_does(b
     assert not setting.auxiliary.reads(("en",), ()).tasks
 
 
+def test_a_further_task_that_is_not_learned_warns_as_the_main_task_does(bert_folder, tmp_path):
+    setting = setting_of("nli", ("upos", "parsing"), bert_folder, tmp_path / "low", learning_rate=1e-9)
+    warned = SourceOnly().train(setting).warnings
+    further = [warning for warning in warned if "further task" in warning]
+    assert [warning.split(" on en dev")[0] for warning in further] == [
+        "stuck at chance: the best accuracy of the further task upos",
+        "stuck at chance: the best las of the further task parsing",
+    ]
+    upos, parsing = setting.further
+    nouns = [replace(read, tags=("NOUN",) * len(read.words)) for read in upos.dev("en")[:2]]
+    further = (replace(upos, dev=lambda _: nouns), parsing)
+    warned = SourceOnly().train(replace(setting, further=further, folder=tmp_path / "one")).warnings
+    assert any(
+        warning.startswith("all 2 dev examples of en for upos have the label NOUN") for warning in warned
+    )
+    assert not any("further task upos" in warning for warning in warned)
+
+
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [

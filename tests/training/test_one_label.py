@@ -6,7 +6,7 @@ import pytest
 
 from isogloss.data.examples import Choice, LabelledText, TaggedSentence
 from isogloss.tasks import TASKS, find_task
-from isogloss.training.fine_tuning import _of_one_label, fine_tune
+from isogloss.training.fine_tuning import of_one_label, fine_tune
 from made_up import on, tagged
 
 TOPICS = find_task("text-classification", ("neg", "pos"))
@@ -30,7 +30,7 @@ def texts(*labels) -> list[LabelledText]:
     ],
 )
 def test_one_label_of_all_is_named(task, examples, label):
-    said = _of_one_label(task, examples, EXAMPLES)
+    said = of_one_label(task, examples, EXAMPLES)
     assert said == f"all 2 training examples of en have the label {label}, {END}"
 
 
@@ -49,7 +49,7 @@ def test_one_label_of_all_is_named(task, examples, label):
     ],
 )
 def test_several_labels_a_single_example_and_none_are_not_told_of(task, examples):
-    assert _of_one_label(task, examples, EXAMPLES) == ""
+    assert of_one_label(task, examples, EXAMPLES) == ""
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def test_training_on_one_label_is_said_instead_of_stuck_at_chance(make_setting, 
 
 
 @pytest.mark.slow
-def test_dev_examples_of_one_label_are_said_of_their_language_alone(make_setting, alike):
+def test_dev_examplesof_one_label_are_said_of_their_language_alone(make_setting, alike):
     setting = make_setting(("en",), ("de",), epochs=1, learning_rate=1e-9)
     mixed = replace(setting, dev=lambda code: alike if code == "en" else setting.dev(code))
     first, second = fine_tune(mixed, on("en", "de")).warnings

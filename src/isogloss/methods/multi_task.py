@@ -28,10 +28,11 @@ from isogloss.encoders.family import Config, Model, Tokenizer, head_parameters
 from isogloss.encoders.folders import FURTHER
 from isogloss.tasks import Task, task_names
 from isogloss.tasks.batch import Batch, EncodedRow, collate
-from isogloss.tasks.task import FurtherTask
+from isogloss.tasks.task import Example, FurtherTask
 from isogloss.training.batching import BatchesByStep, Bucketed
 from isogloss.training.distributed import refuse_sharding
 from isogloss.training.evaluation import evaluation
+from isogloss.training.fine_tuning import of_one_label, stuck_at_chance
 from isogloss.training.memory import AddedCost, Load
 from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.setting import (
@@ -201,7 +202,7 @@ def _batches(
 def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: Tokenizer) -> Added:
     """Take the heads off the model; score each, and return what saves it as a difference from the model."""
     del model._modules[HEADS]
-    rows, writers = [], []
+    rows, writers, warnings = [], [], list[str]()
     for further, other in zip(setting.further, models, strict=True):
         lengths = replace(setting.optimization, limit=further.limit, overlap=further.overlap)
         for language in setting.source:
@@ -218,8 +219,17 @@ def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: 
                 examples=len(dev),
             )
             rows.append(dict(as_row(score)))
+            warnings += _warnings(further.task, score, dev)
         writers.append(partial(_write, other, tokenizer, further.task.name))
-    return Added(rows=tuple(rows), extra_writers=tuple(writers))
+    return Added(rows=tuple(rows), extra_writers=tuple(writers), warnings=tuple(warnings))
+
+
+def _warnings(task: Task, score: FurtherTaskScore, dev: Sequence[Example]) -> list[str]:
+    """Return the warning that a task learned nothing, or that its dev examples could not show it."""
+    examples = f"dev examples of {score.language} for {task.name}"
+    measured = f"{score.metric} of the further task {task.name} on {score.language} dev"
+    one_label = of_one_label(task, dev, examples)
+    return [one_label] if one_label else stuck_at_chance(measured, score.score, score.baseline)
 
 
 def _write(model: Model, tokenizer: Tokenizer, name: str, folder: Path) -> None:

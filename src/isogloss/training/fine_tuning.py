@@ -5,7 +5,7 @@ All methods that fine-tune a model share this training: ``prepare`` makes the ba
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -170,7 +170,7 @@ def fine_tune(
     added = term.finish() if term else Added()
     epochs = _epochs(notes, setting.optimization, planned=len(batches))
     rows = [counts, *epochs, *(term.rows if term else ()), *added.rows]
-    warnings = (*start.warnings, *selection.warnings(rows), *(term.warnings if term else ()))
+    warnings = (*start.warnings, *selection.warnings(rows), *(term.warnings if term else ()), *added.warnings)
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
     writers = (*training.extra_writers, *added.extra_writers)
     return Trained(model, start.tokenizer, rows, warnings, writers, difference)
@@ -311,11 +311,11 @@ class Selection:
         self.evaluations: dict[str, Evaluation] = {}
         examples = [example for group in train.values() for example in group]
         what = f"training examples of {'+'.join(train)}"
-        self.of_one_label = {"": _of_one_label(setting.task, examples, what)}
+        self.of_one_label = {"": of_one_label(setting.task, examples, what)}
         for language in languages:
             dev = setting.dev(language)
             labelled = train.get(language) or examples
-            self.of_one_label[language] = _of_one_label(setting.task, dev, f"dev examples of {language}")
+            self.of_one_label[language] = of_one_label(setting.task, dev, f"dev examples of {language}")
             baseline = setting.task.majority(labelled, dev)
             self.evaluations[language] = evaluation(
                 setting.task, dev, tokenizer, setting.optimization, baseline=baseline, language=language
@@ -344,16 +344,20 @@ class Selection:
                 continue
             scores = [float(row["score"] or 0) for row in rows if row.get("language") == language]
             best = max(scores, default=math.inf)
-            if best <= (dev.baseline or 0.0) + ABOVE_CHANCE:
-                warnings.append(
-                    f"stuck at chance: the best {dev.metric} on {language} dev is {best:.3f}, and always "
-                    f"saying the commonest label gives {dev.baseline:.3f}. "
-                    f"Try a lower learning_rate or more epochs."
-                )
+            warnings += stuck_at_chance(f"{dev.metric} on {language} dev", best, dev.baseline or 0.0)
         return tuple(warnings)
 
 
-def _of_one_label(task: Task, examples: list[Example], what: str) -> str:
+def stuck_at_chance(measured: str, best: float, baseline: float) -> list[str]:
+    """Return a warning where the best score is not above that of the commonest label; none otherwise."""
+    warning = (
+        f"stuck at chance: the best {measured} is {best:.3f}, and always saying the commonest label gives "
+        f"{baseline:.3f}. Try a lower learning_rate or more epochs."
+    )
+    return [warning] if best <= baseline + ABOVE_CHANCE else []
+
+
+def of_one_label(task: Task, examples: Sequence[Example], what: str) -> str:
     """Return a warning where two or more examples, or all of their words, have one label; empty otherwise."""
     gold = task.gold(examples) if task.labels_are in ("example", "word") else ()
     labels = {*(chain.from_iterable(gold) if task.labels_are == "word" else gold)}

@@ -153,10 +153,11 @@ def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[st
 
 @dataclass(frozen=True, kw_only=True)
 class Added:
-    """What a term adds to a trained model: rows of its training, and further files."""
+    """What a term adds to a trained model: rows and warnings of its training, and further files."""
 
     rows: tuple[dict[str, Value], ...] = ()
     extra_writers: "tuple[ExtraWriter, ...]" = ()
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
