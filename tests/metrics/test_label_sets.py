@@ -24,6 +24,7 @@ def test_measures_equal_scikit_learn(rows):
         {
             "micro_f1": f1_score(*sides, average="micro", zero_division=0),
             "macro_f1": f1_score(*sides, average="macro", zero_division=0),
+            "weighted_f1": f1_score(*sides, average="weighted", zero_division=0),
             "exact_match": accuracy_score(*sides),
         },
         abs=1e-12,
@@ -34,17 +35,18 @@ def test_no_texts_add_nothing():
     assert {total(one) for one in label_set_contributions([], [], LABELS).values()} == {0.0}
 
 
-def test_the_influence_of_a_text_is_that_of_leaving_it_out():
+@pytest.mark.parametrize("measure", ["macro_f1", "weighted_f1"])
+def test_the_influence_of_a_text_is_that_of_leaving_it_out(measure):
     rng = np.random.default_rng(0)
     gold, predicted = (
         [tuple(label for label in LABELS if rng.random() < 0.5) for _ in range(100)] for _ in range(2)
     )
     rows = range(len(gold))
 
-    def macro(kept):
+    def score(kept):
         sides = ([side[n] for n in kept] for side in (gold, predicted))
-        return total(label_set_contributions(*sides, LABELS)["macro_f1"])
+        return total(label_set_contributions(*sides, LABELS)[measure])
 
-    without = [100 * macro(rows) - 99 * macro([n for n in rows if n != left]) for left in rows]
-    part, _ = label_set_contributions(gold, predicted, LABELS)["macro_f1"]
+    without = [100 * score(rows) - 99 * score([n for n in rows if n != left]) for left in rows]
+    part, _ = label_set_contributions(gold, predicted, LABELS)[measure]
     np.testing.assert_allclose(part, without, atol=0.05)

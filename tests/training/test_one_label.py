@@ -6,7 +6,7 @@ import pytest
 
 from isogloss.data.examples import Choice, LabelledText, TaggedSentence
 from isogloss.tasks import TASKS, find_task
-from isogloss.training.fine_tuning import of_one_label, fine_tune
+from isogloss.training.fine_tuning import fine_tune, of_one_label
 from made_up import on, tagged
 
 TOPICS = find_task("text-classification", ("neg", "pos"))

@@ -220,11 +220,11 @@ LabelSets = Sequence[Collection[str]]
 
 
 def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Sequence[str]) -> ByMeasure:
-    """Return what each text adds to micro F1, to macro F1 over ``labels``, and to exact match.
+    """Return what each text adds to micro F1, to macro and weighted F1 over ``labels``, and to exact match.
 
-    Macro F1 is a mean of ratios, which no sum over texts is: a text adds its influence (Efron & Tibshirani
-    1993, Chapter 21), so that the mean over texts is the score. A label that is neither gold nor predicted
-    has F1 0.
+    Macro and weighted F1 are means of ratios, which no sums over texts are: a text adds its influence (Efron
+    & Tibshirani 1993, Chapter 21), so that the mean over texts is the score. A label that is neither gold nor
+    predicted has F1 0; weights are the shares of gold labels. MCC is defined of one label a text alone.
     """
     gold_marks, predicted_marks = (_indicators(side, labels) for side in (gold, predicted))
     matches, totals = 2 * gold_marks * predicted_marks, gold_marks + predicted_marks
@@ -235,16 +235,32 @@ def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Seque
             (np.ones(len(labels)), totals.mean(axis=0) if len(totals) else np.zeros(len(labels))),
         )
     )
-    influence = ((matches - scores * totals) * spread + scores).mean(axis=1)
+    by_label = (matches - scores * totals) * spread
     ones = [1.0] * len(gold)
     same = [
         float(set(gold_labels) == set(guesses)) for gold_labels, guesses in zip(gold, predicted, strict=True)
     ]
     return {
         "micro_f1": Contributions(matches.sum(axis=1).tolist(), totals.sum(axis=1).tolist()),
-        "macro_f1": Contributions(influence.tolist(), ones),
+        "macro_f1": Contributions((by_label + scores).mean(axis=1).tolist(), ones),
+        "weighted_f1": Contributions(_weighted(gold_marks, by_label, scores).tolist(), ones),
         "exact_match": Contributions(same, ones),
     }
+
+
+def _weighted(
+    gold: npt.NDArray[np.float64], influences: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return each text's influence on weighted F1.
+
+    ``gold`` are the labels of texts [text label], ``scores`` the F1 of each label, and ``influences`` those
+    of texts on it [text label].
+    """
+    mean = gold.mean(axis=0) if len(gold) else np.zeros(len(scores))
+    labels = mean.sum() or 1.0
+    weighted = mean @ scores / labels
+    added: npt.NDArray[np.float64] = gold @ scores - weighted * gold.sum(axis=1) + influences @ mean
+    return added / labels + weighted
 
 
 def _indicators(side: LabelSets, labels: Sequence[str]) -> npt.NDArray[np.float64]:
