@@ -70,6 +70,7 @@ def test_init_describes_the_lemmas_of_a_file(folder, command):
     assert "lower | 52" in made.out + made.err
     planned = command("run", folder / "mine.toml", "--dry-run")
     assert planned.status == 0 and "lemmas" in planned.out
+    assert command("run", folder / "further.toml", "--dry-run").out.endswith("\n1 run: 0 done, 1 to make\n")
     refused = command(
         *("init", folder / "other.toml", "--from", folder / "en.dev.conllu", "--label", "LEMA"),
         *("--source", "en", "--target", f"de={folder / 'words.conllu'}"),

@@ -7,6 +7,8 @@ import pytest
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Optimization, with_fields
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus
 from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.encoders import load_model
+from isogloss.encoders.added.language_modules import add_modules
 from isogloss.methods import ADJUSTMENTS, PEFT
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
@@ -16,6 +18,7 @@ from isogloss.methods.plain import SourceOnly
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.methods.x_mixup import XMixup
 from isogloss.runs.adjust import Adjust
+from isogloss.runs.estimates import folder_shape, with_modules
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
@@ -51,6 +54,20 @@ def test_pretraining_takes_more_with_longer_batches_and_more_modules():
     kinds = ("shared-adapter", "adapter", "attention", "feed-forward")
     sizes = [peak(Modules(kind=kind)) for kind in kinds]
     assert [peak(), *sizes] == sorted({peak(), *sizes})
+
+
+@pytest.mark.parametrize("kind", ["adapter", "shared-adapter"])
+@pytest.mark.parametrize(
+    "placement",
+    [{}, {"after": "feed-forward"}, {"leave_out": (-1,)}, {"invertible": True}, {"embedding": True}],
+)
+def test_the_parameters_of_adapters_are_counted_where_they_are(kind, placement, bert_folder):
+    model, languages = load_model(bert_folder), ("en", "sw", "to")
+    modules = Modules(kind=kind, **placement)
+    add_modules(model, modules, languages, seed=0)
+    added = sum(weight.numel() for name, weight in model.named_parameters() if "language_modules" in name)
+    shape = folder_shape(str(bert_folder))
+    assert with_modules(shape, modules, len(languages)).parameters - shape.parameters == added > 0
 
 
 def test_fine_tuning_on_pairs_and_with_a_second_loss_takes_more():

@@ -251,3 +251,8 @@ def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None
 
 def _cell(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 run, 2 runs."""
+    return f"{number} {noun}{'s' * (number != 1)}"

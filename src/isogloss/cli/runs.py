@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from isogloss.cli.display import Display, emit
+from isogloss.cli.display import Display, counted, emit
 from isogloss.cli.options import ExecutionGroup, Output, RecipeGroup
 from isogloss.core.errors import ConfigError, plain
 from isogloss.core.identity import identity
@@ -55,7 +55,9 @@ def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> 
     outcome = result.outcome
     if display.as_json:
         emit({"event": "outcome", **asdict(outcome)})
-    summary = f"{len(outcome.made)} runs made" + (f" in {processes} processes" if processes > 1 else "")
+    summary = f"{counted(len(outcome.made), 'run')} made" + (
+        f" in {processes} processes" if processes > 1 else ""
+    )
     display.say(f"{summary}, {len(outcome.done)} had been made before, {len(outcome.failed)} failed.")
     for key, message in outcome.damaged.items():
         display.say(f"isogloss: run {key} was damaged. {message}")
@@ -191,7 +193,8 @@ def _print_totals(
         print(total, *(f"requires: {name}\n" for name in required), sep="", end="")
         others = f" (and {unlike} unlike any of them)" if unlike else ""
         remaining = f", {left / 3600:.2g} hours of one job by those made here{others}" if left else ""
-        print(f"{len(operations)} runs: {len(done)} done, {len(operations) - len(done)} to make{remaining}")
+        states = f"{len(done)} done, {len(operations) - len(done)} to make"
+        print(f"{counted(len(operations), 'run')}: {states}{remaining}")
 
 
 def _state(run: "Run", planned: "Planned") -> str:
@@ -221,7 +224,8 @@ class _Total:
         if not numbers["operations"]:
             return ""
         hours = f", {numbers['hours']:.2g} hours at {self.speed:g} teraflops a second" if self.speed else ""
-        others = f" (and {numbers['unknown']} trainings of unknown size)" if numbers["unknown"] else ""
+        unknown = counted(int(numbers["unknown"]), "training")
+        others = f" (and {unknown} of unknown size)" if numbers["unknown"] else ""
         return f"Training: about {numbers['operations']:.1e} operations{others}{hours}\n"
 
 

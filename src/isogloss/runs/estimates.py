@@ -23,6 +23,7 @@ from isogloss.encoders.added.module_settings import (
     FEED_FORWARD,
     SHARED_ADAPTER,
     LanguageModules,
+    layers_left_out,
 )
 from isogloss.encoders.families import is_causal
 from isogloss.encoders.family import Config
@@ -113,16 +114,22 @@ def with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape
     """Return a shape with the parameters of language modules."""
     if modules is None:
         return shape
-    dim, bottleneck = shape.dim, shape.dim // modules.reduction
-    adapters = 2 * (2 * dim * bottleneck + dim + bottleneck)
+    dim, layers = shape.dim, shape.layers - len(layers_left_out(modules, shape.layers))
+    adapters = _adapter(dim, dim // modules.reduction) * (1 if modules.after else 2)
     size, count = {
         FEED_FORWARD: ((2 + shape.gated) * dim * shape.feed_forward, languages - 1),
         ATTENTION: (4 * dim**2, languages - 1),
         SHARED_ADAPTER: (adapters, 1),
     }.get(modules.kind, (adapters, languages))
     embeddings = dim * languages if modules.embedding or modules.kind == EMBEDDING else 0
-    added = 0 if modules.kind == EMBEDDING else shape.layers * size * count
-    return replace(shape, parameters=shape.parameters + added + embeddings)
+    invertible = 2 * _adapter(dim // 2, dim // 4) * count if modules.invertible else 0
+    added = 0 if modules.kind == EMBEDDING else layers * size * count
+    return replace(shape, parameters=shape.parameters + added + embeddings + invertible)
+
+
+def _adapter(dim: int, bottleneck: int) -> int:
+    """Return the parameters of an adapter: two layers with their biases."""
+    return 2 * dim * bottleneck + dim + bottleneck
 
 
 def scoring(shape: Shape, machine: Machine, *, models: int = 1) -> int:
