@@ -64,6 +64,17 @@ def test_rows_are_read_from_the_cache_with_the_names_of_their_labels(cached, own
         found.files(None, "sw", "dev")
 
 
+def test_the_hub_is_asked_once_in_a_process(cached, own, monkeypatch):
+    cached()
+    made, load = [], datasets.load_dataset_builder
+    monkeypatch.setattr(
+        datasets, "load_dataset_builder", lambda *at, **more: made.append(at) or load(*at, **more)
+    )
+    corpus = own(BODY)
+    splits = [list(corpus.read(None, "sw", split)) for split in ("train", "test", "train")]
+    assert splits == [EXPECTED] * 3 and made == [("owner/news", "swa")]
+
+
 def test_the_commit_the_configuration_and_the_way_of_reading_are_its_fingerprint(own, tmp_path):
     told = 'labels = ["sports", "weather"]\n'
 

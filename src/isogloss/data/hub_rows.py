@@ -6,6 +6,7 @@ that comes with a dataset is ever run.
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -38,7 +39,7 @@ def hub_file(dataset: str, path: str) -> File:
 
     def read() -> Iterator[str]:
         with located(name):
-            builder = _builder(dataset, config)
+            builder = _builder(dataset, config, str(library().config.HF_DATASETS_CACHE))
             attempt(builder.download_and_prepare)
             yield from json_lines(attempt(lambda: builder.as_dataset(split=split)))
 
@@ -52,8 +53,12 @@ ADVICE = (
 )
 
 
-def _builder(dataset: str, config: str) -> "DatasetBuilder":
-    """Return the library's builder; DataError for another commit, or files that could be more than data."""
+@lru_cache(maxsize=256)
+def _builder(dataset: str, config: str, _cache: str) -> "DatasetBuilder":
+    """Return the library's builder, which asks the hub when it is made: once in a process.
+
+    DataError for another commit, or files that could be more than data.
+    """
     repository, _, commit = dataset.partition("@")
     builder: DatasetBuilder = attempt(
         lambda: library().load_dataset_builder(repository, config or None, revision=commit)
