@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from isogloss.cli import completion
 from isogloss.cli.data_verbs import corpus_app, data_app, languages_app
 from isogloss.cli.display import show_line
 from isogloss.cli.model_verbs import model_verbs
@@ -14,14 +13,8 @@ from isogloss.cli.options import (
     DATA,
     SETUP,
     STUDY,
-    Data,
     ExecutionGroup,
-    Folder,
-    Jobs,
-    Json,
-    Out,
     Output,
-    Quiet,
     RecipeGroup,
     show_list,
     verb,
@@ -66,7 +59,7 @@ def options_of_all(
 
 @verb(app, STUDY, "isogloss quickstart")
 @with_groups
-def quickstart(out: Out = QUICKSTART, jobs: Jobs = 0, *, output: Output) -> None:
+def quickstart(out: str | None = QUICKSTART, jobs: int = 0, *, output: Output) -> None:
     """Reproduce Wu et al. (2022) on the built-in languages: transfer, its reliability, and why (3 min)."""
     from isogloss.cli.runs import run_and_report
 
@@ -77,31 +70,12 @@ def quickstart(out: Out = QUICKSTART, jobs: Jobs = 0, *, output: Output) -> None
 @verb(app, STUDY, "isogloss run quickstart --set grid.seeds=[0,1] --out runs/mine")
 @with_groups
 def run(
-    recipes: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RECIPE...",
-            help="A TOML file, or the name of a packaged recipe; several share one folder (--out).",
-            autocompletion=completion.recipes,
-        ),
-    ],
+    recipes: list[str],
     setup: RecipeGroup,
     execution: ExecutionGroup,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the plan, finished runs and costs, and stop.")
-    ] = False,
-    speed: Annotated[
-        float,
-        typer.Option(
-            "--speed",
-            min=0,
-            max=1e9,
-            help="With --dry-run: speed in teraflops per second, to estimate the hours.",
-        ),
-    ] = 0,
-    write_report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write the report at the end.")
-    ] = True,
+    dry_run: bool = False,
+    speed: float = 0,
+    write_report: bool = True,
     *,
     output: Output,
 ) -> None:
@@ -127,12 +101,9 @@ def run(
 @verb(app, STUDY, "isogloss report runs/quickstart --open")
 @with_groups
 def report(
-    folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
-    open_it: Annotated[bool, typer.Option("--open", help="Open the page in a browser.")] = False,
-    style: Annotated[
-        str,
-        typer.Option(help="Also draw every figure for a paper (acl) or for slides, into figures/STYLE."),
-    ] = "",
+    folder: str,
+    open_it: bool = False,
+    style: str = "",
     *,
     output: Output,
 ) -> None:
@@ -155,17 +126,12 @@ def report(
 @verb(app, STUDY, "isogloss results runs/quickstart")
 @with_groups
 def results(
-    folder: Annotated[str, typer.Argument(help="A folder of runs, or their URL.")],
-    form: Annotated[
-        str,
-        typer.Option("--as", metavar="FORM", help="every-eval-ever, hub (.eval_results), euroeval or json."),
-    ] = "every-eval-ever",
-    to: Annotated[Path, typer.Option("--to", help="A new folder for the files.")] = Path("results"),
-    organization: Annotated[
-        str, typer.Option("--organization", help="Who publishes them, for every-eval-ever and euroeval.")
-    ] = "unknown",
+    folder: str,
+    form: str = "every-eval-ever",
+    to: Path = Path("results"),
+    organization: str = "unknown",
     *,
-    quiet: Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Write the scores of a folder of runs in the forms in which others collect them."""
     from isogloss.reports.exchange import write_results
@@ -178,7 +144,7 @@ def results(
 
 @claims_app.callback()
 @with_groups
-def claims(context: typer.Context, as_json: Json = False) -> None:
+def claims(context: typer.Context, as_json: bool = False) -> None:
     """List the papers' claims and the rules that judge them."""
     show_list(context, "claims", as_json=as_json)
 
@@ -186,10 +152,8 @@ def claims(context: typer.Context, as_json: Json = False) -> None:
 @verb(claims_app, STUDY, "isogloss claims diff runs/first runs/second")
 @with_groups
 def diff(
-    first: Annotated[
-        Path, typer.Argument(help="A folder of runs with a report, or a file tables/claims.json.")
-    ],
-    second: Annotated[Path, typer.Argument(help="The folder or file to compare it with.")],
+    first: Path,
+    second: Path,
     *,
     output: Output,
 ) -> None:
@@ -207,51 +171,15 @@ def diff(
 @verb(app, STUDY, "isogloss compare runs/quickstart --against source-only")
 @with_groups
 def compare(
-    runs: Annotated[
-        list[str],
-        typer.Argument(help="Folders or URLs of runs, or ids of runs in --in; with --predictions, files."),
-    ],
-    against: Annotated[
-        str,
-        typer.Option(
-            "--against",
-            metavar="BASELINE",
-            help="A method as the report names it (each encoder's own), an encoder (each method's own), "
-            "'ENCODER / METHOD' for everything, or the id of a run; of files one, else the last.",
-        ),
-    ] = "",
-    predictions: Annotated[
-        bool,
-        typer.Option(
-            "--predictions",
-            help="Compare files of outputs: JSON lines of predict, samples of lm-evaluation-harness.",
-        ),
-    ] = False,
-    by: Annotated[
-        str,
-        typer.Option("--by", help="Pair outputs by id or by order; default: by id where outputs have ids."),
-    ] = "",
-    gold: Annotated[
-        Path | None,
-        typer.Option("--gold", help="JSON lines with the correct answers, where outputs lack them."),
-    ] = None,
-    measure: Annotated[
-        str, typer.Option("--measure", help="The measure to compare; default: the task's metric.")
-    ] = "",
-    split: Annotated[
-        str,
-        typer.Option("--split", help="train, dev or test; default: test, or dev where a task has no test."),
-    ] = "",
-    points: Annotated[
-        float,
-        typer.Option(
-            "--points",
-            min=0.01,
-            max=100,
-            help="The difference, in points, that the required number of seeds should detect.",
-        ),
-    ] = 1.0,
-    folder: Folder = QUICKSTART,
+    runs: list[str],
+    against: str = "",
+    predictions: bool = False,
+    by: str = "",
+    gold: Path | None = None,
+    measure: str = "",
+    split: str = "",
+    points: float = 1.0,
+    folder: str = QUICKSTART,
     *,
     output: Output,
 ) -> None:
@@ -292,21 +220,11 @@ def compare(
 @verb(app, STUDY, "isogloss choose --source en,ar,hi --language sw")
 @with_groups
 def choose(
-    folder: Annotated[
-        str | None, typer.Argument(help="A folder (or URL) of runs with measurements by label-free.")
-    ] = None,
-    languages: Annotated[
-        list[str] | None,
-        typer.Option("--language", help="List all candidates for these languages: --language de,fr."),
-    ] = None,
-    source: Annotated[
-        list[str] | None,
-        typer.Option("--source", help="Rank these source languages for --language, before any training."),
-    ] = None,
-    corpus: Annotated[
-        str, typer.Option("--corpus", help="A corpus whose unlabelled texts are compared for --source.")
-    ] = "",
-    data: Data = None,
+    folder: str | None = None,
+    languages: list[str] | None = None,
+    source: list[str] | None = None,
+    corpus: str = "",
+    data: str | None = None,
     *,
     output: Output,
 ) -> None:
@@ -326,10 +244,8 @@ def choose(
 @verb(app, STUDY, "isogloss show 0f2a --in runs/quickstart")
 @with_groups
 def show(
-    identity: Annotated[
-        str, typer.Argument(help="The id of a run, or its first characters.", autocompletion=completion.runs)
-    ],
-    folder: Folder = QUICKSTART,
+    identity: str,
+    folder: str = QUICKSTART,
     *,
     output: Output,
 ) -> None:
@@ -351,19 +267,9 @@ def show(
 @verb(app, SETUP, "isogloss list methods", "list")
 @with_groups
 def list_(
-    what: Annotated[
-        str,
-        typer.Argument(
-            help="tasks, corpora, languages, language-facts, encoders, methods, aligners, translators, "
-            "diagnostics, claims, recipes, papers or runs.",
-            autocompletion=completion.lists,
-        ),
-    ],
-    folder: Folder = QUICKSTART,
-    language: Annotated[
-        list[str] | None,
-        typer.Option("--language", help="Only corpora in these languages, with the splits that they have."),
-    ] = None,
+    what: str,
+    folder: str = QUICKSTART,
+    language: list[str] | None = None,
     *,
     output: Output,
 ) -> None:
@@ -391,7 +297,7 @@ def list_(
 
 @verb(app, SETUP, "isogloss doctor --data data")
 @with_groups
-def doctor(as_json: Json = False, data: Data = None) -> None:
+def doctor(as_json: bool = False, data: str | None = None) -> None:
     """Check the installation and the hardware: devices, precision, threads, corpora."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import machine

@@ -1,19 +1,14 @@
 """The verbs about data: aligning, translating and fetching corpora, and the built-in languages."""
 
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from isogloss.cli import completion
 from isogloss.cli.display import Display, show_line
 from isogloss.cli.options import (
     DATA,
     STANDARD_OUTPUT,
-    Data,
-    Json,
     Output,
-    Quiet,
     show_list,
     verb,
     with_groups,
@@ -33,8 +28,8 @@ corpus_app = typer.Typer(help="Corpora of your own.", suggest_commands=False)
 @verb(corpus_app, DATA, "isogloss corpus check reviews.toml")
 @with_groups
 def check(
-    description: Annotated[str, typer.Argument(help="A TOML file that describes a corpus.")],
-    data: Data = None,
+    description: str,
+    data: str | None = None,
     *,
     output: Output,
 ) -> None:
@@ -47,24 +42,15 @@ def check(
 @verb(data_app, DATA, "isogloss align bitext:built-in qaa-qab")
 @with_groups
 def align(
-    bitext: Annotated[str, typer.Argument(help="A corpus of translations, as bitext:bible.")],
-    pairs: Annotated[list[str], typer.Argument(help="Pairs of languages, as en-es.")],
-    aligner: Annotated[
-        str,
-        typer.Option("--aligner", help="How; isogloss list aligners.", autocompletion=completion.aligners),
-    ] = "fast-align",
-    encoder: Annotated[
-        str, typer.Option("--encoder", help="The encoder of an aligner that needs one.")
-    ] = "shipped",
-    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[
-        int, typer.Option("--examples", min=0, help="Number of examples, drawn at random; 0 for all.")
-    ] = 0,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the alignments.")] = Path("runs/align"),
-    data: Data = None,
-    change: Annotated[
-        list[str] | None, typer.Option("--set", help="A field of the aligner: --set symmetrization=union.")
-    ] = None,
+    bitext: str,
+    pairs: list[str],
+    aligner: str = "fast-align",
+    encoder: str = "shipped",
+    split: str = "train",
+    examples: int = 0,
+    out: Path = Path("runs/align"),
+    data: str | None = None,
+    change: list[str] | None = None,
     *,
     output: Output,
 ) -> None:
@@ -86,41 +72,17 @@ def align(
 @verb(data_app, DATA, "isogloss translate --text english.txt --from en --into sw --model opus-mt-en-sw")
 @with_groups
 def translate(
-    corpus: Annotated[
-        str, typer.Argument(help="A corpus, or a TOML file that describes one; none with --text.")
-    ] = "",
-    source: Annotated[str, typer.Option("--from", help="Language to translate from, as in en.")] = "",
-    target: Annotated[str, typer.Option("--into", help="Language to translate into, as in sw.")] = "",
-    text: Annotated[
-        str,
-        typer.Option(
-            "--text", metavar="FILE", help="A text file instead of a corpus; - reads standard input."
-        ),
-    ] = "",
-    translator: Annotated[
-        str,
-        typer.Option(
-            "--translator", help="How; isogloss list translators.", autocompletion=completion.translators
-        ),
-    ] = "seq2seq",
-    model: Annotated[
-        str, typer.Option("--model", help="Its model: a folder, a run that trained one, or a hub name.")
-    ] = "",
-    split: Annotated[str, typer.Option("--split", help="train, dev or test.")] = "train",
-    examples: Annotated[
-        int, typer.Option("--examples", min=0, help="Number of examples, drawn at random; 0 for all.")
-    ] = 0,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out",
-            help="Folder of runs, else runs/translate; of --text a file, else (or by -) standard output.",
-        ),
-    ] = None,
-    data: Data = None,
-    change: Annotated[
-        list[str] | None, typer.Option("--set", help="A field of the translator: --set beams=4.")
-    ] = None,
+    corpus: str = "",
+    source: str = "",
+    target: str = "",
+    text: str = "",
+    translator: str = "seq2seq",
+    model: str = "",
+    split: str = "train",
+    examples: int = 0,
+    out: Path | None = None,
+    data: str | None = None,
+    change: list[str] | None = None,
     *,
     output: Output,
 ) -> None:
@@ -163,21 +125,10 @@ def translate(
 @verb(data_app, DATA, "isogloss fetch ud --language en,fr,vi --to data")
 @with_groups
 def fetch(
-    corpora: Annotated[
-        list[str] | None,
-        typer.Argument(
-            help="Corpora, or parts of them: xnli, xnli:test, bitext:tatoeba; without any, --language "
-            "fetches all corpora in a language.",
-            autocompletion=completion.corpora,
-        ),
-    ] = None,
-    folder: Annotated[Path, typer.Option("--to", help="The data folder.")] = Path("data"),
-    language: Annotated[
-        list[str] | None, typer.Option("--language", help="Only files of these languages: --language de,fr.")
-    ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the files and their sizes, and stop.")
-    ] = False,
+    corpora: list[str] | None = None,
+    folder: Path = Path("data"),
+    language: list[str] | None = None,
+    dry_run: bool = False,
     *,
     output: Output,
 ) -> None:
@@ -194,14 +145,14 @@ def fetch(
 
 @languages_app.callback()
 @with_groups
-def languages(context: typer.Context, as_json: Json = False) -> None:
+def languages(context: typer.Context, as_json: bool = False) -> None:
     """List the built-in languages."""
     show_list(context, "languages", as_json=as_json)
 
 
 @verb(languages_app, DATA, "isogloss languages export built-in")
 @with_groups
-def export(folder: Annotated[Path, typer.Argument(help="Where the files go.")], quiet: Quiet = False) -> None:
+def export(folder: Path, quiet: bool = False) -> None:
     """Write the corpora of the built-in languages as files in their native formats."""
     from isogloss.data.languages import BuiltInLanguages
 

@@ -1,11 +1,12 @@
 """Options shared by several verbs, and groups of them that a verb takes as one parameter.
 
-An option of a group is declared once, as a field of its dataclass: its default, its help, and the name under
+An option of a group is declared once, as a field of its dataclass: its type, its default, and the name under
 which ``isogloss.run`` takes it. ``with_groups`` shows a verb's groups to the command line as their options.
+Flags and help of all options and arguments are those of ``options.toml``.
 """
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -14,6 +15,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from isogloss.cli import completion
 from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError
 from isogloss.engine.engines import ENGINES, ExecutionOptions
@@ -25,40 +27,17 @@ STUDY, MODELS, DATA, SETUP = "Study", "Models", "Data", "Setup"
 STANDARD_OUTPUT = Path("-")
 """The name of standard output as a file to write."""
 
-Out = Annotated[
-    str | None,
-    typer.Option(
-        "--out", help="Folder for runs and report, or a URL: s3://bucket/study; default runs/<recipe>."
-    ),
-]
-Data = Annotated[
-    str | None,
-    typer.Option(
-        "--data", metavar="DIR", help="Folder with the real corpora, or hub: Hugging Face datasets."
-    ),
-]
-Jobs = Annotated[
-    int, typer.Option("--jobs", min=0, help="Number of runs at a time; 0: one per GPU, or per core.")
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print only results and errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON lines, for programs.")]
-Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Folder = Annotated[str, typer.Option("--in", help="The folder of runs, or their URL.")]
-Model = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="A finished fine-tuning run's folder or URL, or an exported model's: its folder or hub name.",
-    ),
-]
+_SHOWN: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    Path(__file__).with_name("options.toml").read_text(encoding="utf-8")
+)
 
 
 @dataclass(frozen=True)
 class Output:
     """Options of printing progress and results."""
 
-    quiet: Quiet = False
-    as_json: Json = False
+    quiet: bool = False
+    as_json: bool = False
 
     @property
     def events(self) -> Display:
@@ -79,12 +58,10 @@ class Output:
 class RecipeGroup:
     """The folder of a recipe's runs, its data and its changes."""
 
-    out: Out = None
-    data: Data = None
-    scale: Annotated[str, typer.Option("--scale", help="A named size of the recipe.")] = ""
-    change: Annotated[
-        list[str] | None, typer.Option("--set", help="Change a field: --set grid.seeds=[0,1].")
-    ] = None
+    out: str | None = None
+    data: str | None = None
+    scale: str = ""
+    change: list[str] | None = None
 
     def options(self) -> dict[str, Any]:
         """Return the options of ``isogloss.run`` and ``plan_recipes``."""
@@ -103,42 +80,13 @@ class ExecutionGroup:
             help="; ".join(f"{name}: {engine_class.about}" for name, engine_class in ENGINES.items()) + ".",
         ),
     ] = "processes"
-    jobs: Jobs = 0
-    devices: Annotated[
-        str,
-        typer.Option(
-            "--devices", help="GPUs to use: all, a list (0,1 or UUIDs), or cpu for none. Default: all."
-        ),
-    ] = ""
-    threads: Annotated[
-        int,
-        typer.Option("--threads", min=1, help="Threads per run; the last digits of results depend on it."),
-    ] = 1
-    address: Annotated[
-        str,
-        typer.Option(
-            "--address",
-            help="Address of a Ray cluster; auto: the cluster of this machine. Default: start one here.",
-        ),
-    ] = ""
-    slurm: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--slurm",
-            metavar="KEY=VALUE",
-            help="For Slurm jobs, as submitit has them: --slurm partition=gpu.",
-        ),
-    ] = None
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Repeat runs that failed in an earlier call.")
-    ] = False
-    track: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--track",
-            help="Follow training in a tracker such as mlflow or wandb; repeat the option for several.",
-        ),
-    ] = None
+    jobs: int = 0
+    devices: str = ""
+    threads: int = 1
+    address: str = ""
+    slurm: list[str] | None = None
+    retry_failed: bool = False
+    track: list[str] | None = None
 
     def options(self) -> ExecutionOptions:
         """Return the options of ``isogloss.run``; ConfigError for a --slurm that is malformed or repeated."""
@@ -164,13 +112,16 @@ def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in signature(verb).parameters.items():
         if is_dataclass(parameter.annotation):
             groups[name] = parameter.annotation
+            owner = groups[name].__name__
             options += [
-                Parameter(field.name, parameter.kind, default=field.default, annotation=field.type)
+                _option(owner, field.name, parameter.kind, field.default, field.type)
                 for field in fields(parameter.annotation)
             ]
         else:
-            options.append(parameter)
-    options.append(Parameter("debug", options[-1].kind, default=False, annotation=Debug))
+            options.append(
+                _option(verb.__name__, name, parameter.kind, parameter.default, parameter.annotation)
+            )
+    options.append(_option(verb.__name__, "debug", options[-1].kind, False, bool))
 
     @wraps(verb)
     def call(**values: Any) -> None:
@@ -181,6 +132,22 @@ def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
 
     call.__signature__ = Signature(options)  # type: ignore[attr-defined]
     return call
+
+
+def _option(owner: str, name: str, position: Any, default: object, kind: Any) -> Parameter:
+    """Return a parameter with its flags and its help; one that no table has is as it was."""
+    facts = {**_SHOWN["common"], **_SHOWN.get(owner, {})}.get(name)
+    if facts is None:
+        return Parameter(name, position, default=default, annotation=kind)
+    facts = {"help": facts} if isinstance(facts, str) else dict(facts)
+    if "complete" in facts:
+        facts["autocompletion"] = getattr(completion, facts.pop("complete"))
+    if "argument" in facts:
+        shown = typer.Argument(help=facts.pop("argument"), **facts)
+    else:
+        flags = facts.pop("flags", [f"--{name.rstrip('_').replace('_', '-')}"])
+        shown = typer.Option(*flags, **facts)
+    return Parameter(name, position, default=default, annotation=Annotated[kind, shown])
 
 
 def show_list(context: typer.Context, what: str, *, as_json: bool) -> None:

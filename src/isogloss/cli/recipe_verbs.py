@@ -6,20 +6,16 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from shutil import rmtree
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from isogloss.cli import completion
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import (
     SETUP,
     STUDY,
-    Data,
     ExecutionGroup,
-    Json,
     Output,
-    Quiet,
     RecipeGroup,
     show_list,
     verb,
@@ -37,12 +33,10 @@ recipes_app = typer.Typer(help="The packaged recipes.", invoke_without_command=T
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-Force = Annotated[bool, typer.Option("--force", help="Replace the file.")]
-
 
 @recipes_app.callback()
 @with_groups
-def recipes(context: typer.Context, as_json: Json = False) -> None:
+def recipes(context: typer.Context, as_json: bool = False) -> None:
     """List the recipes that come with the package."""
     show_list(context, "recipes", as_json=as_json)
 
@@ -50,9 +44,9 @@ def recipes(context: typer.Context, as_json: Json = False) -> None:
 @verb(recipes_app, SETUP, "isogloss recipes copy quickstart --to mine.toml")
 @with_groups
 def copy(
-    name: Annotated[str, typer.Argument(help="A packaged recipe.", autocompletion=completion.recipes)],
-    to: Annotated[Path | None, typer.Option("--to", help="The file; default NAME.toml.")] = None,
-    force: Force = False,
+    name: str,
+    to: Path | None = None,
+    force: bool = False,
 ) -> None:
     """Copy a packaged recipe, with its comments, as the start of your own.
 
@@ -75,7 +69,7 @@ def copy(
 @verb(recipe_verbs, SETUP, "isogloss schema recipe > recipe.schema.json")
 @with_groups
 def schema(
-    what: Annotated[str, typer.Argument(help="recipe, or corpus: a description of one.")] = "recipe",
+    what: str = "recipe",
 ) -> None:
     """Print the JSON schema of recipes, or of descriptions of corpora, for editors."""
     show_line(json.dumps(schema_of(what), indent=1, ensure_ascii=False))
@@ -104,54 +98,23 @@ def schema_of(what: str) -> dict[str, object]:
 @verb(recipe_verbs, SETUP, "isogloss init mine.toml --from reviews.csv --target sw=swahili.txt")
 @with_groups
 def init(
-    file: Annotated[Path, typer.Argument(help="The recipe to write.")] = Path("recipe.toml"),
-    corpus: Annotated[
-        str,
-        typer.Option(
-            "--corpus", help="A corpus with labels, or a TOML file.", autocompletion=completion.corpora
-        ),
-    ] = "",
-    task: Annotated[str, typer.Option("--task", help="Where the corpus has several or names none.")] = "",
-    source: Annotated[str, typer.Option("--source", help="The language trained on.")] = "",
-    target: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--target",
-            help="Languages: --target sw,de or one at a time; with --from each with a file of its text, "
-            "with labels or without: --target sw=swahili.txt.",
-        ),
-    ] = None,
-    labelled: Annotated[
-        Path | None,
-        typer.Option(
-            "--from",
-            metavar="FILE",
-            help="A labelled file (csv, tsv, jsonl, parquet, conll; or a TOML file that describes it): it is "
-            "split into train, dev and test, in a new folder next to the recipe.",
-        ),
-    ] = None,
-    text: Annotated[str, typer.Option("--text", help="Its column of texts; of pairs A,B.")] = "",
-    label: Annotated[str, typer.Option("--label", help="Its column of labels.")] = "",
-    column: Annotated[
-        str,
-        typer.Option(
-            "--language-column",
-            help="Its column of languages, where it has several; all but the source become targets.",
-        ),
-    ] = "",
-    split: Annotated[str, typer.Option("--split", help="Shares of train, dev and test.")] = "80,10,10",
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the split.")] = 0,
-    encoder: Annotated[str, typer.Option("--encoder", help="shipped, a folder, or a hub name.")] = "",
-    method: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--method", help="Methods: --method source-only,bilingual.", autocompletion=completion.methods
-        ),
-    ] = None,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many.")] = 3,
-    data: Data = None,
-    force: Force = False,
-    quiet: Quiet = False,
+    file: Path = Path("recipe.toml"),
+    corpus: str = "",
+    task: str = "",
+    source: str = "",
+    target: list[str] | None = None,
+    labelled: Path | None = None,
+    text: str = "",
+    label: str = "",
+    column: str = "",
+    split: str = "80,10,10",
+    seed: int = 0,
+    encoder: str = "",
+    method: list[str] | None = None,
+    seeds: int = 3,
+    data: str | None = None,
+    force: bool = False,
+    quiet: bool = False,
 ) -> None:
     """Write a first recipe that runs as it is; on a terminal, asks for what no option sets.
 
@@ -275,28 +238,13 @@ def _shares_of(text: str) -> list[int]:
 @verb(recipe_verbs, STUDY, "isogloss search mine.toml --over optimization.learning_rate=1e-5..1e-3:log")
 @with_groups
 def search(
-    recipe: Annotated[
-        str, typer.Argument(help="A TOML file, or a packaged recipe.", autocompletion=completion.recipes)
-    ],
-    over: Annotated[
-        list[str],
-        typer.Option(
-            "--over",
-            metavar="KEY=VALUES",
-            help="A field and its values, as in optimization.learning_rate=1e-5..1e-3:log or "
-            "optimization.epochs=2,4,8; repeat the option for more fields.",
-        ),
-    ],
-    trials: Annotated[int, typer.Option("--trials", min=1, help="Maximum number of settings.")] = 20,
-    by: Annotated[str, typer.Option("--by", help="A measure; else the task's metric.")] = "",
-    target_dev: Annotated[
-        bool,
-        typer.Option("--target-dev", help="Select on the targets' dev sets: this is not zero-shot transfer."),
-    ] = False,
-    seed: Annotated[int, typer.Option("--seed", help="Seed for proposing settings.")] = 0,
-    to: Annotated[
-        Path | None, typer.Option("--to", help="The best recipe's file; default RECIPE-best.toml.")
-    ] = None,
+    recipe: str,
+    over: list[str],
+    trials: int = 20,
+    by: str = "",
+    target_dev: bool = False,
+    seed: int = 0,
+    to: Path | None = None,
     *,
     setup: RecipeGroup,
     execution: ExecutionGroup,
