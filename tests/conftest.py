@@ -16,6 +16,7 @@ from filelock import FileLock
 from hypothesis import settings
 
 import says
+import shapes  # noqa: F401  # Before anything of ours is imported.
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
 from isogloss.data.languages import SIZES
