@@ -95,6 +95,7 @@ def test_a_run_gives_records_and_a_report_and_prints_nothing(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.slow
 def test_what_is_done_is_not_done_again(tiny_runs):
     result = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs)
     assert (len(result.outcome.done), len(result.records), result.outcome.made) == (RUNS, RUNS, [])

@@ -59,6 +59,7 @@ def on_pages(language: str) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("text", named.values(), ids=list(named))
 
 
+@pytest.mark.slow
 @on_pages("python")
 def test_examples_on_pages_run(text):
     assert exec(text, {}) is None

@@ -1,76 +1,64 @@
 """Without torch and what comes with it: what works, and what the rest says."""
 
-import subprocess
-import sys
+import shutil
 
 import pytest
 
 from isogloss.core.errors import MODEL_PACKAGES
+from light import MAIN, ended
 
-BLOCKED = f"import sys; sys.modules |= dict.fromkeys({MODEL_PACKAGES!r}); "
-
-
-def python(code, *words):
-    """Run code where the packages that models need cannot be imported."""
-    return subprocess.run(
-        [sys.executable, "-c", BLOCKED + code, *map(str, words)], capture_output=True, text=True, check=False
-    )
+BLOCKED = f"import sys; sys.modules |= dict.fromkeys({MODEL_PACKAGES!r})\n"
+"""Lets the packages that models need not be imported."""
 
 
-def command(*words):
-    """Run the command line there."""
-    return python("from isogloss.cli import main; sys.argv[0] = 'isogloss'; main()", *words)
+def commands(*words):
+    """Run command lines there."""
+    return ended(BLOCKED, *((MAIN, one) for one in words))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "words", [("report",), ("compare", "--against", "source-only"), ("choose", "--json")], ids=lambda w: w[0]
-)
-def test_runs_are_reported_and_compared(words, tiny_runs, tmp_path):
-    import shutil
-
-    shutil.copytree(tiny_runs, tmp_path / "runs")
-    ended = command(words[0], tmp_path / "runs", *words[1:])
-    assert "torch" not in ended.stderr
-    assert ended.returncode == 0 or words[0] == "choose"  # Nothing label-free was measured there.
+def test_runs_are_reported_and_compared(tiny_runs, tmp_path):
+    runs = shutil.copytree(tiny_runs, tmp_path / "runs")
+    report, compared, chosen = commands(
+        ("report", runs), ("compare", runs, "--against", "source-only"), ("choose", runs, "--json")
+    )
+    assert not any("torch" in one.stderr for one in (report, compared, chosen))
+    assert (report.returncode, compared.returncode) == (0, 0)  # Nothing label-free was measured there.
+    assert (runs / "report.html").exists() and compared.stdout
 
 
 def test_predictions_are_compared_and_runs_read(tiny_runs):
-    ended = python(
-        "import isogloss; print(isogloss.compare([1, 0], [0, 0]).difference); "
-        "print(len(isogloss.read(sys.argv[1]).frame('scores')) > 0)",
-        tiny_runs,
+    code = (
+        "import isogloss, sys; print(isogloss.compare([1, 0], [0, 0]).difference); "
+        "print(len(isogloss.read(sys.argv[1]).frame('scores')) > 0)"
     )
-    assert (ended.stdout.split(), ended.stderr) == (["0.5", "True"], "")
+    (one,) = ended(BLOCKED, (code, [tiny_runs]))
+    assert (one.stdout.split(), one.stderr) == (["0.5", "True"], "")
 
 
-@pytest.mark.parametrize("words", [("--help",), ("compare", "--help"), ("corpus", "check", "--help")])
-def test_help_is_shown(words):
-    ended = command(*words)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "Usage: isogloss" in ended.stdout
-
-
-def test_a_corpus_is_checked(tmp_path):
+def test_help_is_shown_and_a_corpus_checked(tmp_path):
     (tmp_path / "mine.toml").write_text('kind = "text"\nfiles = "{language}.train.tsv"\n')
     (tmp_path / "en.train.tsv").write_text("text\tlabel\na cat\tanimal\nan oak\tplant\n")
-    ended = command("corpus", "check", tmp_path / "mine.toml")
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert "Labels: animal, plant." in ended.stdout
+    *helped, checked = commands(
+        ("--help",),
+        ("compare", "--help"),
+        ("corpus", "check", "--help"),
+        ("corpus", "check", tmp_path / "mine.toml"),
+    )
+    assert [(one.returncode, one.stderr) for one in (*helped, checked)] == [(0, "")] * 4
+    assert all("Usage: isogloss" in one.stdout for one in helped)
+    assert "Labels: animal, plant." in checked.stdout
 
 
-@pytest.mark.parametrize("words", [("run", "quickstart", "--dry-run"), ("predict", "a", "b"), ("doctor",)])
-def test_a_command_that_needs_models_says_what_to_install(words):
-    ended = command(*words)
-    assert ended.returncode == 2
-    assert ended.stderr.startswith("isogloss: torch is not installed.")
-    assert 'pip install "isogloss[torch]"' in ended.stderr
-    assert len(ended.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    "code", ["isogloss.cka", "isogloss.load_model", "isogloss.run('quickstart', out='x')"]
-)
-def test_a_function_that_needs_models_says_what_to_install(code, tmp_path):
-    ended = python(f"import isogloss; {code}")
-    assert "isogloss.core.errors.ConfigError: torch is not installed." in ended.stderr
+def test_what_needs_models_says_what_to_install():
+    words = (("run", "quickstart", "--dry-run"), ("predict", "a", "b"), ("doctor",))
+    for one, command in zip(commands(*words), words, strict=True):
+        assert one.returncode == 2, command
+        assert one.stderr.startswith("isogloss: torch is not installed.")
+        assert 'pip install "isogloss[torch]"' in one.stderr
+        assert len(one.stderr.splitlines()) == 1
+    functions = ("isogloss.cka", "isogloss.load_model", "isogloss.run('quickstart', out='x')")
+    for one, code in zip(
+        ended(BLOCKED, *((f"import isogloss; {code}", ()) for code in functions)), functions, strict=True
+    ):
+        assert "isogloss.core.errors.ConfigError: torch is not installed." in one.stderr, code

@@ -188,6 +188,7 @@ def test_a_full_disk(command, tmp_path, monkeypatch):
     assert not list((tmp_path / "runs").glob("*.json"))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full_when_the_model_is_saved(command, tmp_path, monkeypatch):
     from isogloss.runs import fine_tune
 

@@ -45,6 +45,7 @@ def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
     assert "Known: qab, qad" in command("choose", tmp_path / "r", "--language", "sw", "--quiet").message
 
 
+@pytest.mark.slow
 def test_choose_ranks_source_languages_by_facts_and_texts(command):
     built_in = ("--corpus", "wikiann", "--language", "qad")
     rows = command("choose", "--source", "qaa,qab", *built_in, "--json").lines

@@ -79,6 +79,7 @@ def test_show_ends_with_what_can_be_done_next(command, tiny_runs):
     ]
 
 
+@pytest.mark.slow
 def test_a_report_prints_scores_by_language_and_the_sentences_of_claims(command, study_folder):
     shown = command("report", study_folder("transfer")).out
     assert "accuracy" in shown or "span_f1" in shown

@@ -208,6 +208,7 @@ def test_the_report_of_several_recipes_is_about_all(command, tmp_path):
     assert "2 of 4 finished" in ended.out
 
 
+@pytest.mark.slow
 def test_report_shows_what_was_found_again(command, tiny_runs):
     first, again = command("report", tiny_runs), command("report", tiny_runs, "--json")
     assert (first.status, again.status) == (0, 0)
@@ -215,6 +216,7 @@ def test_report_shows_what_was_found_again(command, tiny_runs):
     assert again.lines[0]["summary"]["runs"] == f"{RUNS} of {RUNS} finished"
 
 
+@pytest.mark.slow
 def test_scores_of_one_seed_have_no_spread(command, tiny_runs, tmp_path):
     report = ["report", tiny_runs]
     assert " ± " in command(*report).out

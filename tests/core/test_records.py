@@ -253,6 +253,7 @@ def test_text_that_cannot_be_encoded_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_records_need_no_torch():
     code = "import sys, isogloss.core.records, isogloss.core.run_parts; sys.exit('torch' in sys.modules)"
     place = os.environ | {"PYTHONPATH": ":".join(sys.path)}

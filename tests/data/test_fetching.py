@@ -289,6 +289,7 @@ def test_two_at_once_fetch_each_file_once(served, server, tmp_path):
     assert any("another process fetches into it; waiting" in remark for remark in told)
 
 
+@pytest.mark.slow
 def test_fetching_imports_nothing_heavy():
     code = "import sys, isogloss.data.fetching.official_files; print(*sys.modules)"
     there = set(subprocess.check_output([sys.executable, "-c", code], text=True).split())
@@ -336,6 +337,7 @@ def test_no_two_tables_have_one_place_for_different_files():
     assert len({target for target, _ in addresses}) == len(addresses)
 
 
+@pytest.mark.slow
 def test_a_description_that_is_read_and_its_table_agree_on_languages_and_places(tmp_path):
     names = {name for name in shipped() if any(file.to for file in releases(name).files)} - {"ntrex"}
     for name in each(names):

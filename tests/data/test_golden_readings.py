@@ -42,6 +42,7 @@ def test_a_fixture_reads_as_recorded(cases):
     assert readings(cases, FIXTURES) == {case: RECORDED["fixtures"][case] for case in cases}
 
 
+@pytest.mark.slow
 @by_corpus("built-in")
 def test_a_built_in_corpus_reads_as_recorded(cases):
     assert readings(cases, BuiltInLanguages()) == {case: RECORDED["built-in"][case] for case in cases}

@@ -254,6 +254,7 @@ def test_a_loss_of_ones_own_counts(encoder):
     assert frame[(frame["first"] == "en") & (frame["second"] == "sw")]["cosine"].unique() == pytest.approx(-1)
 
 
+@pytest.mark.slow
 def test_gates_of_equal_languages_are_equal_and_the_model_stays(encoder):
     model = encoder[0]
     weights = [weight.clone() for weight in model.parameters()]
@@ -455,6 +456,7 @@ def test_similarity_of_gates_is_the_cosine_of_what_was_learned(encoder, monkeypa
     assert row["cosine"] == pytest.approx(float(torch.cosine_similarity(*flat, dim=0)), abs=1e-5)
 
 
+@pytest.mark.slow
 def test_statistics_import_no_torch(tmp_path):
     import subprocess
     import sys

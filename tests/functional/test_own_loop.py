@@ -88,6 +88,7 @@ def inputs(batch):
     return {**batch.inputs(), "labels": batch.gold}
 
 
+@pytest.mark.slow
 def test_x_mixup_in_trainer_trains_what_the_recipe_trains(start, recipe, tmp_path):
     """Without weight decay: the Trainer would decay W, which the recipe does not."""
     from transformers import TrainingArguments
@@ -161,6 +162,7 @@ def test_without_a_link_there_is_no_alignment_loss(start):
         isogloss.AlignmentLoss(classifier(start), load_tokenizer(start), ["the cat"], ["a dog"], [[]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("inner_step", ["plain", "preconditioned"])
 def test_algorithm_1_in_a_loop_trains_what_the_recipe_trains(tmp_path, recipe, inner_step):
     from isogloss.methods import meta_learning

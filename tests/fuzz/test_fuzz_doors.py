@@ -50,6 +50,7 @@ def test_every_table_of_readers_has_its_doors():
     assert TASKS and any(name.startswith("predict ") for name in doors())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("read", "outcome"),
     [
@@ -64,6 +65,7 @@ def test_a_fault_is_found(read, outcome, tmp_path):
     assert tried(door, 0, tmp_path)[0] == outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "number"),
     [

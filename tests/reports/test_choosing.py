@@ -76,6 +76,7 @@ def measured(free, scored=(), runs=(), **frames):
     return Measurements(runs=list(runs), _frames={name: frame(one) for name, one in made.items() if one})
 
 
+@pytest.mark.slow
 def test_candidates_have_their_signals_by_language():
     (one,) = all_candidates(measured(rows(), scores()))
     assert one.languages == LANGUAGES

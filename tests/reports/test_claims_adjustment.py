@@ -280,6 +280,7 @@ def two_encoders(first: dict[str, Rows], second: dict[str, Rows]) -> dict[str, R
     }
 
 
+@pytest.mark.slow
 def test_encoders_are_never_averaged() -> None:
     """One encoder's words are drawn together, the other's apart; one gains, the other loses."""
     frames = [

@@ -236,6 +236,7 @@ def test_examples_without_seeds_support_nothing():
     assert "over seeds" in one.found and "over examples" in one.found
 
 
+@pytest.mark.slow
 def test_without_mixup_is_read_without_translations_as_in_table_5():
     """The stricter system, read paired, turns the sign of topics (36.4, 39.4 paired, 34.6 alone)."""
     rows = [row for row in bench() if row["method"] != "x-mixup"] + system(MIXES, 0.364)

@@ -244,6 +244,7 @@ def test_pretraining_seeds_are_not_mixed_with_seeds_of_fine_tuning():
     assert ["pretraining seed 1" in one.about for one in both.checks] == [False, True]
 
 
+@pytest.mark.slow
 def test_one_seed_says_nothing_of_the_spread_over_seeds():
     rows = spread_scores(0.002, 0.1)
     alone = [{**row, "encoder": "other", "encoder.run": "other"} for row in rows if row["seed"] == 0]

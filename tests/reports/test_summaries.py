@@ -63,6 +63,7 @@ def test_gaps_that_the_tables_of_scores_show_are_in_no_second_table(study: Study
     assert len(rest) < len(every)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows"), [("transfer", 16), ("adjustment", 208)])
 def test_retrieval_is_as_it_was(study: Study, name: str, rows: int) -> None:
     numbers = ["accuracy_forward", "accuracy_backward", "chance"]

@@ -26,6 +26,7 @@ def study(folder: Path, gain: float, seeds: int = 6) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_file_of_verdicts_says_what_is_published_and_what_was_found_here(tmp_path: Path) -> None:
     small_study(tmp_path)
     write_report(tmp_path)
@@ -63,6 +64,7 @@ def test_a_scope_is_of_the_encoders_and_languages_of_the_runs(tmp_path: Path) ->
     assert scope_of(read_measurements(tmp_path)) == both
 
 
+@pytest.mark.slow
 def test_two_reports_differ_in_verdicts_and_the_checks_behind_them(tmp_path: Path) -> None:
     rising, falling = study(tmp_path / "rising", 0.2), study(tmp_path / "falling", -0.2)
     changes = {row["claim"]: row for row in changed_verdicts(rising, falling / CLAIMS_FILE)}

@@ -153,6 +153,7 @@ class Recorded(list):
         return lambda *values, **named: self.append((name, *values, *named.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRACKERS)
 def test_each_tracker_of_accelerate_is_made_in_its_project_group_and_tags(name, tmp_path, monkeypatch):
     pytest.importorskip("mlflow" if name == "mlflow" else "accelerate")

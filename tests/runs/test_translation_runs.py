@@ -184,6 +184,7 @@ def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
     assert not any(one.answers for one in kept)
 
 
+@pytest.mark.slow
 def test_answers_are_found_by_a_word_aligner(context):
     from isogloss.aligners.fast_align import FastAlign
 

@@ -269,6 +269,7 @@ def test_a_link_in_the_folder_of_a_run_is_not_followed(runs_of, tmp_path, name):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_runs_and_homes_are_never_replaced(make_model, tmp_path, monkeypatch):
     run, home, here = (tmp_path / name for name in ("runs/0123456789ab", "user/home", "project/here"))
     for folder in (run, home, here):

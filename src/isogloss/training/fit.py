@@ -197,7 +197,8 @@ class _Fit:
                 yield _Part(part, derive(self.seed, "step", step, number), share or 0.0)
 
     def _backward(self, part: _Part) -> Tensor:
-        torch.manual_seed(part.seed)
+        # On the CPU, torch itself would format the stack for each kind of device that is not there.
+        (torch.default_generator if self.device.type == "cpu" else torch).manual_seed(part.seed)
         batch = part.batch.to(self.device)
         recomputing = recomputed_layers(self.model) if self.updates.gradient_checkpointing else nullcontext()
         with recomputing, autocast(self.device, self.precision):
