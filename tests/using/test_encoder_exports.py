@@ -13,7 +13,7 @@ from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders import load_tokenizer
 from isogloss.encoders.added.active_language import active_language
 from isogloss.using import load_exportable, load_model
-from isogloss.using.adapters import attach
+from isogloss.using.adapters import AdapterExport, attach
 from isogloss.using.pushing import PushOptions, push
 
 RECIPE = """
@@ -174,12 +174,22 @@ def test_lora_leaves_alone_and_names_its_base(runs, tmp_path):
     assert again.predict([text.split() for text in TEXTS]) == model.predict([text.split() for text in TEXTS])
     base = json.loads((folder / "adapter_config.json").read_text())["base_model_name_or_path"]
     card = (folder / "README.md").read_text()
-    assert "library_name: peft" in card and f'from_pretrained("{base}", num_labels=17)' in card
+    assert "library_name: peft" in card and 'from_pretrained("ENCODER", num_labels=17)' in card
+    assert "a local encoder (shipped, pretrained further on qaa qad). Put its" in card and base not in card
     theirs = AutoModelForTokenClassification.from_pretrained(base, num_labels=17)
     theirs = peft.PeftModel.from_pretrained(theirs, str(folder)).eval()
     ids = torch.tensor([[2, 17, 29, 31, 3]])
     with torch.no_grad():
         torch.testing.assert_close(theirs(ids).logits, model.network(ids).logits, atol=1e-5, rtol=1e-5)
+
+
+def test_a_base_in_a_folder_is_described_and_one_on_the_hub_is_loaded_by_its_commit(tmp_path):
+    local = AdapterExport("peft", str(tmp_path))
+    assert local.base_code == '"ENCODER"'
+    assert local.base_text("gemma, a local folder").startswith("a local encoder (gemma, a local folder). ")
+    on_hub = AdapterExport("peft", f"owner/name@{'0' * 40}")
+    assert on_hub.base_code == f'"owner/name", revision="{"0" * 40}"'
+    assert on_hub.base_text("any") == on_hub.base
 
 
 def test_what_has_no_adapters_or_no_answers_is_refused(runs, tmp_path):

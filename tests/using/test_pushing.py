@@ -155,6 +155,11 @@ def test_the_hub_reads_base_datasets_languages_and_scores_in_its_own_words(make_
     assert {one.task_type for one in about.eval_results} == {"token-classification"}
 
 
+def test_the_hubs_name_of_dev_is_validation(make_model):
+    (result,) = data_of(make_model(scores=({**SCORES[0], "split": "dev"},))).eval_results
+    assert result.dataset_split == "validation"
+
+
 def test_a_model_without_scores_or_real_languages_has_no_such_entries(make_model):
     about = data_of(make_model("qa", source=("qaa",), corpus="squad"))
     assert (about.language, about.datasets, about.metrics, about.eval_results) == (None, None, None, None)

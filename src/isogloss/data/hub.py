@@ -48,6 +48,9 @@ NOT_A_WORD = ("None", "_", None, "")
 ALL: Mapping[Split, str] = {"train": "train", "dev": "validation", "test": "test"}
 """The usual names of our splits on the hub."""
 
+ON_HUB: Mapping[str, str] = {str(split): name for split, name in ALL.items()}
+"""The same by any text."""
+
 HUB_SPLITS: Mapping[str, Split] = {name: split for split, name in ALL.items() if name != split}
 """Our splits by the names that differ from ours."""
 

@@ -17,16 +17,13 @@ from isogloss.core.atomic_files import atomic_file, atomic_folder, writing
 from isogloss.core.errors import ConfigError, check_named, plain
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.hub import HubSplit, hub_splits
+from isogloss.data.hub import ON_HUB, HubSplit, hub_splits
 from isogloss.reports.euroeval import DATASETS, euroeval
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems
 
 EVERY_EVAL_EVER = "0.3.0"
 """Version of the schema of Every Eval Ever."""
-
-SPLITS = {"dev": "validation"}
-"""Names of splits elsewhere, where they differ from ours."""
 
 SIGNED = frozenset({"spearman", "pearson", "mcc"})
 """Measures from -1 to 1; all others are from 0 to 1."""
@@ -80,7 +77,7 @@ def hub(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple[str, s
 
 def json_lines(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple[str, str]]:
     """Yield one file: a line for each score, with the facts of its model."""
-    lines = scores.assign(split=scores["split"].replace(SPLITS)).to_json(
+    lines = scores.assign(split=scores["split"].replace(ON_HUB)).to_json(
         orient="records", lines=True, force_ascii=False
     )
     yield "results.jsonl", lines
@@ -165,7 +162,7 @@ def _result(row: "pd.Series[Any]") -> Json:
 
 
 def _split(row: "pd.Series[Any]") -> str:
-    return SPLITS.get(str(row["split"]), str(row["split"]))
+    return ON_HUB.get(str(row["split"]), str(row["split"]))
 
 
 def _source(row: "pd.Series[Any]", split: str) -> Json:

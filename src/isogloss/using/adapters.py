@@ -20,6 +20,7 @@ from isogloss.encoders.added.adapters import CONFIG, WEIGHTS
 from isogloss.encoders.added.differences import base_folder, difference_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.folders import CONFIG as MODEL_CONFIG
+from isogloss.encoders.folders import SHIPPED
 from isogloss.encoders.hub import is_hub_name
 from isogloss.runs.pretrained import model_folder
 
@@ -37,6 +38,25 @@ class AdapterExport:
     """The model that they belong to: a folder, or a hub name with its commit."""
     folders: Sequence[str] = ()
     """Of the library adapters: a folder for each language, and the task's."""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether their base is a folder, whose path means nothing on another machine."""
+        return not is_hub_name(self.base)
+
+    @property
+    def base_code(self) -> str:
+        """The base as arguments of ``from_pretrained``."""
+        name, _, revision = self.base.partition("@")
+        at = f', revision="{revision}"' if revision else ""
+        return '"ENCODER"' if self.is_local else f'"{name}"{at}'
+
+    def base_text(self, encoder: str) -> str:
+        """Return the base for a card, given the description of the encoder that the model began with."""
+        if not self.is_local:
+            return self.base
+        name = "the one that comes with isogloss" if encoder == SHIPPED else f"a local encoder ({encoder})"
+        return f"{name}. Put its folder in place of ENCODER"
 
 
 def write_adapters(model: Model, new: Path, folder: Path, base: str = "") -> AdapterExport:

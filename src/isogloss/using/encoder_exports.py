@@ -16,8 +16,6 @@ from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.folders import SHIPPED
-from isogloss.encoders.hub import pinned_name
 from isogloss.using.adapters import AdapterExport, write_adapters
 from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, rendered, write_model
 from isogloss.using.provenance import SENTENCE_PARTS, encoder_text, links_in
@@ -54,18 +52,18 @@ class PretrainedEncoder:
 
     @property
     def base(self) -> str:
-        """The encoder that the first training began with: a hub name with its commit; "" for a new one."""
+        """The encoder that the first training began with, as text; "" for a new one."""
         run: Mapping[str, Any] | None = self.record.run
         while run is not None and "source" not in run:
             run = run.get("start") or run.get("encoder")
-        return pinned_name(str(run["source"]), run.get("revision")) if run else ""
+        return encoder_text(run) if run else ""
 
     @property
     def base_of_adapters(self) -> str:
-        """The encoder that adapters of languages belong to: its base where they alone were trained, or ""."""
-        run = self.record.run
-        alone = run.get("trained") == "modules" and "source" in run.get("start", {})
-        return self.base if alone and self.base != SHIPPED else ""
+        """The encoder of the hub that the adapters of its languages alone were trained on, or ""."""
+        start = self.record.run.get("start", {})
+        alone = self.record.run.get("trained") == "modules" and "source" in start
+        return self.base if alone and not start.get("data") else ""
 
     @property
     def longest(self) -> int:

@@ -15,7 +15,7 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD
 from isogloss.core.untrusted import from_home
-from isogloss.data.hub import hub_splits
+from isogloss.data.hub import ON_HUB, hub_splits
 from isogloss.encoders import family_of, save_model
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
@@ -301,7 +301,7 @@ def _results(model: FineTuned) -> "Iterator[EvalResult]":
             dataset_type=repository,
             dataset_name=f"{row['corpus']}, {language_name(language)}",
             dataset_config=" ".join((bcp_47(language), *form)),
-            dataset_split=str(row["split"]),
+            dataset_split=ON_HUB.get(str(row["split"]), str(row["split"])),
             metric_type=METRICS.get(metric, metric),
             metric_name=metric,
             metric_value=row["score"],

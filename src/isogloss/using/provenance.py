@@ -27,7 +27,7 @@ from isogloss.data.hub import hub_splits
 from isogloss.data.sources import Sources
 from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config
-from isogloss.encoders.folders import FURTHER, has_weights, read_config
+from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.tasks import TASKS, Task, find_task, task_names
@@ -203,7 +203,8 @@ def _provenance(record: Record, folder: Path) -> Mapping[str, object]:
 def encoder_text(encoder: Mapping[str, Any]) -> str:
     """Return a description of an encoder, given its content in a record."""
     if "source" in encoder:
-        return pinned_name(str(encoder["source"]), encoder.get("revision"))
+        name = pinned_name(str(encoder["source"]), encoder.get("revision"))
+        return f"{name}, a local folder" if encoder.get("data") and name != SHIPPED else name
     if "aligned" in encoder:
         pairs = "+".join(bitext["languages"] for bitext in encoder["aligned"])
         return f"{encoder_text(encoder['encoder'])}, {encoder['method']['kind']} on {pairs}"
