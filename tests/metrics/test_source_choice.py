@@ -1,14 +1,21 @@
-"""The ranking of source languages: its signals by hand, what is unknown, and nothing to choose by."""
+"""The ranking of source languages: its signals by hand, what is unknown, no candidates, and pure noise."""
 
+import runpy
 from collections import Counter
 from math import isnan, sqrt
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from isogloss import rank_sources
 from isogloss.core.errors import ConfigError
+from isogloss.metrics.estimates import mean_std
 from isogloss.metrics.source_choice import trigram_cosine, trigram_counts
+
+CHOOSING = Path(__file__).parents[2] / "docs" / "results" / "choosing"
 
 
 def test_trigrams_are_counted_with_the_edges_of_texts():
@@ -63,3 +70,63 @@ def test_the_order_of_candidates_does_not_decide():
 def test_a_target_is_no_source_of_its_own():
     with pytest.raises(ConfigError, match="no source can be chosen for sw: no other language is a candidate"):
         rank_sources("sw", ["sw"])
+
+
+@pytest.fixture(scope="module")
+def study() -> dict[str, Any]:
+    """Return the functions that make the tables of chosen sources."""
+    return runpy.run_path(str(CHOOSING / "sources.py"))
+
+
+def noise(
+    study: dict[str, Any], draws: int, source_spread: float
+) -> tuple[list[float], list[float], list[bool]]:
+    """Return, for scores that have nothing to do with the signals, what the rule loses more than chance.
+
+    A target has a level and a source a worth, which differ by ``source_spread``. With each draw go its p of
+    chance, and whether the interval over targets says that the rule is better.
+    """
+    ranked = study["matrix"](pd.read_csv(CHOOSING / "sources-names.csv"), "rule")
+    languages, random = len(ranked), np.random.default_rng(0)
+    more, p, better = [], [], []
+    for draw in range(draws):
+        worth = source_spread * random.normal(size=languages)
+        scores = random.normal(size=(languages, 1)) + worth + random.normal(size=(languages, languages))
+        np.fill_diagonal(scores, np.nan)
+        at_random = study["regret_of"](scores, np.zeros_like(scores))
+        excess = mean_std([*(study["regret_of"](scores, ranked) - at_random)])
+        more.append(excess.mean)
+        better.append(excess.high < 0)
+        p.append(study["chance"](scores, ranked, permutations=99, seed=draw))
+    return more, p, better
+
+
+@pytest.mark.parametrize("source_spread", [0.0, 1.0])
+def test_on_pure_noise_the_rule_loses_what_chance_does_and_is_not_called_better(study, source_spread):
+    more, p, better = noise(study, 2000, source_spread)
+    excess = mean_std(more)
+    assert excess.low < 0 < excess.high
+    assert np.mean(np.array(p) <= 0.05) <= 0.06
+    assert source_spread or np.mean(better) <= 0.06
+
+
+def test_what_the_signals_tell_is_found_and_the_target_is_not_fitted(study):
+    rows = pd.read_csv(CHOOSING / "sources-names.csv")
+    ranked = study["matrix"](rows, "rule")
+    scores = ranked + 0.1 * np.random.default_rng(0).normal(size=ranked.shape)
+    assert study["regret_of"](ranked, ranked).max() == 0
+    assert study["chance"](scores, ranked, permutations=99) == 0.01
+    signals = [study["matrix"](rows, name) for name in ("family", "script", "order", "trigrams")]
+    scores = study["matrix"](rows, "score")
+    changed = scores.copy()
+    changed[3], changed[:, 3] = 1 - scores[3], 0.5  # A target's own labels, as target and as source.
+    changed[3, 3] = np.nan
+    for make in (
+        lambda values: study["fitted"](signals, values)[3],
+        lambda values: study["in_other_targets"](values)[3],
+    ):
+        before, after = make(scores), make(changed)
+        others = np.arange(len(scores)) != 3
+        assert np.allclose(
+            before[others] - before[others].mean(), after[others] - after[others].mean(), atol=0.05
+        )

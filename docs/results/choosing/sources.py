@@ -1,38 +1,50 @@
-"""The cost of a chosen source language: `python docs/results/choosing/sources.py NAME [RUNS [DATA]]`.
+"""The cost of a chosen source language: `python docs/results/choosing/sources.py NAME [SCORES [DATA]]`.
 
-With the folder of the runs of `sources.toml` (NAME names) or `sources_built_in.toml` (NAME tags), NAME's
-transfer rows are written first: for each target and source the signals and the score. Its regrets are made
-of these rows alone.
+With SCORES, NAME's transfer rows are written first: for each target and source the signals and the score.
+SCORES is the folder of the runs of `sources.toml` (NAME names) or `sources_built_in.toml` (NAME tags), or a
+file of `frozen.py` (NAME frozen-topics, frozen-tags, frozen-names). Regrets are made of the rows alone.
 """
 
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
 
 HERE = Path(__file__).parent
-CHOSEN_BY = ("rule", "family", "script", "order", "trigrams")
-ALWAYS = {"names": "en", "tags": "qaa"}
+SIGNALS = ("family", "script", "order", "trigrams")
+CHOSEN_BY = ("rule", *SIGNALS)
+ALWAYS = {
+    "names": "en",
+    "tags": "qaa",
+    "frozen-topics": "eng_Latn",
+    "frozen-tags": "en",
+    "frozen-names": "en",
+}
 TEXTS = 1000
+PERMUTATIONS = 9999
+
+Matrix = npt.NDArray[np.float64]
+"""A value for each target (row) and source (column), nan where both are one language."""
 
 
-def transfer(runs: str, data: str) -> pd.DataFrame:
+def transfer(path: Path, data: str) -> pd.DataFrame:
     """Return for each target and source the signals, and the score as a mean over seeds."""
     import isogloss
     from isogloss.data.projection.label_projection import texts_of
-    from isogloss.data.sources import Sources
 
-    scores = isogloss.read(runs).frame("scores")
-    scores = scores[scores["main"].eq(True)]
+    if path.suffix == ".csv":
+        scores = pd.read_csv(path)
+    else:
+        scores = isogloss.read(path).frame("scores")
+        scores = scores[scores["main"].eq(True)]
     corpus, languages = scores["corpus"].iloc[0], sorted(scores["source"].unique())
     texts = {
-        code: [
-            " ".join(texts_of(example))
-            for example in Sources(data).examples(corpus, code, "train", examples=TEXTS)
-        ]
-        for code in languages
+        code: [" ".join(texts_of(example)) for example in _texts(corpus, code, data)] for code in languages
     }
     mean = scores.groupby(["language", "source"])["score"].mean()
     rows = [
@@ -43,43 +55,135 @@ def transfer(runs: str, data: str) -> pd.DataFrame:
     return pd.DataFrame(rows).rename(columns={"language": "source"}).round(6)
 
 
+def _texts(corpus: str, language: str, data: str) -> Sequence[object]:
+    import isogloss
+
+    try:
+        return isogloss.load_corpus(corpus, language, "train", data=data, examples=TEXTS)
+    except isogloss.IsoglossError:
+        return isogloss.load_corpus(corpus, language, "dev", data=data, examples=TEXTS)
+
+
+def matrix(rows: pd.DataFrame, column: str) -> Matrix:
+    """Return a column of the rows by target and source, both in the order of their names."""
+    values: Matrix = rows.pivot(index="target", columns="source", values=column).to_numpy(dtype=float)
+    return values
+
+
+def lost(scores: Matrix) -> Matrix:
+    """Return the points that each source loses against a target's best one; 0 for the target itself."""
+    points: Matrix = np.nan_to_num(100 * (np.nanmax(scores, axis=1, keepdims=True) - scores))
+    return points
+
+
+def choices(scores: Matrix, ranked: Matrix) -> Matrix:
+    """Return for each target which source is ranked first, as 1; equals have equal shares."""
+    values = np.where(np.isnan(scores), -np.inf, np.nan_to_num(ranked))
+    first = values == values.max(axis=1, keepdims=True)
+    shares: Matrix = first / first.sum(axis=1, keepdims=True)
+    return shares
+
+
+def regret_of(scores: Matrix, ranked: Matrix) -> Matrix:
+    """Return for each target the points that the source ranked first loses."""
+    regret: Matrix = (lost(scores) * choices(scores, ranked)).sum(axis=1)
+    return regret
+
+
+def in_other_targets(scores: Matrix) -> Matrix:
+    """Return for each target the mean score of each source in the other targets, less each target's mean."""
+    relative = scores - np.nanmean(scores, axis=1, keepdims=True)
+    others = [np.nanmean(np.delete(relative, target, axis=0), axis=0) for target in range(len(scores))]
+    return np.array(others)
+
+
+def fitted(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
+    """Return for each target a linear regression of scores on signals, fitted on other languages alone.
+
+    Signals are standardised over the candidates of a target, scores are less its mean. The target is no
+    source in what is fitted, for its labels are not known.
+    """
+    relative = scores - np.nanmean(scores, axis=1, keepdims=True)
+    inputs = np.stack([_standardised(signal) for signal in signals], axis=2)
+    predicted = np.full_like(scores, np.nan)
+    for target in range(len(scores)):
+        known = ~np.isnan(scores)
+        known[target], known[:, target] = False, False
+        weights, *_ = np.linalg.lstsq(inputs[known], relative[known], rcond=None)
+        predicted[target] = inputs[target] @ weights
+    return predicted
+
+
+def _standardised(signal: Matrix) -> Matrix:
+    counts = np.maximum((~np.isnan(signal)).sum(axis=1, keepdims=True), 1)
+    centred = np.nan_to_num(signal - np.nansum(signal, axis=1, keepdims=True) / counts)
+    std = np.sqrt((centred**2).sum(axis=1, keepdims=True) / counts)
+    standardised: Matrix = centred / np.where(std > 0, std, 1)
+    return standardised
+
+
+def chance(scores: Matrix, ranked: Matrix, *, permutations: int = PERMUTATIONS, seed: int = 0) -> float:
+    """Return p of a mean regret as low where the languages of the scores are permuted among themselves.
+
+    What a source is worth in all targets, and a target's level, stay; whose they are does not. Targets share
+    their sources, which an interval over targets does not see.
+    """
+    draws, points, shares = np.random.default_rng(seed), lost(scores), choices(scores, ranked)
+    orders = draws.permuted(np.tile(np.arange(len(scores)), (permutations, 1)), axis=1)
+    permuted = (points[orders[:, :, None], orders[:, None, :]] * shares).sum(axis=(1, 2))
+    lower = (permuted <= (points * shares).sum() + 1e-6).sum()
+    return float((1 + lower) / (1 + permutations))
+
+
+def rankings(rows: pd.DataFrame, always: str) -> Mapping[str, Matrix]:
+    """Return the ways to choose: a value by target and source, the highest of which is chosen."""
+    scores = matrix(rows, "score")
+    signals = [matrix(rows, name) for name in SIGNALS]
+    named = np.broadcast_to(np.array(sorted(set(rows["source"]))) == always, scores.shape).astype(float)
+    sources = in_other_targets(scores)
+    return {
+        **{by: matrix(rows, by) for by in CHOSEN_BY},
+        f"always {always}": named,
+        "best in other targets": sources,
+        "fitted": fitted(signals, scores),
+        "fitted with sources": fitted([*signals, sources], scores),
+        "random": np.zeros_like(scores),
+    }
+
+
 def regrets(rows: pd.DataFrame, always: str) -> pd.DataFrame:
     """Return the mean regret over targets of each way to choose, in points, and its excess over the rule's.
 
-    Intervals are Student's over targets. Where several sources are equal by a signal, their mean regret
-    counts. One source for all is compared on the other targets.
+    Intervals are Student's over targets. One source for all is compared on the other targets.
     """
-    lost: dict[str, dict[str, float]] = {by: {} for by in (*CHOSEN_BY, f"always {always}", "random")}
-    for target, candidates in rows.groupby("target"):
-        regret = 100 * (candidates["score"].max() - candidates["score"])
-        for by in CHOSEN_BY:
-            values = candidates[by].fillna(0)
-            lost[by][target] = regret[values == values.max()].mean()
-        if target != always:
-            lost[f"always {always}"][target] = regret[candidates["source"] == always].item()
-        lost["random"][target] = regret.mean()
+    scores, languages = matrix(rows, "score"), sorted(set(rows["target"]))
+    ways = rankings(rows, always)
+    rule = regret_of(scores, ways["rule"])
     table = []
-    for by, values in lost.items():
-        mean = mean_std([*values.values()])
-        more = mean_std([value - lost["rule"][target] for target, value in values.items()])
+    for by, ranked in ways.items():
+        counted = np.array([code != always or not by.startswith("always") for code in languages])
+        regret = regret_of(scores, ranked)[counted]
+        mean, more = mean_std([*regret]), mean_std([*(regret - rule[counted])])
         table.append(
             {
                 "chosen by": by,
                 "targets": mean.n,
-                **{"regret": mean.mean, "low": mean.low, "high": mean.high, "worst": max(values.values())},
-                "best chosen": sum(value == 0 for value in values.values()),
+                **{"regret": mean.mean, "low": mean.low, "high": mean.high, "worst": regret.max()},
+                "best chosen": int((regret == 0).sum()),
                 **{"more than the rule": more.mean, "more low": more.low, "more high": more.high},
+                "p of chance": chance(scores, ranked) if by in CHOSEN_BY else np.nan,
             }
         )
-    return pd.DataFrame(table).round(2)
+    columns = pd.DataFrame(table)
+    return columns.round(2).assign(**{"p of chance": columns["p of chance"].round(4)})
 
 
 def main() -> None:
-    """Write the rows, where runs are given, and the regrets."""
+    """Write the rows, where scores are given, and the regrets."""
     name, *given = sys.argv[1:]
     rows = HERE / f"sources-{name}.csv"
     if given:
-        transfer(given[0], given[1] if len(given) > 1 else "").to_csv(rows, index=False)
+        transfer(Path(given[0]), given[1] if len(given) > 1 else "").to_csv(rows, index=False)
     table = regrets(pd.read_csv(rows), ALWAYS[name])
     table.to_csv(HERE / f"sources-{name}-regret.csv", index=False)
     print(table.to_string(index=False))
