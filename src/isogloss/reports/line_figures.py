@@ -11,7 +11,7 @@ from isogloss.reports.comparison import TEST_SET, main_scores
 from isogloss.reports.drawing import MARKERS, MOST_PANELS, SOURCE, TARGET, Figure, Layout, Lines
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
-from isogloss.reports.summaries import COMPARABLE, spreads, with_role
+from isogloss.reports.summaries import spreads, with_role
 from isogloss.reports.tables import Summary, percents
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ LINE_FIGURES = (
         frame="perplexity",
         name="perplexity",
         title="Perplexity on held-out text",
-        caption=f"Perplexity of masked subwords by epoch, mean over seeds. {COMPARABLE}",
+        caption="Perplexity of masked subwords by epoch, mean over seeds. It is per subword: only encoders with "
+        "one vocabulary can be compared.",
         panels=("whose",),
         lines=replace(DEV, color="encoder.label", dash="", labels=("epoch", "perplexity"), log="y"),
         choose=lambda _, rows: rows.assign(whose=rows["language"].map(language)),

@@ -1,6 +1,10 @@
-"""Summary tables: one frame each, averaged over seeds."""
+"""Summary tables (summaries.toml): one frame each, averaged over seeds."""
 
+import tomllib
+from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,13 +14,9 @@ from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import fields_of
 from isogloss.reports.scores import GAP, scored_sets, values_of
-from isogloss.reports.tables import Summary, numbers, percents
+from isogloss.reports.tables import Number, Summary
 
-TEST = ("corpus", "treebank", "inputs", "task")
-MODEL = ("name", "source", "target")
-WHERE = ("inputs.translator", "split", "metric", *SYSTEM)
 ONE_MODEL = ["model", *TEST_SET, "inputs", "inputs.translator"]
-COMPARABLE = "It is per subword: only encoders with one vocabulary can be compared."
 
 
 def with_role(scores: pd.DataFrame) -> pd.DataFrame:
@@ -162,221 +162,41 @@ def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(score=rows.groupby(an_encoder)["score"].transform("mean")).drop_duplicates(an_encoder)
 
 
-INTERFERENCE = Summary(
-    section="interference",
-    frame="scores",
-    name="interference",
-    title="One encoder for each language, one for all, and what each language has for itself",
-    caption=(
-        "Scores by each task's metric, percent, mean ± standard deviation over pretraining seeds. Within: "
-        "trained and tested in one language; an arrow is zero-shot. Tests stand in the tables of scores."
-    ),
-    by=("corpus", "encoder.label"),
-    values=percents({"score": "score"}),
-    choose=_within_or_zero_shot,
-    keep=("encoder.label",),
-    pivot="cell",
-)
-"""Within languages and zero-shot ("On Negative Interference …", Table 2), encoder by encoder."""
+def with_gold(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows; none where no alignment was compared with gold links."""
+    return rows if rows["gold_pairs"].any() else rows[:0]
 
-SUMMARIES = (
-    Summary(
-        section="transfer-gap",
-        frame=unshown_gaps,
-        name="transfer-gap",
-        title="Transfer gap",
-        caption=(
-            "Source score minus mean over all other languages scored, or over its own targets where a model "
-            "was made for some, in points; 0: no loss. The tables of scores show all other gaps."
-        ),
-        by=(*TEST, *MODEL, "split", "metric"),
-        keep=("name",),
-        values=percents({"source score": "source_score", "mean target": "target_mean", "gap": "gap"}),
-        group_by=WHERE,
-    ),
-    Summary(
-        section="retrieval",
-        frame="retrieval",
-        name="retrieval-by-layer",
-        title="Translation retrieval",
-        caption="Percent of translations found. Centred: each language's mean is taken off first.",
-        by=("corpus", "task", *MODEL, "first", "second", "layer", "similarity", "centred", "candidates"),
-        keep=("name", "first", "second", "layer", "similarity", "centred"),
-        values=percents({"forward": "accuracy_forward", "backward": "accuracy_backward", "chance": "chance"}),
-        group_by=("encoder", "way", "treebank"),
-    ),
-    Summary(
-        section="mining",
-        frame="mining",
-        title="Bitext mining",
-        caption="Percent of the mined pairs, and of the gold ones, at the threshold with the best F1 on dev.",
-        by=(
-            *("corpus", "task", *MODEL, "first", "second", "split"),
-            *("layer", "centred", "margin", "neighbours", "gold"),
-        ),
-        keep=("name", "first", "second", "split", "layer", "centred", "margin", "neighbours", "gold"),
-        values={
-            **percents({"precision": "precision", "recall": "recall", "F1": "f1"}),
-            **numbers({"threshold": "threshold"}, 3),
-        },
-        group_by=("encoder", "way", "treebank"),
-    ),
-    Summary(
-        section="anisotropy",
-        frame="anisotropy",
-        title="Anisotropy",
-        caption="Mean cosine between different sentences of a language; near 1 all states point one way.",
-        by=("corpus", *MODEL, "language", "layer", "sentences"),
-        keep=("name", "language", "layer"),
-        values=numbers({"mean cosine": "mean_cosine"}, 3),
-        group_by=("encoder", "way"),
-    ),
-    Summary(
-        section="mixup-ratio",
-        frame="mixup-ratio",
-        title="Mixing ratio by language",
-        caption="Share λ of the translation (Eq. 5) over examples, each ± standard deviation over seeds.",
-        by=(*TEST, *MODEL, "language", "split"),
-        keep=("name", "language"),
-        values=numbers(
-            {"mean λ": "mean", "spread": "std", "5 %": "q05", "median": "median", "95 %": "q95"}, 3
-        ),
-        group_by=("encoder", "way", "inputs.translator"),
-    ),
-    Summary(
-        section="link-attention",
-        frame="link-attention",
-        title="Attention on translated words",
-        caption="Percent of the weights of Eq. 3 of X-Mixup on the linked word, and largest weights there.",
-        by=("corpus", "task", *MODEL, "first", "second", "look", "layer"),
-        keep=("name", "first", "second", "look", "layer"),
-        values=percents({"on the linked word": "mass", "found": "hits", "chance": "chance"}),
-        group_by=("encoder", "way", "treebank"),
-    ),
-    Summary(
-        section="mixup-sweep",
-        frame="mixup-sweep",
-        title="Mixing more, less, or elsewhere at inference",
-        caption="Percent; best: at the λ₀ chosen on the very examples it is scored on, so it flatters.",
-        by=(*TEST, *MODEL, "language", "split", "layer"),
-        keep=("name", "language", "layer"),
-        values={
-            **percents({"unmixed": "unmixed", "as trained": "as_trained", "best": "best"}),
-            **numbers({"at λ₀": "at"}),
-        },
-        choose=sweep_ends,
-        group_by=("encoder", "way", "inputs.translator", "metric"),
-    ),
-    Summary(
-        section="training",
-        frame="stopping",
-        title="Early stopping",
-        caption="Where trainings with patience ended: updates made of those planned, epochs run and chosen.",
-        by=("corpus", "task", *MODEL),
-        keep=("name",),
-        values=numbers(
-            {"updates": "updates", "of": "planned", "epochs": "last_epoch", "chosen": "chosen_epoch"}, 1
-        ),
-        group_by=("encoder", "way"),
-    ),
-    Summary(
-        section="training",
-        frame="perplexity",
-        name="perplexity-by-language",
-        title="Perplexity on held-out text",
-        caption=f"After the last epoch, whose weights are kept, and at its lowest; before the first step, "
-        f"where one was trained further. {COMPARABLE}",
-        by=("language", "encoder.label"),
-        keep=("language", "encoder.label"),
-        values={
-            **numbers({"before": "before", "last": "score", "lowest": "lowest"}),
-            **numbers({"last epoch": "epoch", "lowest at epoch": "lowest_epoch"}, 0),
-        },
-        choose=last_and_lowest,
-        group_by=("encoder", "split"),
-    ),
-    Summary(
-        section="training",
-        frame="new-subwords",
-        title="Subwords that encoders gained",
-        caption="Added to the vocabulary, and how many start from translations, old subwords, or random "
-        "numbers.",
-        by=("encoder.label",),
-        keep=("encoder.label",),
-        values=numbers(
-            {
-                "added": "added",
-                "from translations": "from_translations",
-                "from subwords": "from_averages",
-                "random": "at_random",
-            },
-            0,
-        ),
-        over="encoders",
-        group_by=("encoder",),
-    ),
-    Summary(
-        section="training",
-        frame="parameters",
-        title="Parameters of the encoders",
-        caption="With masked-LM heads; a text is read by what is shared and what its own language has.",
-        by=("encoder.label",),
-        values=numbers(
-            {"shared": "shared", "of a language": "own", "that read a text": "read", "in all": "total"}, 0
-        ),
-        choose=parameter_counts,
-        over="encoders",
-        group_by=("encoder",),
-    ),
-    Summary(
-        section="trained-parameters",
-        frame="trained-parameters",
-        title="Trained parameters",
-        caption="Of each model, its head included; the others stay as they are in the encoder.",
-        by=("corpus", "task", *MODEL),
-        keep=("name",),
-        values={**numbers({"trained": "trained", "of": "parameters"}, 0), **numbers({"percent": "percent"})},
-        choose=trained_shares,
-        group_by=("encoder", "way"),
-    ),
-    Summary(
-        section="training",
-        frame="further-tasks",
-        title="Further tasks",
-        caption="Percent, on the source's dev sets, of tasks that models learned in addition to their own.",
-        by=("corpus", "task", *MODEL, "further_corpus", "further_task", "language", "metric"),
-        keep=("name", "further_corpus", "further_task", "language", "metric"),
-        values=percents({"score": "score", "baseline": "baseline"}),
-        group_by=("encoder", "way"),
-    ),
-    Summary(
-        section="data",
-        frame=partial(data_runs, kind="align", part="aligner"),
-        name="word-alignment",
-        title="Word alignments against gold links",
-        caption="Percent, on the pairs that have gold links. AER: alignment error rate, 0 is best.",
-        by=("bitext", "languages", "split", "aligner", "settings", "pairs"),
-        keep=("languages", "split", "pairs"),
-        values={
-            **numbers({"links": "links", "gold pairs": "gold_pairs"}, 0),
-            **percents({"precision": "precision", "recall": "recall", "F1": "f1", "AER": "aer"}),
-        },
-        choose=lambda rows: rows if rows["gold_pairs"].any() else rows[:0],
-        over="alignments",
-    ),
-    Summary(
-        section="data",
-        frame=partial(data_runs, kind="translate", part="translator"),
-        name="translations",
-        title="Translations",
-        caption="Lost: label not found, left out. Tagged: words with a tag. chrF against the corpus's own.",
-        by=("corpus", "languages", "split", "translator", "settings"),
-        keep=("languages", "split"),
-        values={
-            **numbers({"examples": "examples", "lost": "lost", "cuts": "cuts"}, 0),
-            **percents({"tagged": "tagged", "chrF": "score"}),
-        },
-        over="translations",
-    ),
-    INTERFERENCE,
+
+_MADE: Mapping[str, Mapping[str, Any]] = {
+    "transfer-gap": {"frame": unshown_gaps},
+    "mixup-sweep": {"choose": sweep_ends},
+    "perplexity-by-language": {"choose": last_and_lowest},
+    "parameters": {"choose": parameter_counts},
+    "trained-parameters": {"choose": trained_shares},
+    "word-alignment": {"frame": partial(data_runs, kind="align", part="aligner"), "choose": with_gold},
+    "translations": {"frame": partial(data_runs, kind="translate", part="translator")},
+    "interference": {"choose": _within_or_zero_shot},
+}
+"""What makes the frame of a table of ``summaries.toml``, or chooses its rows, where a function does."""
+
+
+def _summary(name: str, words: Mapping[str, Any]) -> Summary:
+    """Return a table of ``summaries.toml``."""
+    columns = {field: tuple(words[field].split()) for field in ("by", "keep", "group_by") if field in words}
+    values = {head: _number(*text.split()) for head, text in words["values"].items()}
+    made = _MADE.get(name, {})
+    return Summary(**{"frame": name, **words, **columns, **made, "name": name, "values": values})
+
+
+def _number(column: str, form: str) -> Number:
+    if form == "%":
+        return Number(column=column, scale=100, digits=1)
+    return Number(column=column, digits=int(form.removeprefix(".")))
+
+
+SUMMARIES = tuple(
+    _summary(name, words)
+    for name, words in tomllib.loads(
+        Path(__file__).with_name("summaries.toml").read_text(encoding="utf-8")
+    ).items()
 )
