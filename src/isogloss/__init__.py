@@ -24,40 +24,24 @@ if TYPE_CHECKING:
     from isogloss.study import Result, Study, read
     from isogloss.using import Model, load_model
 
-_HOMES = {
-    "AlignmentLoss": "isogloss.functional.adjusting",
-    "IsoglossError": "isogloss.core.errors",
-    "MetaLearner": "isogloss.functional.gradients",
-    "MixupLoss": "isogloss.functional.mixup",
-    "Model": "isogloss.using",
-    "Recipe": "isogloss.recipes.recipe",
-    "Result": "isogloss.study",
-    "Study": "isogloss.study",
-    "adjust": "isogloss.functional.adjusting",
-    "align": "isogloss.functional.sentences",
-    "average": "isogloss.functional.weights",
-    "cka": "isogloss.functional.sentences",
-    "compare": "isogloss.functional.predictions",
-    "compare_outputs": "isogloss.api",
-    "compare_runs": "isogloss.api",
-    "corpus": "isogloss.api",
-    "deltas": "isogloss.functional.weights",
-    "gradient_conflict": "isogloss.functional.gradients",
-    "language_gates": "isogloss.functional.gradients",
-    "load_corpus": "isogloss.functional.models",
-    "load_encoder": "isogloss.functional.models",
-    "load_model": "isogloss.using",
-    "mixing": "isogloss.functional.mixup",
-    "path": "isogloss.functional.weights",
-    "plane": "isogloss.functional.weights",
-    "project_labels": "isogloss.functional.sentences",
-    "rank_sources": "isogloss.metrics.source_choice",
-    "read": "isogloss.study",
-    "retrieval": "isogloss.functional.sentences",
-    "run": "isogloss.api",
-    "search": "isogloss.api",
-    "word_distances": "isogloss.functional.sentences",
+_NAMES = {
+    "api": "compare_outputs compare_runs corpus run search",
+    "core.errors": "IsoglossError",
+    "functional.adjusting": "AlignmentLoss adjust",
+    "functional.gradients": "MetaLearner gradient_conflict language_gates",
+    "functional.mixup": "MixupLoss mixing",
+    "functional.models": "load_corpus load_encoder",
+    "functional.predictions": "compare",
+    "functional.sentences": "align cka project_labels retrieval word_distances",
+    "functional.weights": "average deltas path plane",
+    "metrics.source_choice": "rank_sources",
+    "recipes.recipe": "Recipe",
+    "study": "Result Study read",
+    "using": "Model load_model",
 }
+"""The public names, by the module that they are imported from when they are used."""
+
+_HOMES = {name: f"isogloss.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "AlignmentLoss",

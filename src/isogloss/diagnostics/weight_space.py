@@ -24,7 +24,7 @@ from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.progress import Progress
 from isogloss.core.rows.encoders import Delta, PathPoint, PlanePoint
 from isogloss.core.run_parts import Positive
-from isogloss.diagnostics.path_sentences import PointRecords
+from isogloss.diagnostics.point_records import PointRecords
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
 from isogloss.encoders.mixup import Mixup, MixupRatio
 

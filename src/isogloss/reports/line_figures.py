@@ -155,8 +155,10 @@ LINE_FIGURES = (
         frame="perplexity",
         name="perplexity",
         title="Perplexity on held-out text",
-        caption="Perplexity of masked subwords by epoch, mean over seeds. It is per subword: only encoders with "
-        "one vocabulary can be compared.",
+        caption=(
+            "Perplexity of masked subwords by epoch, mean over seeds. It is per subword: only encoders with "
+            "one vocabulary can be compared."
+        ),
         panels=("whose",),
         lines=replace(DEV, color="encoder.label", dash="", labels=("epoch", "perplexity"), log="y"),
         choose=lambda _, rows: rows.assign(whose=rows["language"].map(language)),

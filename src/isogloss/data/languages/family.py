@@ -1,4 +1,4 @@
-"""The family of built-in languages: every dial of every language in one table, and their scripts.
+"""The family of built-in languages: every dial of every language (family.toml), and their scripts.
 
 Each language differs from the source, qaa, by dials that can be turned one at a time, so that cause and
 effect in cross-lingual transfer can be measured. A ``Language`` of your own works wherever a code does.
@@ -9,8 +9,10 @@ and every spelling below can be read back.
 """
 
 import re
+import tomllib
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Literal, get_args, get_origin, get_type_hints
 
 from isogloss.core.errors import ConfigError, check_named, unknown_name
@@ -82,47 +84,12 @@ _ALLOWED = {
     field: get_args(kind) for field, kind in get_type_hints(Language).items() if get_origin(kind) is Literal
 }
 
-_ALL = (
-    Language(
-        code="qaa", name="Ansa", order="SVO", adjective="before", adposition="before", relative="after",
-        shared=1.0, seed=11,
-    ),
-    Language(
-        code="qab", name="Bora", order="SVO", adjective="after", adposition="before", relative="after",
-        agreement=True, shared=0.20, seed=12,
-    ),
-    Language(
-        code="qac", name="Cilu", order="SVO", adjective="before", adposition="before", relative="after",
-        negation="suffix", shared=0.10, seed=13,
-    ),
-    Language(
-        code="qad", name="Dunar", order="SOV", adjective="before", adposition="after", relative="after",
-        negation="suffix", shared=0.10, seed=14,
-    ),
-    Language(
-        code="qae", name="Esko", order="SVO", adjective="before", adposition="before", relative="after",
-        script="cyrillic", case="suffix", agreement=True, shared=0.30, seed=15,
-    ),
-    Language(
-        code="qaf", name="Fileo", order="VSO", adjective="after", adposition="before", relative="after",
-        script="greek", number="prefix", tense="prefix", shared=0.05, seed=16,
-    ),
-    Language(
-        code="qag", name="Gayara", order="SOV", adjective="before", adposition="after", relative="before",
-        script="devanagari", case="suffix", negation="prefix", shared=0.05, size=0.1, seed=17,
-    ),
-    Language(
-        code="qah", name="Hubal", order="VSO", adjective="after", adposition="before", relative="after",
-        determiner="after", script="arabic", number="suffix", case="particle", tense="prefix",
-        negation="prefix", shared=0.05, seed=18,
-    ),
-    Language(
-        code="qai", name="Inlu", order="SVO", adjective="before", adposition="before", relative="before",
-        script="han", number="particle", case="particle", tense="particle", shared=0.0, seed=19,
-    ),
-)  # fmt: skip
-
-LANGUAGES: dict[str, Language] = {language.code: language for language in _ALL}
+LANGUAGES: dict[str, Language] = {
+    code: Language(code=code, **dials)
+    for code, dials in tomllib.loads(
+        Path(__file__).with_name("family.toml").read_text(encoding="utf-8")
+    ).items()
+}
 
 
 def find_language(language: str | Language) -> Language:
