@@ -290,7 +290,7 @@ def run(words: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    from isogloss.engine.workers import IMPORTED_ONCE
+    from isogloss.engine.fork_server import IMPORTED_ONCE
 
     os.fsync = lambda number: None  # No test cuts the power, and disks are slow.
     for module in ("isogloss.cli", "isogloss.engine.engines", *IMPORTED_ONCE):

@@ -22,6 +22,7 @@ from isogloss.core.errors import ConfigError, explaining_missing_models
 from isogloss.core.processes import launched
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.engine.engines import ExecutionOptions, parse_execution
+from isogloss.engine.fork_server import start_early
 from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
 from isogloss.recipes.request import request_digest
 from isogloss.store import local_folder, store_at
@@ -75,6 +76,7 @@ def run(
         result := finished(recipes[0], out=out, data=data, changes=changes, scale=scale)
     ):
         return result
+    start_early(options.processes)
     from isogloss.core.identity import identity
     from isogloss.engine.engine import make_planned
     from isogloss.planning.plan import plan_recipes
@@ -190,6 +192,7 @@ def search(
     written ``to`` a file that extends the recipe. The other arguments are those of ``run``.
     """
     options = parse_execution(**execution)
+    start_early(options.processes)
     from isogloss.engine.engine import make_planned
     from isogloss.engine.searching import SearchRequest
     from isogloss.engine.searching import search as search_plans

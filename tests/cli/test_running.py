@@ -133,7 +133,7 @@ def test_a_run_of_json_is_json_lines_and_nothing_else(command, tmp_path):
         "run", tmp_path / "tiny.toml", "--out", tmp_path / "o", "--scale", "least", "--json", "--quiet"
     )
     assert [line["event"] for line in again.lines] == ["outcome", "report"]
-    assert again.lines[0]["done"] == outcome["made"]
+    assert sorted(again.lines[0]["done"]) == sorted(outcome["made"])  # Of a plan, and as they were made.
 
 
 def test_machines_are_told_of_progress_that_begins_ends_or_has_rows_and_of_the_rest_seldom(
@@ -148,6 +148,15 @@ def test_machines_are_told_of_progress_that_begins_ends_or_has_rows_and_of_the_r
     shown.on_progress(Progress("steps", 30, 30))
     told = [json.loads(line)["done"] for line in capsys.readouterr().out.splitlines()]
     assert told == [0, 12, 23, 29, 30]  # Each second, from 0.
+
+
+def test_people_see_the_numbers_of_what_has_ended_at_once(capsys, monkeypatch):
+    monkeypatch.setattr(display, "LINE_SECONDS", 3600.0)
+    shown = display.Display()
+    shown.on_progress(Progress("first line", 0, 2))
+    shown.on_progress(Progress("steps", 1, 2, "loss 1", rows=({"loss": 1.0},)))
+    shown.on_progress(Progress("scores: source-only", 1, 1, "accuracy qaa 97.7", rows=({"score": 0.977},)))
+    assert "scores: source-only: 1/1 accuracy qaa 97.7" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.slow

@@ -1,5 +1,8 @@
 """Predictions and tensors: what was written is read, in the same bytes, or one clear error."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -158,3 +161,19 @@ def test_a_damaged_file_says_how_to_make_it_again(tmp_path, content):
         path.write_bytes(content)
     with pytest.raises(StorageError, match=r"masks.safetensors: these tensors cannot be read .*record\.json"):
         read_tensors(path)
+
+
+@pytest.mark.slow
+def test_predictions_are_written_without_pandas(tmp_path):
+    code = """
+import sys
+from pathlib import Path
+from isogloss.data.result_files import Predictions, write_predictions
+predictions = Predictions(language="en", ids=["é", ""], predicted=["1", "2"], contributions={})
+write_predictions(Path("p"), [predictions])
+print(*sys.modules)
+"""
+    imported = subprocess.check_output([sys.executable, "-c", code], text=True, cwd=tmp_path).split()
+    assert "pyarrow" in imported and "pandas" not in imported
+    table = parquet.read_table(tmp_path / "p")
+    assert table["id"].to_pylist() == ["é", ""] and table.schema.metadata is None

@@ -268,6 +268,23 @@ def test_runs_are_announced_with_their_titles_and_numbers(tmp_path):
 
 
 @pytest.mark.slow
+def test_scores_come_before_further_trainings(tmp_path):
+    """And they are reported as soon as they are there, in percent."""
+    begun, scores = [], []
+    isogloss.run(
+        tiny(tmp_path),
+        out=tmp_path / "runs",
+        jobs=1,
+        announce=lambda event: begun.append(event.title.partition(":")[0]),
+        on_progress=lambda progress: scores.extend([progress.remark] * progress.what.startswith("scores: ")),
+        report=False,
+    )
+    assert begun[:2] == ["source-only", "scores"]
+    assert begun.count("source-only") > 1
+    assert [remark for remark in scores if remark.startswith("span_f1 qaa ")]
+
+
+@pytest.mark.slow
 def test_the_number_of_threads_is_given_back(tmp_path):
     import torch
 

@@ -7,7 +7,7 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
-from isogloss.engine.workers import IMPORTED_ONCE
+from isogloss.engine.fork_server import IMPORTED_ONCE
 
 
 def in_processes(count: int, work: Callable[..., Any], *arguments: Any, **said: str) -> None:

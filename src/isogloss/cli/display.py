@@ -96,7 +96,7 @@ class Display:
             print_nowhere(self._terminals)
 
     def on_progress(self, progress: Progress) -> None:
-        """Show progress: a bar, or a line every few seconds."""
+        """Show progress: a bar, or a line every few seconds and for numbers of what has ended."""
         if self.as_json:
             ends = progress.done in (0, progress.total)
             if not self.quiet and (progress.rows or ends or self._is_due(EVENT_SECONDS)):
@@ -104,7 +104,7 @@ class Display:
         elif self._bars:
             with self._outliving_terminals():
                 self._draw(self._bars, progress)
-        elif not self.quiet and self._is_due(LINE_SECONDS):
+        elif not self.quiet and (_has_results(progress) or self._is_due(LINE_SECONDS)):
             line = f"  {progress.what}: {progress.done}/{progress.total} {progress.remark}"
             print(plain(line), file=sys.stderr)
 
@@ -187,6 +187,10 @@ class Display:
                 bars.update(self._total, remark=f"latest: {progress.what}, {remark}")
         if progress.done >= progress.total:
             bars.remove_task(self._tasks.pop(progress.job)[1])
+
+
+def _has_results(progress: Progress) -> bool:
+    return bool(progress.rows) and progress.done == progress.total
 
 
 def emit(event: Mapping[str, object]) -> None:

@@ -11,7 +11,7 @@ Thing = TypeVar("Thing")
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A task, its progress, a short remark (a loss, a score), and the rows that a training added."""
+    """A task, its progress, a short remark (a loss, a score), and the rows that are new."""
 
     what: str
     done: int

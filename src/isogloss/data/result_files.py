@@ -9,6 +9,7 @@ the file's metadata.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -160,14 +161,29 @@ def _table(predictions: Predictions) -> "pa.Table":
     import pyarrow as pa
 
     columns = {
-        "language": pa.array([predictions.language] * len(predictions.ids), pa.string()),
-        "id": pa.array(predictions.ids, pa.string()),
-        "predicted": pa.array(predictions.predicted, pa.string()),
+        "language": _texts([predictions.language] * len(predictions.ids)),
+        "id": _texts(predictions.ids),
+        "predicted": _texts(predictions.predicted),
     }
     for name, (parts, wholes) in predictions.contributions.items():
-        columns[f"{name}{PART}"] = pa.array(np.asarray(parts, dtype=np.float64))
-        columns[f"{name}{WHOLE}"] = pa.array(np.asarray(wholes, dtype=np.float64))
+        columns |= {f"{name}{PART}": _numbers(parts), f"{name}{WHOLE}": _numbers(wholes)}
     return pa.table(columns)
+
+
+def _texts(texts: Sequence[str]) -> "pa.Array":
+    """Return texts as Arrow's; ``pa.array`` would import pandas, which takes as long as many runs."""
+    import pyarrow as pa
+
+    content = [text.encode() for text in texts]
+    ends = np.array([*accumulate(map(len, content), initial=0)], dtype=np.int32)
+    return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(content)))
+
+
+def _numbers(numbers: Sequence[float]) -> "pa.Array":
+    import pyarrow as pa
+
+    content = np.ascontiguousarray(numbers, dtype=np.float64)
+    return pa.Array.from_buffers(pa.float64(), len(content), [None, pa.py_buffer(content)])
 
 
 def _stored(table: "pa.Table") -> StoredPredictions:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.processes import cores
 
 if TYPE_CHECKING:
     from isogloss.engine.work import Report
@@ -79,6 +80,13 @@ class Execution:
                 f"--devices is for this machine (--engine serial or processes); found --engine "
                 f"{self.engine}. Leave it out: there each run is given its own."
             )
+
+    @property
+    def processes(self) -> int:
+        """The most processes that make runs side by side on this machine's processor, as far as is known."""
+        if self.engine != "processes" or self.devices:
+            return 1
+        return self.jobs or cores() // self.threads
 
     @property
     def beyond(self) -> "Starter | None":

@@ -96,7 +96,7 @@ def needs_within(runs: Mapping[str, Run]) -> dict[str, list[str]]:
 
 
 class Agenda:
-    """The runs of a plan that can be made, in its order, as those they need are settled."""
+    """The runs of a plan that can be made, in its order, but trainings last: numbers come early."""
 
     def __init__(self, runs: Sequence[Run]) -> None:
         self._runs = {identity(run): run for run in runs}
@@ -104,9 +104,9 @@ class Agenda:
         self.needs = needs_within(self._runs)
         self._graph = TopologicalSorter(self.needs)
         self._graph.prepare()
-        self._ready: list[tuple[int, str]] = []
-        """A heap of numbers and ids."""
-        self._postponed: list[tuple[int, str]] = []
+        self._ready: list[tuple[bool, int, str]] = []
+        """A heap of whether they train, numbers and ids."""
+        self._postponed: list[tuple[bool, int, str]] = []
         self._looked = monotonic()
         self.left = len(self._runs)
         """Number of runs that are not settled."""
@@ -121,7 +121,7 @@ class Agenda:
         """Return the first run that can be made; None if all such are postponed."""
         if monotonic() - self._looked > CHECK_EVERY:
             self.look_again()
-        return self._runs[self._ready[0][1]] if self._ready else None
+        return self._runs[self._ready[0][-1]] if self._ready else None
 
     def postpone(self) -> None:
         """Set the first run aside for a moment."""
@@ -136,13 +136,13 @@ class Agenda:
 
     def settle(self) -> None:
         """Let the runs go on that wait for the first one, which is finished or has failed."""
-        self._graph.done(heappop(self._ready)[1])
+        self._graph.done(heappop(self._ready)[-1])
         self.left -= 1
         self._add_ready()
 
     def _add_ready(self) -> None:
         for key in self._graph.get_ready():
-            heappush(self._ready, (self._numbers[key], key))
+            heappush(self._ready, (self._runs[key].trains, self._numbers[key], key))
 
 
 @dataclass

@@ -9,14 +9,13 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from math import inf
-from multiprocessing import get_all_start_methods, get_context, parent_process
+from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 from multiprocessing.connection import wait as wait_for
-from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from traceback import format_exc
@@ -33,6 +32,7 @@ from isogloss.core.processes import (
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import parts_within
 from isogloss.engine.devices import Device, MemoryNeeds, Room, assign_devices, starting
+from isogloss.engine.fork_server import hangups_blocked, start_method
 from isogloss.engine.work import Event, Report, Work
 from isogloss.runs.run import Run, RunContext
 
@@ -45,12 +45,6 @@ GRACE = 5.0
 
 POLL_EVERY = 0.2
 """Seconds between two checks for an interruption."""
-
-IMPORTED_ONCE = (
-    *(f"isogloss.runs.{module}" for module in ("execute", "pretrain", "adjust", "measure")),
-    "transformers.models.bert.modeling_bert",
-)
-"""What takes a new process its first seconds."""
 
 
 @dataclass
@@ -125,12 +119,12 @@ class Processes:
                 worker.process.join()
 
     def _begin(self, device: Device, number: int) -> _Worker:
-        method = _start_method(self.devices)
+        method = start_method(on_devices=bool(self.devices))
         while True:
             ours, theirs = method.Pipe()
             process = method.Process(target=_serve, args=(theirs, self._work[device]))  # type: ignore[attr-defined]
             try:
-                with starting(device.visible), _hangups_blocked():
+                with starting(device.visible), hangups_blocked():
                     process.start()
                 return _Worker(process, ours, device, number)
             except (EOFError, ConnectionError) as error:  # The process that forks has died.
@@ -180,32 +174,6 @@ class Processes:
         if not worker.has_begun:
             self._count_lost_start(f"signal {-code}" if code < 0 else f"exit code {code}")
         self._workers.append(self._begin(worker.device, worker.number))
-
-
-def _start_method(devices: Sequence[Device]) -> BaseContext:
-    """Return how processes begin: forked from one that has imported everything, where that can be.
-
-    Not with a GPU, as each process gets its own before it begins, and not on a Mac, where libraries must not
-    be forked.
-    """
-    if devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
-        return get_context("spawn")
-    context = get_context("forkserver")
-    context.set_forkserver_preload(list(IMPORTED_ONCE))
-    return context
-
-
-@contextmanager
-def _hangups_blocked() -> Iterator[None]:
-    """Let new processes not hear that the terminal was closed: this one does, and asks them to leave."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
 _channel: list[Connection] = []

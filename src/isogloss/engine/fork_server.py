@@ -1,0 +1,60 @@
+"""The process that forks those of ``--jobs``: it has imported all that runs need, and computed nothing.
+
+Cheap to import: the server begins before torch is imported here, and both import side by side.
+"""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.context import BaseContext
+from multiprocessing.forkserver import ensure_running
+from pathlib import Path
+
+from isogloss.core.processes import launched
+
+IMPORTED_ONCE = (
+    *(f"isogloss.runs.{module}" for module in ("execute", "pretrain", "adjust", "measure")),
+    "transformers.models.bert.modeling_bert",
+    "transformers.models.auto.tokenization_auto",
+)
+"""What takes a new process its first seconds, and starts no thread (as pyarrow does)."""
+
+GPU_FILES = ("/dev/nvidiactl", "/dev/kfd")
+"""Files of the drivers for GPUs of NVIDIA and of AMD."""
+
+
+def start_method(*, on_devices: bool) -> BaseContext:
+    """Return how processes begin: forked from one that has imported everything, where that can be.
+
+    Not with a GPU, as each process gets its own before it begins, and not on a Mac, where libraries must not
+    be forked.
+    """
+    if on_devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
+        return get_context("spawn")
+    context = get_context("forkserver")
+    context.set_forkserver_preload(list(IMPORTED_ONCE))
+    return context
+
+
+def start_early(processes: int) -> None:
+    """Let the server import while this process plans, where several processes will be forked from it."""
+    if processes < 2 or launched() or any(Path(file).exists() for file in GPU_FILES):
+        return
+    if start_method(on_devices=False).get_start_method() == "forkserver":
+        with hangups_blocked():
+            ensure_running()
+
+
+@contextmanager
+def hangups_blocked() -> Iterator[None]:
+    """Let new processes not hear that the terminal was closed: this one does, and asks them to leave."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGHUP})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
