@@ -112,20 +112,20 @@ def load_with_new_head(
     _set_labels(config, labels)
     _set_problem(config, problem_type)
     model, missing = load_with_head(folder, auto_class, config, attention=attention)
-    same = order is not None and type(model).__name__.replace(*CHOICE_AS) in [
+    has_same_head = order is not None and type(model).__name__.replace(*CHOICE_AS) in [
         kind.replace(*CHOICE_AS) for kind in kinds
     ]
-    if same and missing and difference_of(folder) is not None:
+    if has_same_head and missing and difference_of(folder) is not None:
         raise ModelError(
             f"{folder}: these adapters were saved without {_shortened(missing)}, which their base lacks: it "
             f"was random when they were trained. Save it with them (modules_to_save), or use the encoder."
         )
-    has_weights = same or any(kind.endswith("ForMaskedLM") for kind in kinds)
+    has_weights = has_same_head or any(kind.endswith("ForMaskedLM") for kind in kinds)
     head = {
         name for name, _ in model.named_parameters() if not name.startswith(f"{model.base_model_prefix}.")
     }
     draw_parameters(model, missing if has_weights else missing | head, seed=seed)
-    if same and order:
+    if has_same_head and order:
         _reorder(model, head, order)
     return model
 

@@ -149,8 +149,8 @@ def bootstrap_interval(
 def _ranks_in_draws(values: Array, times: Array) -> Array:
     """Return each value's rank in each sample [draw value], from how often it was drawn."""
     below = (values[:, None] < values[None, :]).astype(np.float64)
-    same = (values[:, None] == values[None, :]).astype(np.float64)
-    return np.asarray(times @ (below + same / 2) + 0.5, dtype=np.float64)
+    equal = (values[:, None] == values[None, :]).astype(np.float64)
+    return np.asarray(times @ (below + equal / 2) + 0.5, dtype=np.float64)
 
 
 def ranks(values: Sequence[float]) -> Array:

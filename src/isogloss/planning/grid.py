@@ -217,9 +217,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     sources = planning.sources
     with located(entry.table):
         optimization = optimization_of(changes, cell.encoder, cell.task, sources)
-    uses = (*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ()), optimization.dev)
-    source = cell.source if {"source", "all"} & {*uses} else ()
-    target = cell.targets if {"target", "all"} & {*uses} else ()
+    source, target = _languages_used(cell, entry, optimization)
     added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
     reads = entry.method.reads(source, target).chosen_by(optimization.dev, source, target)
     train = dict.fromkeys((*reads.train, *added.train))
@@ -255,6 +253,15 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         seed=cell.seed,
         data=_fingerprint(cell, entry, from_files, sources, further),
     )
+
+
+def _languages_used(
+    cell: Cell, entry: MethodEntry, optimization: Optimization
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the languages of a cell that a model depends on, as source and as target."""
+    uses = {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ()), optimization.dev}
+    source = cell.source if {"source", "all"} & uses else ()
+    return source, cell.targets if {"target", "all"} & uses else ()
 
 
 def _learned(cell: Cell, changes: Table, reads: Reads, sources: Sources) -> tuple[LearnedTask, ...]:

@@ -105,8 +105,8 @@ def described(path: Path, data: str = "", *, assume: bool = False) -> DescribedC
         return _described(_read(path), path, data, assume=assume)
 
 
-def _described(spec: Description, path: Path, data: str, *, assume: bool) -> DescribedCorpus:
-    name = spec.name or path.stem
+def _checked(spec: Description, name: str) -> Description:
+    """Return a description with our names of splits and the commit of its dataset, after the first checks."""
     check_named("kind", "kind of corpus", KINDS, spec.kind)
     if name in CORPORA or not name.replace("-", "").replace("_", "").isalnum():
         raise ConfigError(
@@ -115,13 +115,18 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
     _check_labels(spec)
     check_named("bad_rows", "way with rows that do not fit", get_args(BadRows), spec.bad_rows)
     check_named("scheme", "scheme of tags", ("", *SCHEMES), spec.scheme)
-    kind: KindName = spec.kind  # type: ignore[assignment]
-    spec = replace(
+    return replace(
         spec,
         hub=pinned(spec.hub, user_cache() / HUB) if spec.hub else "",
         files=_by_our_splits(spec.files) if isinstance(spec.files, dict) else spec.files,
         splits=_by_our_splits(spec.splits),
     )
+
+
+def _described(spec: Description, path: Path, data: str, *, assume: bool) -> DescribedCorpus:
+    name = spec.name or path.stem
+    spec = _checked(spec, name)
+    kind: KindName = spec.kind  # type: ignore[assignment]
     files = _files(spec)
     form = _format(spec, files)
     columns = _columns(spec, kind, form)

@@ -111,7 +111,7 @@ class Model(FineTuned, Generic[Predicted]):
             check_language(language, "language")
         self.check_languages((language,))
         examples = self._examples(inputs, "input", language)
-        entries: Iterable[Entry] = (Entry(lines=(), example=example, about={}) for example in examples)
+        entries: Iterable[Entry] = (Entry(lines=(), example=example, body={}) for example in examples)
         translated = translations is not None
         if translations is not None:
             self.check_mixes("translations")

@@ -51,7 +51,7 @@ class Entry:
     example: Example | None = None
     """None for a unit without an example."""
 
-    about: Mapping[str, object] | None = None
+    body: Mapping[str, object] | None = None
     """Keys of its JSON object besides the answer; None if it is left out of JSON lines."""
 
     original: Mapping[str, object] | None = None
@@ -142,8 +142,8 @@ class Kind:
     def json_lines(self, entries: Iterable[Answered]) -> Iterator[str]:
         """Yield a JSON object for each example."""
         for entry, prediction in entries:
-            if entry.about is not None:
-                yield _as_json(entry, {**entry.about, **self.to_json(entry.example, prediction)})
+            if entry.body is not None:
+                yield _as_json(entry, {**entry.body, **self.to_json(entry.example, prediction)})
 
 
 def _as_json(entry: Entry, body: Mapping[str, object]) -> str:
@@ -255,7 +255,7 @@ def read_table(
     table: _Table | None = None
     for number, line, cells in _records(file, chain([first] if first else [], lines), separator):
         if not line.strip():
-            yield Entry(lines=(line,), about={"line": number})
+            yield Entry(lines=(line,), body={"line": number})
         elif table is None:
             table = _table(file, number, cells, separator, columns)
             names = table.names
@@ -313,7 +313,7 @@ def _row(file: File, number: int, line: str, cells: Sequence[str], table: _Table
             expected = "two texts with one tab between them"
         text = f"{'a blank text in ' if is_whole else ''}{line[:60]!r}"
         raise file.broken(number, text, expected, "Take the row out" if is_whole else "Correct the line")
-    entry = Entry(lines=(line,), about={"line": number}, separator=table.separator)
+    entry = Entry(lines=(line,), body={"line": number}, separator=table.separator)
     if len(texts) > 1:
         return replace(entry, example=SentencePair(id=str(number), first=texts[0], second=texts[1], label=""))
     return (

@@ -79,7 +79,7 @@ def _read_objects(
     for number, line, body in numbered_objects(file):
         with located(name := f"{file.name}:{number}"):
             example = from_json(body, name, language)
-        yield Entry(lines=(line,), example=example, about=body, original=body)
+        yield Entry(lines=(line,), example=example, body=body, original=body)
 
 
 def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
@@ -168,7 +168,7 @@ def _text_to_json(example: Example | None, prediction: Prediction | None) -> dic
 def _read_lines(file: File, _: str) -> Iterator[Entry]:
     for number, line in file.lines():
         example = LabelledText(id=str(number), text=line, label="") if line.strip() else None
-        yield Entry(lines=(line,), example=example, about={"line": number})
+        yield Entry(lines=(line,), example=example, body={"line": number})
 
 
 def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
@@ -258,7 +258,7 @@ _CHOICES = Kind(
 
 def _read_squad(file: File, language: str) -> Iterator[Entry]:
     for example in read_questions(file, language=language, answers="ignored"):
-        yield Entry(lines=(), example=example, about={"id": example.id})
+        yield Entry(lines=(), example=example, body={"id": example.id})
 
 
 def _write_squad(entries: Iterable[Answered]) -> Iterator[str]:

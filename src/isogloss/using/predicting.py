@@ -165,7 +165,7 @@ def _with_translations(
     translated = options.translations is not None or options.translate is not None
     if options.translations is not None:
         theirs, translations = format_of(options.translations, model.kind, model.task.name)
-        others = (entry.example for entry in theirs.read(translations, model.into) if entry.about is not None)
+        others = (entry.example for entry in theirs.read(translations, model.into) if entry.body is not None)
         pair = pair_by_id if chosen.has_ids and theirs.has_ids else pair_in_order
         entries = pair(entries, others, (file.name, translations.name))
     elif options.translate is not None:
@@ -176,7 +176,7 @@ def _with_translations(
 
 
 def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
-    translation = (entry.about or {}).get(TRANSLATION_KEY)
+    translation = (entry.body or {}).get(TRANSLATION_KEY)
     if translation is None or entry.example is None:
         return entry
     name = f"{entry.example.id}: {TRANSLATION_KEY}"
@@ -190,7 +190,7 @@ def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
 
 
 def _with_language(entry: Entry, language: str) -> Entry:
-    return entry if entry.about is None else replace(entry, about={**entry.about, "language": language})
+    return entry if entry.body is None else replace(entry, body={**entry.body, "language": language})
 
 
 @dataclass
@@ -227,13 +227,13 @@ def pair_in_order(
     """
     inputs, others, done = iter(entries), iter(translations), 0
     for entry in inputs:
-        if entry.about is None:
+        if entry.body is None:
             yield entry
             continue
         further = list(islice(others, 1))
         if not further:
             raise _unequal(
-                names, done + 1 + _count(entry for entry in inputs if entry.about is not None), done
+                names, done + 1 + _count(entry for entry in inputs if entry.body is not None), done
             )
         done += 1
         yield replace(entry, translation=_unless_blank(further[0]))

@@ -251,7 +251,7 @@ def _read_lines(file: File, _: str) -> Iterator[Entry]:
     for number, line in file.lines():
         words = tuple(line.split())
         example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
-        yield Entry(lines=(line,), example=example, about={"line": number})
+        yield Entry(lines=(line,), example=example, body={"line": number})
 
 
 def _write_lines(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
@@ -266,7 +266,7 @@ def _read_conllu(file: File, _: str) -> Iterator[Entry]:
             continue
         name = block.sent_id or str(block.number)
         example = TaggedSentence(id=name, words=block.words, tags=())
-        yield Entry(lines=block.lines, example=example, about={"line": block.number, "id": name})
+        yield Entry(lines=block.lines, example=example, body={"line": block.number, "id": name})
 
 
 def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
@@ -332,7 +332,7 @@ def _word(file: File, layout: Layout, number: int, line: str, running: int) -> s
 def _word_lines(start: int, lines: Sequence[str], words: Sequence[str], layout: Layout) -> Entry:
     example = TaggedSentence(id=str(start), words=tuple(words), tags=())
     separator = layout.separator if layout.spaces else "\t"
-    return Entry(lines=tuple(lines), example=example, about={"line": start}, separator=separator)
+    return Entry(lines=tuple(lines), example=example, body={"line": start}, separator=separator)
 
 
 def _write_columns(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
@@ -354,7 +354,7 @@ def _read_objects(file: File, language: str) -> Iterator[Entry]:
     for number, line, body in numbered_objects(file):
         with located(name := f"{file.name}:{number}"):
             example = _from_json(body, name, language)
-        yield Entry(lines=(line,), example=example if example.words else None, about=body, original=body)
+        yield Entry(lines=(line,), example=example if example.words else None, body=body, original=body)
 
 
 def _from_json(body: Mapping[str, object], name: str, language: str) -> TaggedSentence:

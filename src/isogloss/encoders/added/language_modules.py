@@ -300,8 +300,8 @@ def adapter(encoder: Model, modules: Modules, *, seed: int) -> Adapter:
     """Return a new adapter for an encoder's states."""
     dim, spread = encoder.config.hidden_size, initial_spread(encoder.config)
     bottleneck = dim // modules.reduction
-    made = Adapter(dim, bottleneck, spread=spread, seed=seed, activation=modules.activation)
-    return made.to(encoder.device, encoder.dtype)
+    new = Adapter(dim, bottleneck, spread=spread, seed=seed, activation=modules.activation)
+    return new.to(encoder.device, encoder.dtype)
 
 
 def connect(model: nn.Module) -> None:

@@ -75,7 +75,7 @@ class Loaded:
         kind = self.model.kind
         with located("text"):
             example = kind.example(text, "text", language)
-        entry = Entry(lines=(), example=example, about={})
+        entry = Entry(lines=(), example=example, body={})
         with torch.no_grad():
             self.move([float(alpha) for alpha in point])
             ((_, prediction),) = self.model.answered([entry], language=language)
