@@ -9,7 +9,8 @@ from made_up_studies import MODEL, adjusted
 from scipy.stats import t
 
 from isogloss.reports.language_groups import ALL, group_tables, language_groups
-from isogloss.reports.scores import MEAN, score_tables
+from isogloss.reports.score_tables import score_tables
+from isogloss.reports.scores import MEAN
 
 SCORES = {
     "en": (0.80, 0.82, 0.84),

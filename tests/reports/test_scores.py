@@ -20,7 +20,8 @@ from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
 from isogloss.reports.measurements import Measurements, Run
 from isogloss.reports.opening import opening_of
-from isogloss.reports.scores import GAP, reference_of, score_tables, scored_sets, values_of
+from isogloss.reports.score_tables import score_tables
+from isogloss.reports.scores import GAP, reference_of, scored_sets, values_of
 from isogloss.reports.summaries import SUMMARIES
 
 EXAMPLES = 60
@@ -352,6 +353,42 @@ def test_only_the_tasks_own_measure_on_the_best_split_lies_open(several_systems)
         "scores-xnli-nli-en-test-accuracy",
     ]
     assert len(found) == 5
+
+
+def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
+    facts = {"main": False, "baseline": pd.NA}
+    both = [models(method=method, gain=gain) for method, gain in (("source-only", 0.0), ("bilingual", 0.4))]
+    others = {
+        measure: [
+            models(method=method, gain=gain, metric=measure, **facts)
+            for method, gain in (("source-only", 0.0), ("bilingual", 0.4))
+        ]
+        for measure in ("macro_f1", "mcc")
+    }
+    found = tables(measured(*both, *others["macro_f1"], *others["mcc"]))
+    assert [(name, found[name].folded) for name in found] == [
+        ("scores-xnli-nli-en-test-accuracy", False),
+        ("measures-xnli-nli-en-test", True),
+        ("significance", True),
+    ]
+    table = found["measures-xnli-nli-en-test"]
+    assert [cell.text for cell in table.header] == ["language", "method", "macro_f1", "mcc"]
+    rows = [[cell.text for cell in row] for row in table.rows]
+    assert [row[1] for row in rows] == ["source-only", "bilingual"] * 5
+    bold = [
+        (number, place)
+        for number, row in enumerate(table.rows)
+        for place, cell in enumerate(row)
+        if cell.mark == "best"
+    ]
+    assert bold == [(number, place) for number in (1, 3, 5, 7) for place in (2, 3)]
+    for place, measure in ((2, "macro_f1"), (3, "mcc")):
+        alone = tables(measured(*others[measure]))[f"scores-xnli-nli-en-test-{measure.replace('_', '-')}"]
+        by_language = [
+            list(column) for column in zip(*[[c.text for c in row[1:]] for row in alone.rows], strict=True)
+        ]
+        assert [row[place] for row in rows] == [text for column in by_language for text in column]
+    assert {*table.data["metric"]} == {"macro_f1", "mcc"}
 
 
 def test_the_best_of_a_column_is_bold_and_the_majority_is_below():

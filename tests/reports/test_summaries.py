@@ -8,7 +8,7 @@ from hand_made import ALONE, golden, plain, same_rows, score, the_same
 from made_up_rows import measured
 
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.scores import score_tables
+from isogloss.reports.score_tables import score_tables
 from isogloss.reports.summaries import (
     SUMMARIES,
     gaps,

@@ -16,12 +16,8 @@ import pandas as pd
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import (
-    NUMBERS,
-    ON_EXAMPLES,
-    SURE,
     SYSTEM,
     TEST_SET,
-    TESTS,
     Comparison,
     best_split,
     compare,
@@ -29,19 +25,11 @@ from isogloss.reports.comparison import (
     model_languages,
     unit_of,
 )
-from isogloss.reports.comparison_cells import MEANING, references_of, tests_table
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import (
-    and_list,
     count,
-    language,
     name_systems,
-    percent,
-    plus_minus,
-    slug,
-    test_set_name,
 )
-from isogloss.reports.tables import Cell, Table, cells
 
 GAP = "gap"
 
@@ -258,15 +246,6 @@ def tested(
     return holm_corrected(comparisons)
 
 
-def score_tables(m: Measurements) -> list[Table]:
-    """Return a table per test set and metric, and one of all tests; secondary metrics are folded."""
-    tables = [_score_table(m, test_set) for test_set in scored_sets(m)]
-    if not tables:
-        return []
-    data = pd.concat([table.data for table in tables])
-    return [*sorted(tables, key=lambda table: table.folded), *tests_table(data[data["difference"].notna()])]
-
-
 def values_of(test_set: ScoredSet) -> pd.DataFrame:
     """Return each system's scores per unit and column, and the gap."""
     values = mean_scores(test_set, test_set.columns)
@@ -284,108 +263,3 @@ def mean_scores(test_set: ScoredSet, groups: Mapping[K, Sequence[str]]) -> pd.Da
     return pd.DataFrame(
         {name: wide.reindex(columns=list(codes)).mean(axis=1, skipna=False) for name, codes in groups.items()}
     )
-
-
-def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
-    values, columns, rows = values_of(test_set), test_set.about, test_set.rows
-    data, heads = _data(m, test_set, values), {"encoder.label": "encoder", "system": "method"}
-    source = and_list(map(language, test_set.sources))
-    title = [test_set_name(columns), *[f"source {source}"] * bool(source)]
-    if rows["encoder"].nunique() == 1:
-        title.append(rows["encoder.label"].iloc[0])
-        del heads["encoder.label"]
-    against = ["compared with"] if data["against"].nunique() > 1 else []
-    lines = [line if against else line[:-1] for line in _lines(data, [*heads], [*values])]
-    majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
-    if len(majority):
-        shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values)]
-        shown += [""] * len(against)
-        lines.append(tuple(Cell(text, "baseline") for text in shown))
-    return Table(
-        name=slug("scores", *columns.values()),
-        title=f"{', '.join(title)}: {columns['metric']} on {columns['split']}",
-        caption=(
-            f"{columns['metric']} in percent, mean ± standard deviation over {test_set.units_of(data)}."
-            f"{references_of(data)}"
-        ),
-        notes=_notes(test_set, data),
-        header=(*cells(*heads.values()), *(_head(test_set, name) for name in values), *cells(*against)),
-        align="l" * len(heads) + "r" * len(values.columns) + "l" * len(against),
-        rows=tuple(lines),
-        data=data,
-        folded=not rows[["main", "best"]].all(axis=None),
-    )
-
-
-def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per system and column: the numbers, and the test against its reference."""
-    scores = dict(iter(values.groupby(SYSTEM)))
-    systems = [system for system in test_set.systems if key_of(system) in scores]
-    against = {key_of(system): other for system in systems if (other := reference_of(system, systems))}
-    tests = tested(m, test_set, {key: key_of(other) for key, other in against.items()})
-    shown = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size", "name")
-    lines = []
-    for facts, column in product(systems, values):
-        key = key_of(facts)
-        numbers = scores[key][column].dropna()
-        if len(numbers):
-            line = {**test_set.about, **{name: facts[name] for name in shown}, "column": column}
-            line |= {"mean": numbers.mean(), "std": numbers.std(), "units": len(numbers)}
-            test = tests.get((key, column))
-            lines.append(line | ({"against": against[key]["name"], **test.numbers()} if test else {}))
-    return pd.DataFrame(lines).reindex(columns=list(dict.fromkeys([*lines[0], "against", *NUMBERS])))
-
-
-def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """Return a line per system; the best of several in a column is highlighted."""
-    rounded, column = data["mean"].round(3), data["column"]
-    by = rounded.groupby(column)
-    best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (column != GAP)
-    cells_of = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
-    shown = [
-        Cell(
-            f"{plus_minus(mean, std)} {mark}".strip(),
-            "best" if first else "",
-            MEANING[mark].format(unit="seed") if mark else "",
-        )
-        for mean, std, mark, first in cells_of
-    ]
-    lines = []
-    for _, group in data.assign(cell=shown).groupby(SYSTEM, sort=False):
-        line, against = dict(zip(group["column"], group["cell"], strict=True)), group["against"].dropna()
-        numbers = (line.get(name, Cell("–")) for name in columns)
-        lines.append((*cells(*group[heads].iloc[0]), *numbers, Cell(next(iter(against), ""))))
-    return lines
-
-
-def _head(test_set: ScoredSet, column: str) -> Cell:
-    text = language(column) if test_set.columns.get(column) == (column,) else column
-    return Cell(f"{text} ★", "source", "the source language") if column in test_set.sources else Cell(text)
-
-
-def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
-    """Return what the marks and columns of a table of scores mean, as far as it has them."""
-    unit, tests = UNITS[test_set.unit], data[data["difference"].notna()]
-    crossed = tests["p_value"].count()
-    targets, unseen = (and_list(map(language, codes)) for codes in (test_set.targets, test_set.unseen))
-    names = [TESTS[name] for name in tests["test"].unique() if name]
-    parts = {
-        "Bold: best of a column. ★: the source. Each target column has the models trained for that target, "
-        "or for none.": True,
-        f"Gap: source minus mean of {targets}.": GAP in set(data["column"]),
-        f"Unseen: {unseen}, for which no model here was trained.": test_set.unseen,
-        "· paired: each input next to its translation; · translated: the translation alone.": (
-            (test_set.rows["inputs"] != test_set.about["mixed"]).any()
-        ),
-        "Majority: the score of the most frequent label.": test_set.rows["baseline"].notna().any(),
-        f"{SURE} {MEANING[SURE].format(unit=unit)}: p < 0.05 by the test that crosses {unit}s and examples, "
-        f"after Holm's correction over {count(crossed, 'test')} in this table.": SURE in set(data["mark"]),
-        f"{ON_EXAMPLES} {MEANING[ON_EXAMPLES].format(unit=unit)} ({and_list(names)}; Holm too).": (
-            ON_EXAMPLES in set(data["mark"])
-        ),
-        f"One {unit} cannot show what other {unit}s would give: no {SURE} is possible.": (
-            len(tests) and not crossed
-        ),
-        f"No predictions were kept: tests are over {unit}s alone.": len(tests) and not names,
-    }
-    return " ".join(text for text, applies in parts.items() if applies)

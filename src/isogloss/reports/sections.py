@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 from isogloss.core.rows import ROWS
-from isogloss.reports import choosing, landscapes, line_figures, published, scores, similarity, states
+from isogloss.reports import choosing, landscapes, line_figures, published, score_tables, similarity, states
 from isogloss.reports.drawing import Figure
 from isogloss.reports.language_groups import group_tables
 from isogloss.reports.measurements import Measurements
@@ -77,7 +77,7 @@ def other_tables(m: Measurements) -> list[Table]:
 
 
 ENTRIES: tuple[Entry, ...] = (
-    Made("scores", scores.score_tables),
+    Made("scores", score_tables.score_tables),
     Made("published", published.published_tables),
     Made("language-groups", group_tables),
     Made("choice", choosing.choice_tables),
