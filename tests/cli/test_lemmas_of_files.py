@@ -13,7 +13,7 @@ title = "Lemmas in addition to tags"
 encoder = "shipped"
 
 [grid]
-corpus = "parts.toml"
+corpus = "verse-parts.toml"
 source = "en"
 targets = ["de"]
 seeds = [0]
@@ -21,7 +21,7 @@ optimization = { epochs = 1, batch_size = 8, checkpoint_every = 0 }
 
 [[grid.method]]
 name = "source-only"
-auxiliary = { name = "multi-task", tasks = ["lemmas:lemmas.toml"] }
+auxiliary = { name = "multi-task", tasks = ["lemmas:verse-lemmas.toml"] }
 """
 
 
@@ -44,14 +44,14 @@ def folder(tmp_path):
             (tmp_path / f"{language}.{split}.conllu").write_text(
                 "\n".join(LINES * 8) + "\n", encoding="utf-8"
             )
-    (tmp_path / "lemmas.toml").write_text(DESCRIBED % "LEMMA", encoding="utf-8")
-    (tmp_path / "parts.toml").write_text(DESCRIBED % "FEATS", encoding="utf-8")
+    (tmp_path / "verse-lemmas.toml").write_text(DESCRIBED % "LEMMA", encoding="utf-8")
+    (tmp_path / "verse-parts.toml").write_text(DESCRIBED % "FEATS", encoding="utf-8")
     (tmp_path / "further.toml").write_text(RECIPE, encoding="utf-8")
     return tmp_path
 
 
 def test_the_check_of_a_corpus_counts_rules(folder, command):
-    checked = command("corpus", "check", folder / "lemmas.toml")
+    checked = command("corpus", "check", folder / "verse-lemmas.toml")
     assert checked.status == 0 and "lemmas, read as conllu" in checked.out
     assert "Labels: 4 rules from word to lemma" in checked.out and "lower | -1 8" in checked.out
     assert "0.00% of lemmas need a rule that is not learned" in checked.out
@@ -83,7 +83,11 @@ def test_lemmas_are_learned_in_addition_to_tags_and_predicted_into_their_column(
     assert command("run", folder / "further.toml", "--out", folder / "runs", "--no-report").status == 0
     (head,) = (folder / "runs").glob("*/model/tasks/lemmas")
     (row,) = [row for row in read_record(head.parents[2]).rows if "further_task" in row]
-    assert (row["further_task"], row["further_corpus"], row["metric"]) == ("lemmas", "lemmas", "accuracy")
+    assert (row["further_task"], row["further_corpus"], row["metric"]) == (
+        "lemmas",
+        "verse-lemmas",
+        "accuracy",
+    )
     gold = folder / "de.test.conllu"
     predicted = command("predict", head, gold, "--scores").out
     read, written = (
@@ -96,7 +100,7 @@ def test_lemmas_are_learned_in_addition_to_tags_and_predicted_into_their_column(
     words = [line for line in written if line[0].isdigit()]
     assert len(words) == 32 and all("Score=" in line[9] and line[2] != "_" for line in words)
     (evaluated,) = command(
-        *("evaluate", head, "--corpus", folder / "lemmas.toml", "--language", "de", "--json"),
+        *("evaluate", head, "--corpus", folder / "verse-lemmas.toml", "--language", "de", "--json"),
     ).lines
     right = sum(line[2] == other[2] for line, other in zip(read, written, strict=True) if line[0].isdigit())
     assert evaluated["score"] == pytest.approx(right / 32) and evaluated["task"] == find_task("lemmas").name
@@ -106,7 +110,7 @@ def test_lemmas_are_not_translated(folder, command):
     refused = command(
         *(
             "translate",
-            folder / "lemmas.toml",
+            folder / "verse-lemmas.toml",
             "--from",
             "en",
             "--into",
