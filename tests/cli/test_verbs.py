@@ -125,6 +125,20 @@ def test_every_verb_explains_itself(command, verb, ask):
     assert all(option.split()[0] in ended.out for option in VERBS.get(verb, []) if option.startswith("--"))
 
 
+def test_every_option_and_argument_has_its_help():
+    def parts(group, before=""):
+        for name, verb in getattr(group, "commands", {"": group}).items():
+            yield from (
+                parts(verb, f"{before}{name} ")
+                if hasattr(verb, "commands")
+                else ((name, part) for part in verb.params)
+            )
+
+    without = [(name, part.name) for name, part in parts(typer.main.get_command(app)) if not part.help]
+    assert without == []
+    assert len([*parts(typer.main.get_command(app))]) > 100
+
+
 def test_help_names_every_list(command):
     assert set(LISTS) <= set(re.findall(r"[a-z-]+", command("list", "--help").out))
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import typer
 
+from isogloss.cli.display import Display, show_line
 from isogloss.cli.options import (
     MODELS,
     STANDARD_OUTPUT,
@@ -11,7 +12,8 @@ from isogloss.cli.options import (
     verb,
     with_groups,
 )
-from isogloss.core.languages import languages_named
+from isogloss.core.errors import ConfigError
+from isogloss.core.languages import canonical_language, languages_named
 
 model_verbs = typer.Typer()
 
@@ -92,10 +94,19 @@ def export_model(
     quiet: bool = False,
 ) -> None:
     """Export a model or an encoder, with a model card, for transformers without isogloss."""
-    from isogloss.cli.using import export_to
+    from isogloss.core.untrusted import from_home
     from isogloss.store import local_model
+    from isogloss.using import load_exportable
+    from isogloss.using.exporting import check_free
 
-    export_to(local_model(run), folder, onnx=onnx, adapter=adapter, force=force, quiet=quiet)
+    path = local_model(run)
+    check_free(from_home(folder).resolve(), force=force)
+    with Display(quiet=quiet) as display:
+        display.say(f"Loading {path}")
+        model = load_exportable(path)
+        display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
+        written = model.write(folder, onnx=onnx, adapter=adapter, force=force)
+    show_line(written)
 
 
 @verb(model_verbs, MODELS, "isogloss attach xlm-roberta-base my-encoder --language sw=FOLDER")
@@ -110,11 +121,22 @@ def attach(
     quiet: bool = False,
 ) -> None:
     """Put AdapterHub's adapters of languages and of a task on their encoder, as a model of isogloss."""
-    from isogloss.cli.using import attach_to
+    from isogloss.core.untrusted import from_home
+    from isogloss.using.adapters import attach as attach_adapters
+    from isogloss.using.exporting import check_free
 
-    attach_to(
-        encoder, folder, language or [], task=task, leave_out=leave_out or [], pickle=pickle, quiet=quiet
-    )
+    pairs = [tuple(map(str.strip, text.partition("=")[::2])) for text in language or ()]
+    for text, (code, path) in zip(language or (), pairs, strict=True):
+        if not (code and path):
+            raise ConfigError(f"--language: {text!r}; expected a language and a folder, as in sw=FOLDER.")
+    adapters = {canonical_language(code): from_home(path) for code, path in pairs}
+    folder = from_home(folder).resolve()
+    check_free(folder, force=False)
+    with Display(quiet=quiet) as display:
+        display.say(f"Attaching to {encoder}")
+        show_line(
+            attach_adapters(encoder, folder, adapters, task=task, leave_out=leave_out or (), pickle=pickle)
+        )
 
 
 @verb(model_verbs, MODELS, "isogloss push runs/quickstart/0f2a1b3847ac me/my-tagger --dry-run", "push")

@@ -1,4 +1,4 @@
-"""The verbs that use models: predict, evaluate, export, push."""
+"""Predicting for a file, scoring models and pushing them, as the command line prints it."""
 
 import sys
 from collections.abc import Sequence
@@ -20,7 +20,6 @@ from isogloss.data.files import SUFFIXES, File, byte_stream, disk_file
 from isogloss.data.sources import Sources
 from isogloss.using import EvaluateOptions, Model, PredictOptions, load_exportable, load_model, predict_file
 from isogloss.using import evaluate as evaluate_model
-from isogloss.using.adapters import attach
 from isogloss.using.exporting import check_free
 from isogloss.using.predicting import Warn, check_translations, input_translator
 from isogloss.using.provenance import is_on_hub
@@ -110,40 +109,6 @@ def print_scores(
         for row, measures_of in zip(rows, measured, strict=True)
     ]
     Display().table((*FACT_COLUMNS, *measures), cells)
-
-
-def export_to(run: Path, folder: Path, *, onnx: bool, adapter: bool, force: bool, quiet: bool) -> None:
-    """Export a model and print its folder."""
-    check_free(from_home(folder).resolve(), force=force)
-    with Display(quiet=quiet) as display:
-        display.say(f"Loading {run}")
-        model = load_exportable(run)
-        display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
-        written = model.write(folder, onnx=onnx, adapter=adapter, force=force)
-    show_line(written)
-
-
-def attach_to(
-    encoder: str,
-    folder: Path,
-    languages: Sequence[str],
-    *,
-    task: Path | None,
-    leave_out: Sequence[int],
-    pickle: bool,
-    quiet: bool,
-) -> None:
-    """Write an encoder with adapters and print its folder."""
-    pairs = [tuple(map(str.strip, text.partition("=")[::2])) for text in languages]
-    for text, (code, path) in zip(languages, pairs, strict=True):
-        if not (code and path):
-            raise ConfigError(f"--language: {text!r}; expected a language and a folder, as in sw=FOLDER.")
-    adapters = {canonical_language(code): from_home(path) for code, path in pairs}
-    folder = from_home(folder).resolve()
-    check_free(folder, force=False)
-    with Display(quiet=quiet) as display:
-        display.say(f"Attaching to {encoder}")
-        show_line(attach(encoder, folder, adapters, task=task, leave_out=leave_out, pickle=pickle))
 
 
 def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, quiet: bool) -> None:
