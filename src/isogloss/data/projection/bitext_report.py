@@ -3,9 +3,11 @@
 Words are those of ``pair_words``; Thai, Lao, Khmer and Burmese need ``isogloss[icu]`` to have any.
 """
 
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from unicodedata import name as unicode_name
 
 from isogloss.core.languages import language_name
@@ -24,37 +26,9 @@ OWN_SCRIPT = 0.5
 MAX_SUSPICIOUS = 0.05
 """Share of suspicious pairs above which a warning is given."""
 
-_WRITTEN_IN = {
-    "ARABIC": "ar fa ps ug ur",
-    "ARMENIAN": "hy",
-    "BENGALI": "as bn",
-    "CJK": "ja ko zh",
-    "CYRILLIC": "be bg kk ky mk mn ru sr tg tt uk uz az",
-    "DEVANAGARI": "hi mr ne sa",
-    "ETHIOPIC": "am ti",
-    "GEORGIAN": "ka",
-    "GREEK": "el",
-    "GUJARATI": "gu",
-    "GURMUKHI": "pa",
-    "HANGUL": "ko",
-    "HEBREW": "he yi",
-    "HIRAGANA": "ja",
-    "KANNADA": "kn",
-    "KATAKANA": "ja",
-    "KATAKANA-HIRAGANA": "ja",
-    "KHMER": "km",
-    "LAO": "lo",
-    "LATIN": "af az ca cs cy da de en es et eu fi fr ga gl hr ht hu id is it jv la lt lv ms mt nl no pl pt "
-    "qu ro sk sl so sq sr sv sw tl tr uz vi yo zu",
-    "MALAYALAM": "ml",
-    "MYANMAR": "my",
-    "ORIYA": "or",
-    "SINHALA": "si",
-    "TAMIL": "ta",
-    "TELUGU": "te",
-    "THAI": "th",
-}
-"""First word of the Unicode names of letters, and the languages written in that script."""
+_WRITTEN_IN: dict[str, str] = tomllib.loads(
+    Path(__file__).with_name("scripts.toml").read_text(encoding="utf-8")
+)
 
 SCRIPTS: dict[str, frozenset[str]] = {
     code: frozenset(script for script, codes in _WRITTEN_IN.items() if code in codes.split())
