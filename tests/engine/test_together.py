@@ -128,11 +128,10 @@ def in_two_processes(recipe, folder, alone, **said):
     words = written(recipe, folder, alone)
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     environment = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1", **said}
-    ended = subprocess.run(
-        [*command, *words[1:]], env=environment, check=False, capture_output=True, text=True
-    )
-    assert not ended.stdout
-    return ended.stderr
+    launcher = Forked([*command, *words[1:]], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    printed, errors = launcher.communicate()
+    assert not printed
+    return errors
 
 
 def in_two_forked_processes(recipe, folder, alone, **said):

@@ -139,9 +139,23 @@ def out(tmp_path: Path) -> Path:
     return folder
 
 
+Reported = tuple[Path, Report]
+
+
+@pytest.fixture(scope="module")
+def reported(tmp_path_factory: pytest.TempPathFactory) -> Reported:
+    """A folder with its report, and that report; nothing may change them."""
+    folder = tmp_path_factory.mktemp("reported") / "out"
+    small_study(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(report, "SECTIONS", SECTIONS)
+        patch.setattr(report, "CLAIMS", CLAIMS)
+        return folder, write_report(folder)
+
+
 @pytest.mark.slow
-def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(out: Path) -> None:
-    found = write_report(out)
+def test_the_page_opens_with_question_answer_one_table_and_the_verdicts(reported: Reported) -> None:
+    out, found = reported
     html = text_of(out)
     parts = (
         "A study</p>",
@@ -181,8 +195,8 @@ def test_what_takes_long_is_told_and_a_report_that_is_there_says_nothing(out: Pa
 
 
 @pytest.mark.slow
-def test_the_claims_that_are_asked_have_verdict_finding_and_rule(out: Path) -> None:
-    found = write_report(out)
+def test_the_claims_that_are_asked_have_verdict_finding_and_rule(reported: Reported) -> None:
+    out, found = reported
     assert [(one.claim.id, one.verdict) for one in found.claims] == [("1a", "supported")]
     html = text_of(out)
     for part in ("supported</span>", "(1a) Targets are harder.", "Below 1.", "Fig. 1"):
@@ -194,16 +208,16 @@ def test_the_claims_that_are_asked_have_verdict_finding_and_rule(out: Path) -> N
 
 
 @pytest.mark.slow
-def test_sections_stand_in_reading_order_without_those_that_have_no_numbers(out: Path) -> None:
-    write_report(out)
+def test_sections_stand_in_reading_order_without_those_that_have_no_numbers(reported: Reported) -> None:
+    out, _ = reported
     found = parsed(text_of(out)).ids
     assert found == ["top", "alpha-now", "alpha", "main-table", "claims", "training", "runs", "notes"]
     assert "The plane" not in text_of(out)
 
 
 @pytest.mark.slow
-def test_the_page_is_well_formed_and_every_link_leads_somewhere(out: Path) -> None:
-    found = write_report(out)
+def test_the_page_is_well_formed_and_every_link_leads_somewhere(reported: Reported) -> None:
+    out, found = reported
     html = parsed(text_of(out))
     assert (html.wrong, html.open) == ([], [])
     assert all(len(alt) > 20 for alt in html.alts)
@@ -214,8 +228,10 @@ def test_the_page_is_well_formed_and_every_link_leads_somewhere(out: Path) -> No
 
 
 @pytest.mark.slow
-def test_the_page_needs_nothing_else_and_runs_one_script_that_it_names_by_its_hash(out: Path) -> None:
-    write_report(out)
+def test_the_page_needs_nothing_else_and_runs_one_script_that_it_names_by_its_hash(
+    reported: Reported,
+) -> None:
+    out, _ = reported
     html = text_of(out)
     for tag in ("script", "style"):
         (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", html, flags=re.DOTALL)
@@ -228,8 +244,9 @@ def test_the_page_needs_nothing_else_and_runs_one_script_that_it_names_by_its_ha
 
 
 @pytest.mark.slow
-def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(out: Path) -> None:
-    (figure,) = write_report(out).figures
+def test_every_figure_comes_as_pdf_with_its_numbers_beside_it_and_on_the_page(reported: Reported) -> None:
+    out, found = reported
+    (figure,) = found.figures
     assert figure.read_bytes().startswith(b"%PDF")
     assert len(rows_of(out / "tables" / "epochs.csv")) == 6
     assert "<summary>Data</summary>" in text_of(out)
@@ -263,8 +280,8 @@ def test_numbers_of_a_figure_leave_out_columns_in_which_all_are_alike() -> None:
 
 
 @pytest.mark.slow
-def test_csv_files_hold_every_row_and_the_facts_of_every_model(out: Path) -> None:
-    write_report(out)
+def test_csv_files_hold_every_row_and_the_facts_of_every_model(reported: Reported) -> None:
+    out, _ = reported
     assert len(rows_of(out / "tables" / "rows-interpolation.csv")) == 9
     assert len(rows_of(out / "tables" / "rows-scores.csv")) == 12
     facts = rows_of(out / "tables" / "facts.csv")
