@@ -133,6 +133,9 @@ start = "bilingual + alignment-loss"
 shots = 4
 
 [[grid.method]]
+name = "target-only"
+
+[[grid.method]]
 name = "x-mixup"
 
 [[grid.method]]
@@ -147,6 +150,11 @@ name = "interpolation"
 between = ["bilingual + alignment-loss", "few-shot"]
 alphas = [0.0, 1.0]
 sentences = 2
+
+[[measure]]
+name = "plane"
+between = ["few-shot", "consistency", "target-only"]
+alphas = [0.0, 1.0]
 
 [[measure]]
 name = "label-free"
@@ -197,8 +205,8 @@ def test_methods_and_measurements_work_on_lemmas(folder, tmp_path):
     assert not result.outcome.failed
     scores = result.frame("scores")
     assert set(scores["task"]) == {"lemmas"} and set(scores["metric"]) == {"accuracy"}
-    assert len(set(scores["method"])) == 5
-    assert len(result.frame("interpolation")) == 4
+    assert len(set(scores["method"])) == 6
+    assert (len(result.frame("interpolation")), len(result.frame("plane"))) == (4, 8)
     (trained,) = (
         record.id
         for record in result.records
