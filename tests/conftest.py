@@ -25,6 +25,7 @@ from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
 from made_up import TEXT, tagged
+from order import long_first
 
 gc.disable()  # Until all is imported and collected, which drops nothing.
 
@@ -70,6 +71,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if {*RECIPES_MADE} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.slow)
+    long_first(items)
 
 
 def _undrawn(figure: Figure, layout: Layout, *formats: str) -> dict[str, bytes]:

@@ -205,26 +205,18 @@ def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, t
 
 @pytest.mark.slow
 @EACH
-def test_the_seed_decides_the_model(name, trained, with_modules, tmp_path):
-    method, auxiliary, _ = FINE_TUNING[name]
-    encoder = with_modules("adapter")
-    one = trained(method, auxiliary, encoder)
-    assert equal(train(method, auxiliary, encoder, tmp_path), one)
-    assert not equal(trained(method, auxiliary, encoder, seed=1), one)
-
-
-@pytest.mark.slow
-@EACH
-def test_a_training_that_was_interrupted_ends_as_if_it_was_not(
+def test_the_seed_decides_the_model_of_a_training_that_was_interrupted_too(
     name, trained, with_modules, tmp_path, monkeypatch
 ):
     """The checkpoint has no moments of the modules of fr, which no batch is in."""
     method, auxiliary, _ = FINE_TUNING[name]
-    whole = trained(method, auxiliary, with_modules("adapter"))
+    encoder = with_modules("adapter")
+    whole = trained(method, auxiliary, encoder)
+    assert not equal(trained(method, auxiliary, encoder, seed=1), whole)
     with interrupted(Bucketed, monkeypatch, at=-1):
-        train(method, auxiliary, with_modules("adapter"), tmp_path)
+        train(method, auxiliary, encoder, tmp_path)
     assert list(tmp_path.glob("checkpoint-*"))
-    again = train(method, auxiliary, with_modules("adapter"), tmp_path)
+    again = train(method, auxiliary, encoder, tmp_path)
     assert equal(again, whole)
     assert again.rows == whole.rows
 

@@ -1,0 +1,44 @@
+"""Long files first: where workers share tests, the last minute is then one of short tests.
+
+Each worker of `--dist worksteal` begins with a part of all tests in their order, and who has none left takes
+from the end of another's part. So the long files are dealt to the beginnings of all parts, each file whole,
+for its fixtures are made once by each worker that has tests of it.
+"""
+
+import os
+from collections.abc import Iterable
+
+import pytest
+
+LONGEST = (
+    *("engine/test_together.py", "engine/test_killed.py", "store/test_in_a_bucket.py"),
+    *("methods/test_method_laws.py", "engine/test_paused.py", "engine/test_devices.py"),
+    *("using/test_exporting.py", "engine/test_ray_workers.py", "test_notebooks.py"),
+    *("engine/test_engine.py", "reports/test_claims_strangers.py", "reports/test_court.py"),
+    *("cli/test_foreign_records.py", "test_paper_recipes.py", "engine/test_equal_records.py"),
+)
+"""In the order of the processor seconds that they took, or wait."""
+
+
+def long_first(items: list[pytest.Item]) -> None:
+    """Order tests so that each worker's part begins with some of the longest files."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    places = {item: _place(item) for item in items}
+    rest = _of(-1, items, places)
+    ordered: list[pytest.Item] = []
+    for first in range(workers):
+        begin = [item for place in range(first, len(LONGEST), workers) for item in _of(place, items, places)]
+        share = len(rest) if first == workers - 1 else max(0, len(items) // workers - len(begin))
+        ordered += [*begin, *rest[:share]]
+        rest = rest[share:]
+    items[:] = ordered
+
+
+def _place(item: pytest.Item) -> int:
+    """Return the place of a test's file among the longest; -1 for any other."""
+    name = item.nodeid.partition("::")[0].removeprefix("tests/")
+    return LONGEST.index(name) if name in LONGEST else -1
+
+
+def _of(place: int, items: Iterable[pytest.Item], places: dict[pytest.Item, int]) -> list[pytest.Item]:
+    return [item for item in items if places[item] == place]
