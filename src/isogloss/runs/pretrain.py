@@ -146,7 +146,8 @@ class Pretrain(Encoder):
     def facts(self, folders: Folders) -> Facts | None:  # noqa: D102
         shape = self.architecture
         if shape is None:
-            return super().facts(folders)
+            facts = super().facts(folders)
+            return facts and facts._replace(masked_lm=True, text_head=True)
         return Facts(shape.family, shape.dim, shape.positions, shape.layers)
 
     def shape(self, folders: Folders) -> Shape | None:  # noqa: D102
@@ -159,12 +160,6 @@ class Pretrain(Encoder):
             parameters = shape.parameters + size * shape.dim
             shape = replace(shape, vocabulary=shape.vocabulary + size, parameters=parameters)
         return with_modules(shape, self.modules, len(self.languages)) if shape else None
-
-    def has_masked_lm(self, folders: Folders) -> bool:  # noqa: ARG002, D102
-        return True
-
-    def predicts_text(self, folders: Folders) -> bool:  # noqa: ARG002, D102
-        return True
 
     def language_modules(self, folders: Folders) -> LanguageModules | None:  # noqa: D102
         of_start = self.start.language_modules(folders) if self.start else None

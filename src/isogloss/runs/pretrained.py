@@ -105,14 +105,6 @@ class Pretrained(Encoder):
         if folder := self.folder(folders):
             _check_direction(folder, source, target)
 
-    def has_masked_lm(self, folders: Folders) -> bool:  # noqa: D102
-        facts = self.facts(folders)
-        return facts is None or facts.masked_lm
-
-    def predicts_text(self, folders: Folders) -> bool:  # noqa: D102
-        facts = self.facts(folders)
-        return facts is None or facts.text_head
-
     def reads_causally(self, folders: Folders) -> bool:  # noqa: D102
         facts = self.facts(folders)
         return self.attention == "causal" if self.attention else facts is not None and facts.causal

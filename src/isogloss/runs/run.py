@@ -241,7 +241,7 @@ class Encoder(Run):
         return self.base.folder(folders) if self.base else ""
 
     def facts(self, folders: Folders) -> Facts | None:
-        """Return the facts of its root; None where that is not on this machine."""
+        """Return the facts of its root, with the head of its own; None where that is not on this machine."""
         return self.base.facts(folders) if self.base else None
 
     def shape(self, folders: Folders) -> Shape | None:
@@ -250,11 +250,13 @@ class Encoder(Run):
 
     def has_masked_lm(self, folders: Folders) -> bool:
         """Return whether it has a masked-LM head; True where it is not on this machine."""
-        return self.base is None or self.base.has_masked_lm(folders)
+        facts = self.facts(folders)
+        return facts is None or facts.masked_lm
 
     def predicts_text(self, folders: Folders) -> bool:
         """Return whether it has the head of its pretraining; True where it is not on this machine."""
-        return self.base is None or self.base.predicts_text(folders)
+        facts = self.facts(folders)
+        return facts is None or facts.text_head
 
     def reads_causally(self, folders: Folders) -> bool:
         """Return whether it is a decoder with its causal mask; False where it is not on this machine."""
