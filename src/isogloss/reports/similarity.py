@@ -29,7 +29,7 @@ from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems, slug
 from isogloss.reports.summaries import with_role
-from isogloss.reports.tables import Summary, numbers, percents
+from isogloss.reports.tables import Summary, numbers, summaries_of
 
 NOISE = 0.05
 """Similarities within languages below this are too noisy to divide by."""
@@ -262,68 +262,12 @@ def over_draws(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(perplexity=rows.groupby(keys)["perplexity"].transform("mean")).drop_duplicates(keys)
 
 
-GATE_TABLES = (
-    Summary(
-        section="similarity",
-        frame="language-gates-perplexity",
-        title="Perplexity under masks",
-        caption="Perplexity of held-out text without a mask (whole) and under each language's, over draws.",
-        by=("encoder.label", "corpus", "mask"),
-        keep=("mask",),
-        pivot="language",
-        values=numbers({"perplexity": "perplexity"}, 1),
-        choose=over_draws,
-        group_by=("encoder",),
-    ),
-    Summary(
-        section="similarity",
-        frame="language-gates-kept",
-        title="What masks keep",
-        caption="Percent of the parameters with gates that a mask keeps, and that its π keep on average.",
-        by=("encoder.label", "corpus", "mask"),
-        keep=("mask",),
-        values=percents({"kept": "kept", "expected": "expected"}),
-        over="masks",
-        choose=lambda rows: rows[rows["layer"].isna() & (rows["module"] == WHOLE)],
-        group_by=("encoder",),
-    ),
-    Summary(
-        section="similarity",
-        frame="language-gates-specific",
-        title="Gates that only one language keeps",
-        caption="Gates that all masks of one language keep and all of the other prune, and their parameters.",
-        by=("encoder.label", "corpus", "keeps", "prunes", "module"),
-        keep=("keeps", "prunes", "module"),
-        values={
-            **numbers({"gates": "gates", "parameters": "parameters"}, 0),
-            **percents({"percent": "share"}),
-        },
-        choose=lambda rows: rows.assign(share=rows["gates"] / rows["of"])[rows["layer"].isna()],
-        group_by=("encoder",),
-    ),
-)
-
-
 def with_mean(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the mean over the other languages where all have a CKA."""
     keys = [*UNIT, "first", "layer"]
     means = rows.groupby(keys)["cka"].transform(lambda values: values.mean(skipna=False))
     mean = rows.assign(second="mean", cka=means, debiased=np.nan).drop_duplicates(keys)
     return pd.concat([rows, mean], ignore_index=True)
-
-
-CKA_TABLE = Summary(
-    section="cka",
-    frame="cka",
-    title="CKA of languages' sentence states",
-    caption="Linear CKA of translations' mean-pooled states, too high with few sentences (CSV: debiased).",
-    by=("corpus", "first", "task", "name", "target", "layer", "sentences"),
-    keep=("first", "name", "layer"),
-    pivot="second",
-    values=numbers({"cka": "cka"}),
-    choose=with_mean,
-    group_by=("encoder", "way", "source", "inputs", "treebank"),
-)
 
 
 def transfer_correlations(m: Measurements) -> pd.DataFrame:
@@ -362,18 +306,17 @@ def _correlated(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
     return {**counted, "rho": over.rho, "p_value": over.p_value, "low": low, "high": high}
 
 
-CORRELATION_TABLE = Summary(
-    section="cka",
-    frame=transfer_correlations,
-    name="likeness-and-transfer",
-    title="Does CKA go with transfer?",
-    caption=(
-        "Spearman's ρ, over target languages, of CKA with the source and score, means over seeds; p is not "
-        "corrected for the number of layers; from, to: 95 %, bootstrap over languages, rough with few."
-    ),
-    by=("corpus", "inputs", "task", "encoder.label", "system", "states", "layer", "points"),
-    keep=("states", "layer", "points"),
-    values={**numbers({"ρ": "rho", "from": "low", "to": "high"}), **numbers({"p": "p_value"}, 3)},
-    over="tests",
-    group_by=("encoder", "way", "source", "treebank", "inputs.translator", "metric"),
-)
+*GATE_TABLES, CKA_TABLE, CORRELATION_TABLE = summaries_of(
+    Path(__file__).with_name("similarity.toml"),
+    {
+        "language-gates-perplexity": {"choose": over_draws},
+        "language-gates-kept": {
+            "choose": lambda rows: rows[rows["layer"].isna() & (rows["module"] == WHOLE)]
+        },
+        "language-gates-specific": {
+            "choose": lambda rows: rows.assign(share=rows["gates"] / rows["of"])[rows["layer"].isna()]
+        },
+        "cka": {"choose": with_mean},
+        "likeness-and-transfer": {"frame": transfer_correlations},
+    },
+).values()

@@ -1,6 +1,5 @@
 """Summary tables (summaries.toml): one frame each, averaged over seeds."""
 
-import tomllib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -14,7 +13,7 @@ from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import fields_of
 from isogloss.reports.scores import GAP, scored_sets, values_of
-from isogloss.reports.tables import Number, Summary
+from isogloss.reports.tables import summaries_of
 
 ONE_MODEL = ["model", *TEST_SET, "inputs", "inputs.translator"]
 
@@ -180,23 +179,4 @@ _MADE: Mapping[str, Mapping[str, Any]] = {
 """What makes the frame of a table of ``summaries.toml``, or chooses its rows, where a function does."""
 
 
-def _summary(name: str, words: Mapping[str, Any]) -> Summary:
-    """Return a table of ``summaries.toml``."""
-    columns = {field: tuple(words[field].split()) for field in ("by", "keep", "group_by") if field in words}
-    values = {head: _number(*text.split()) for head, text in words["values"].items()}
-    made = _MADE.get(name, {})
-    return Summary(**{"frame": name, **words, **columns, **made, "name": name, "values": values})
-
-
-def _number(column: str, form: str) -> Number:
-    if form == "%":
-        return Number(column=column, scale=100, digits=1)
-    return Number(column=column, digits=int(form.removeprefix(".")))
-
-
-SUMMARIES = tuple(
-    _summary(name, words)
-    for name, words in tomllib.loads(
-        Path(__file__).with_name("summaries.toml").read_text(encoding="utf-8")
-    ).items()
-)
+SUMMARIES = tuple(summaries_of(Path(__file__).with_name("summaries.toml"), _MADE).values())

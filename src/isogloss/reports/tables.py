@@ -2,8 +2,11 @@
 
 import math
 import re
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -129,6 +132,29 @@ class Summary:
             name: rows[number.column].where(rows[self.pivot] == value) for value, name in columns.items()
         }
         return rows.assign(**sides), {str(value): replace(number, column=columns[value]) for value in columns}
+
+
+def summaries_of(path: Path, made: Mapping[str, Mapping[str, Any]]) -> dict[str, Summary]:
+    """Return the summaries of a table of these (TOML) by name, with the functions ``made`` for some.
+
+    Lists of columns are texts there, and values columns in percent (``f1 %``) or with digits (``score .3``).
+    """
+    summaries = {}
+    for name, words in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        columns = {
+            field: tuple(words[field].split()) for field in ("by", "keep", "group_by") if field in words
+        }
+        values = {head: _number(*text.split()) for head, text in words["values"].items()}
+        functions = made.get(name, {})
+        fields = {"frame": name, **words, **columns, **functions, "name": name, "values": values}
+        summaries[name] = Summary(**fields)
+    return summaries
+
+
+def _number(column: str, form: str) -> Number:
+    if form == "%":
+        return Number(column=column, scale=100, digits=1)
+    return Number(column=column, digits=int(form.removeprefix(".")))
 
 
 def cells(*texts: str) -> tuple[Cell, ...]:
