@@ -45,6 +45,7 @@ from isogloss.reports.run_facts import (
     tested_inputs,
     treebanks_of,
 )
+from isogloss.reports.sharing import Shared
 
 CORNERS = ("origin", "first", "second")
 ABOUT = {"interpolation": ("end", "start"), "plane": CORNERS, "deltas": CORNERS}
@@ -72,6 +73,8 @@ class Run:
     """Empty where the run did not finish."""
     made: Made = field(default_factory=Made)
     error: str = ""
+    _facts: dict[str, Facts] = field(default_factory=dict, repr=False, compare=False)
+    """The facts of models by id, of all runs that were read together."""
 
     @property
     def kind(self) -> str:
@@ -81,7 +84,9 @@ class Run:
     @cached_property
     def models(self) -> Mapping[str, Facts]:
         """The facts of every model and encoder in the run, by id."""
-        return {identity(part): model_facts(part) for part in models_in(self.record.run)}
+        parts = {identity(part): part for part in models_in(self.record.run)}
+        self._facts.update({key: model_facts(part) for key, part in parts.items() if key not in self._facts})
+        return {key: self._facts[key] for key in parts}
 
     def row_class(self, columns: Iterable[str]) -> type[RowClass] | None:
         """Return the class of a row with these columns; None where the run has no such rows."""
@@ -293,8 +298,9 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
             f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out. "
             "Run a recipe that describes them all: finished runs are not made again."
         )
+    shared, facts = Shared(), dict[str, Facts]()
     return Measurements(
-        runs=[_read_run(out / name) for name in one_by_one([*ids], "records", on_progress)],
+        runs=[_read_run(out / name, shared, facts) for name in one_by_one([*ids], "records", on_progress)],
         labels={key: plain(label) for key, label in plan.labels.items()},
         methods=plan.methods,
         published=[asdict(row) for row in plan.published],
@@ -306,11 +312,11 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     )
 
 
-def _read_run(folder: Path) -> Run:
+def _read_run(folder: Path, shared: Shared, facts: dict[str, Facts]) -> Run:
     """Read a run; without a record or a failure it is missing."""
     try:
-        record, circumstances = read_record(folder), read_made(folder)
-        run = Run(id=folder.name, state="finished", folder=folder, record=record, made=circumstances)
+        record, made = shared.record(read_record(folder)), read_made(folder)
+        run = Run(id=record.id, state="finished", folder=folder, record=record, made=made, _facts=facts)
         run.check()
         return run
     except StorageError as error:

@@ -1,0 +1,52 @@
+"""Equal parts of many records as one object each: the runs of a study differ in a few fields alone."""
+
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from isogloss.core.records import Record, Row
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The parts of the records read so far."""
+
+    _scalars: dict[tuple[type, Any], Any] = field(default_factory=dict)
+    _parts: dict[tuple[type, bytes], Any] = field(default_factory=dict)
+    """By class and the addresses of what is inside, which stay as long as these tables."""
+
+    def record(self, record: Record) -> Record:
+        """Return an equal record whose run shares all equal parts, and whose rows share names and texts."""
+        needs, warnings = tuple(map(self._scalar, record.needs)), tuple(map(self._scalar, record.warnings))
+        return replace(
+            record,
+            id=self._scalar(record.id),
+            run=self.part(record.run),
+            needs=needs,
+            rows=self._rows(record.rows),
+            warnings=warnings,
+        )
+
+    def part(self, value: Any) -> Any:
+        """Return the part of JSON that equals a value, types of numbers included."""
+        if isinstance(value, dict):
+            inside = {self._scalar(name): self.part(child) for name, child in value.items()}
+            addresses = array("Q", [id(end) for entry in inside.items() for end in entry])
+            return self._parts.setdefault((dict, addresses.tobytes()), inside)
+        if isinstance(value, list):
+            children = [*map(self.part, value)]
+            return self._parts.setdefault((list, array("Q", map(id, children)).tobytes()), children)
+        return self._scalar(value)
+
+    def _scalar(self, value: Any) -> Any:
+        return self._scalars.setdefault((type(value), value), value)
+
+    def _rows(self, rows: Sequence[Row]) -> list[Row]:
+        return [
+            {
+                self._scalar(name): self._scalar(value) if isinstance(value, str) else value
+                for name, value in row.items()
+            }
+            for row in rows
+        ]
