@@ -17,6 +17,17 @@ from pathlib import Path
 from predict_memory import random_model
 
 TORCH = "import torch"
+PREDICTION = "import isogloss.runs.execute, transformers.models.bert.modeling_bert"
+ASKED_BY = {
+    "torch": "all that computes",
+    "transformers.models": "every model: the names of all models, read from their files",
+    "torch._dynamo": "transformers' attention, by way of continuous batching",
+    "torch.distributed.tensor": "transformers' loading of weights",
+    "scipy.optimize": "transformers' losses for the detection of objects",
+    "accelerate": "transformers' loading of weights, where it is installed",
+    "pydantic.types": "isogloss",
+}
+"""Imports that take long, and what asks for each."""
 
 
 def main() -> None:
@@ -36,7 +47,7 @@ def main() -> None:
             "isogloss predict, a sentence": ["-m", "isogloss", "predict", str(model), str(sentence)],
             "a training process": [
                 "-c",
-                "import isogloss.runs.execute, transformers.models.bert.modeling_bert",
+                PREDICTION,
             ],
         }
         rounds = [{name: cost(words) for name, words in commands.items()} for _ in range(asked.rounds)]
@@ -46,6 +57,20 @@ def main() -> None:
         print(f"| {name} | {seconds:.2f} | {seconds / found[TORCH]:.2f} |")
     if asked.out:
         asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        command = [sys.executable, "-X", "importtime", "-c", PREDICTION]
+        told = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+        shares = json.dumps(import_shares(told), indent=1)
+        asked.out.with_name("imports.json").write_text(shares + "\n", encoding="utf-8")
+
+
+def import_shares(report: str) -> list[dict[str, object]]:
+    """Return what imports take, and what asks for them, as shares of all; ``report`` is Python's own."""
+    lines = [line.removeprefix("import time:").split("|") for line in report.splitlines() if "|" in line]
+    taken = {name.strip(): int(whole) for _, whole, name in lines if whole.strip().isdigit()}
+    total = sum(int(alone) for alone, *_ in lines if alone.strip().isdigit())
+    return [
+        {"import": name, "asked for by": by, "share": taken[name] / total} for name, by in ASKED_BY.items()
+    ]
 
 
 def cost(words: list[str]) -> float:

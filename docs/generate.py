@@ -196,6 +196,14 @@ def start_times() -> str:
     return table(("process", "processor seconds", ": import torch"), lines)
 
 
+def import_times() -> str:
+    """Return the shares of imports in the start of a prediction, and what asks for each."""
+    lines = (
+        (f"`{one['import']}`", one["asked for by"], f"{one['share']:.0%}") for one in _measured("imports")
+    )
+    return table(("import", "asked for by", "share"), lines)
+
+
 def point_times() -> str:
     """Return where the time of a point goes, before and after."""
     pairs = zip(_measured("points-before"), _measured("points"), strict=True)
@@ -268,6 +276,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "sizes": sizes,
     "corpora": corpora,
     "start-times": start_times,
+    "import-times": import_times,
     "point-times": point_times,
     "step-times": step_times,
     "scale-times": scale_times,
