@@ -105,7 +105,7 @@ def difference(actual: Checksum, written: Checksum) -> str:
 def stamp(paths: Iterable[Path]) -> str:
     """Return the stamp of files and folders with their contents; a missing file changes the stamp as well."""
     digest = sha256()
-    for path in sorted(paths):
+    for path in sorted(paths, key=str):
         for facts in _file_facts(path):
             digest.update("\0".join(map(str, facts)).encode(errors="surrogateescape") + b"\n")
     return digest.hexdigest()[:16]
