@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 from fake_hub import STRANGER, TOKEN, FakeHub, fake_hub
-from huggingface_hub import ModelCard, constants
+from huggingface_hub import ModelCard, constants, parse_eval_result_entries
 
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.processes import this_process
@@ -49,13 +50,19 @@ def test_the_hub_receives_the_export_in_one_commit(hub, make_model, tmp_path):
     assert re.fullmatch(
         r"source-only: made-up upos en, seed 0 \(run 0123456789ab, isogloss .*\)", *repository.messages
     )
-    written = {path.name: path.read_bytes() for path in exported.iterdir()}
+    written = {
+        path.relative_to(exported).as_posix(): path.read_bytes()
+        for path in exported.rglob("*")
+        if path.is_file()
+    }
+    assert ".eval_results/ud.yaml" in written
     assert {**received, "README.md": b""} == {**written, "README.md": b""}
     assert received["README.md"].decode() == card(model, onnx=False, address="me/tagger")
     assert 'model="me/tagger"' in received["README.md"].decode()
     for name, body in received.items():
-        (tmp_path / "got").mkdir(exist_ok=True)
-        (tmp_path / "got" / name).write_bytes(body)
+        path = tmp_path / "got" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(body)
     words = [["the", "words"], ["of", "a", "sentence"]]
     assert load_model(tmp_path / "got").predict(words) == model.predict(words)
 
@@ -150,14 +157,32 @@ def test_the_hub_reads_base_datasets_languages_and_scores_in_its_own_words(make_
     assert about.datasets == ["universal-dependencies/universal_dependencies"]
     assert (about.license, about.license_name) == ("other", "that-of-ud")
     assert about.base_model is None
-    found = {(one.dataset_config, one.dataset_split, one.metric_value) for one in about.eval_results}
-    assert found == {("en", "test", 0.9), ("zh-Hant", "test", 0.5), ("en PUD translated", "test", 0.7)}
-    assert {one.task_type for one in about.eval_results} == {"token-classification"}
 
 
-def test_the_hubs_name_of_dev_is_validation(make_model):
-    (result,) = data_of(make_model(scores=({**SCORES[0], "split": "dev"},))).eval_results
-    assert result.dataset_split == "validation"
+def test_scores_on_datasets_of_the_hub_are_eval_results_and_no_model_index(make_model, tmp_path):
+    model = make_model(
+        scores=(
+            *SCORES,
+            {**SCORES[0], "corpus": "udpos", "split": "dev", "examples": 7},
+            {**SCORES[0], "corpus": "mine"},
+        )
+    )
+    folder = model.export(tmp_path / "exported")
+    files = sorted((folder / ".eval_results").iterdir())
+    entries = {
+        file.name: [
+            (entry.dataset_id, entry.task_id, entry.value, entry.notes)
+            for entry in parse_eval_result_entries(yaml.safe_load(file.read_text(encoding="utf-8")))
+        ]
+        for file in files
+    }
+    treebanks = "universal-dependencies/universal_dependencies"
+    assert entries == {
+        "ud.yaml": [(treebanks, "en_ewt", 90.0, "accuracy, test")],
+        "udpos.yaml": [("google/xtreme", "udpos.English", 90.0, "accuracy, validation, 7 examples")],
+    }
+    assert "model-index" not in (folder / "README.md").read_text(encoding="utf-8")
+    assert model.export(folder) == folder
 
 
 def test_a_model_without_scores_or_real_languages_has_no_such_entries(make_model):
@@ -202,7 +227,6 @@ def test_the_licence_is_that_of_the_corpus_and_what_is_not_commercial_is_warned_
     assert not warning or f"corpus {corpus} (" in warning
 
 
-def test_a_title_with_signs_of_yaml_stays_a_title(make_model):
+def test_a_title_with_signs_of_yaml_is_no_part_of_the_front_matter(make_model):
     model = make_model(title='a: "b" #c\n- d', scores=SCORES)
-    assert data_of(model).model_name == 'a: "b" #c\n- d'
-    assert "\n---" not in front_matter(model)
+    assert front_matter(model) == front_matter(make_model(scores=SCORES))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from isogloss.core.errors import DataError, located, one_line
-from isogloss.core.languages import language_name
+from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.untrusted import user_cache
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.texts_and_trees import DEFAULTS, Ud
@@ -54,6 +54,9 @@ ON_HUB: Mapping[str, str] = {str(split): name for split, name in ALL.items()}
 HUB_SPLITS: Mapping[str, Split] = {name: split for split, name in ALL.items() if name != split}
 """Our splits by the names that differ from ours."""
 
+EVAL_RESULTS = ".eval_results"
+"""The folder of a model's repository from which the hub reads its scores, a YAML file for each dataset."""
+
 LABEL_COLUMNS = ("label", "ner_tags", "pos_tags", "upos")
 
 
@@ -86,6 +89,25 @@ def hub_splits() -> dict[str, HubSplit]:
         for split in _splits_of(entry, language)
     )
     return {split.corpus.path(split.language, split.split): split for split in splits}
+
+
+def hub_split(corpus: str, language: str, split: str, treebank: str = "") -> HubSplit | None:
+    """Return the split of the hub that a score is of; None where it has none, as of built-in ones."""
+    return None if is_built_in(language) else _by_test_set().get((corpus, language, split, treebank))
+
+
+def eval_result(split: HubSplit, score: float, notes: str) -> dict[str, object]:
+    """Return an entry of a model's ``.eval_results``: a score in [0, 1] on a split of the hub, in percent."""
+    dataset = {"id": split.repository, "task_id": split.config or "default"}
+    return {"dataset": dataset, "value": round(100 * score, 2), "notes": notes}
+
+
+@lru_cache(maxsize=1)
+def _by_test_set() -> dict[tuple[str, str, str, str], HubSplit]:
+    return {
+        (split.corpus.name, split.language, split.split, split.treebank): split
+        for split in hub_splits().values()
+    }
 
 
 def _splits_of(entry: Mapping[str, Any], language: str) -> Iterator[HubSplit]:

@@ -6,7 +6,6 @@ Built-in languages are data of isogloss: no form gives their scores the name of 
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from isogloss.core.atomic_files import atomic_file, atomic_folder, writing
 from isogloss.core.errors import ConfigError, check_named, plain
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.hub import ON_HUB, HubSplit, hub_splits
+from isogloss.data.hub import EVAL_RESULTS, ON_HUB, HubSplit, eval_result, hub_split
 from isogloss.reports.euroeval import DATASETS, euroeval
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems
@@ -65,14 +64,14 @@ def hub(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple[str, s
     on_hub = on_hub[on_hub["dataset"].notna()]
     for (model, corpus), rows in on_hub.groupby(["model", "corpus"], sort=False):
         entries = [
-            {
-                "dataset": {"id": row["dataset"].repository, "task_id": row["dataset"].config or "default"},
-                "value": round(100 * row["score"], 2),
-                "notes": f"{row['metric']}, {_split(row)}, {row['examples']} examples",
-            }
+            eval_result(
+                row["dataset"],
+                row["score"],
+                f"{row['metric']}, {_split(row)}, {row['examples']} examples",
+            )
             for _, row in rows.iterrows()
         ]
-        yield f"{model}/.eval_results/{corpus}.yaml", json.dumps(entries, ensure_ascii=False, indent=1)
+        yield f"{model}/{EVAL_RESULTS}/{corpus}.yaml", json.dumps(entries, ensure_ascii=False, indent=1)
 
 
 def json_lines(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple[str, str]]:
@@ -183,13 +182,4 @@ def _source(row: "pd.Series[Any]", split: str) -> Json:
 
 def _dataset(row: "pd.Series[Any]") -> HubSplit | None:
     """Return the split of the hub that a score is of; None for a score on anything else."""
-    key = (row["corpus"], row["language"], row["split"], row["treebank"])
-    return None if is_built_in(row["language"]) else _by_split().get(key)
-
-
-@cache
-def _by_split() -> dict[tuple[str, str, str, str], HubSplit]:
-    return {
-        (split.corpus.name, split.language, split.split, split.treebank): split
-        for split in hub_splits().values()
-    }
+    return hub_split(row["corpus"], row["language"], row["split"], row["treebank"])

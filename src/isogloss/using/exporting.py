@@ -2,12 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import atomic_folder, writing
@@ -15,7 +14,7 @@ from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD
 from isogloss.core.untrusted import from_home
-from isogloss.data.hub import ON_HUB, hub_splits
+from isogloss.data.hub import EVAL_RESULTS, ON_HUB, eval_result, hub_split
 from isogloss.encoders import family_of, save_model
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
@@ -43,9 +42,6 @@ from isogloss.using.provenance import (
     non_commercial,
     of_built_in,
 )
-
-if TYPE_CHECKING:
-    from huggingface_hub import EvalResult
 
 TOKENIZER_CONFIG = "tokenizer_config.json"
 TOKENIZER = "tokenizer.json"
@@ -95,12 +91,14 @@ def export(
             if (new / CONFIG).is_file():
                 _change(new / CONFIG, {ENTRY: asdict(model.provenance)})
             (new / CARD).write_text(card(model, onnx=False, adapters=adapters), encoding="utf-8")
+            write_eval_results(model, new)
             return folder
         extra_writers = () if model.mixup is None else (partial(save_mixup, model.mixup),)
         write_model(model.network, model.tokenizer, new, model.longest, extra_writers)
         with writing(folder):
             _complete(new, model)
             (new / CARD).write_text(card(model, onnx=onnx), encoding="utf-8")
+            write_eval_results(model, new)
         if onnx:
             write_onnx(model, new / "model.onnx")
     return folder
@@ -151,7 +149,7 @@ def check_free(folder: Path, *, force: bool) -> None:
             f"Choose another folder."
         )
     exported = exported_entry(folder) is not None
-    others = [path.name for path in inside if not exported or path.is_dir()]
+    others = [path.name for path in inside if not exported or (path.is_dir() and path.name != EVAL_RESULTS)]
     if others and not force:
         content = "an earlier export with folders in it" if exported else "no earlier export and not empty"
         raise StorageError(
@@ -253,7 +251,7 @@ def front_matter(model: FineTuned, library: str = "transformers") -> str:
     provenance = model.provenance
     base = _ON_THE_HUB.match(provenance.encoder)
     licence, corpus = licence_of(provenance), corpus_of(provenance)
-    results = list(_results(model))
+    metrics = dict.fromkeys(str(row["metric"]) for row in provenance.scores)
     card = ModelCardData(
         base_model=base[1] if base else None,
         datasets=datasets_of(provenance) or None,
@@ -262,14 +260,10 @@ def front_matter(model: FineTuned, library: str = "transformers") -> str:
         license=licence,
         license_name=f"that-of-{corpus.name}" if corpus and licence == OTHER else None,
         license_link=corpus.about.url or None if corpus and licence == OTHER else None,
-        metrics=list(dict.fromkeys(result.metric_type for result in results)) or None,
-        model_name=provenance.title,
+        metrics=[METRICS.get(metric, metric) for metric in metrics] or None,
         pipeline_tag=model.kind.hub_tag or None,
         tags=["isogloss", "cross-lingual-transfer", provenance.task],
-        eval_results=results or None,
     )
-    if not results:
-        card.model_name = None
     text: str = card.to_yaml()
     return text
 
@@ -279,30 +273,17 @@ def bcp_47(code: str) -> str:
     return code.replace("_", "-")
 
 
-def _results(model: FineTuned) -> "Iterator[EvalResult]":
-    """Yield each score in the form of the hub: with its dataset, language and split."""
-    from huggingface_hub import EvalResult
-
+def write_eval_results(model: FineTuned, folder: Path) -> None:
+    """Write a model's scores on datasets of the hub as ``.eval_results``; JSON is YAML."""
+    by_corpus: dict[str, list[dict[str, object]]] = {}
     for row in model.provenance.scores:
-        corpus, *form = str(row["corpus"]).split()  # Treebank, form of inputs, translator.
-        language = str(row["language"])
-        repository = next(
-            (
-                split.repository
-                for split in hub_splits().values()
-                if (split.corpus.name, split.language) == (corpus, language)
-            ),
-            corpus,
-        )
-        metric = str(row["metric"])
-        yield EvalResult(
-            task_type=model.kind.hub_tag or model.task.name,
-            task_name=model.task.name,
-            dataset_type=repository,
-            dataset_name=f"{row['corpus']}, {language_name(language)}",
-            dataset_config=" ".join((bcp_47(language), *form)),
-            dataset_split=ON_HUB.get(str(row["split"]), str(row["split"])),
-            metric_type=METRICS.get(metric, metric),
-            metric_name=metric,
-            metric_value=row["score"],
-        )
+        corpus, _, form = str(row["corpus"]).partition(" ")  # Treebank, form of inputs, translator.
+        language, split = str(row["language"]), str(row["split"])
+        if (dataset := hub_split(corpus, language, split, form)) is not None:
+            notes = f"{row['metric']}, {ON_HUB.get(split, split)}"
+            notes += f", {row['examples']} examples" if row.get("examples") else ""
+            by_corpus.setdefault(corpus, []).append(eval_result(dataset, float(str(row["score"])), notes))
+    for corpus, entries in by_corpus.items():
+        path = folder / EVAL_RESULTS / f"{corpus}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(entries, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
