@@ -60,8 +60,8 @@ def lines() -> Iterator[str]:
     for (pair, modules, steps, language), row in table.iterrows():
         text = f"{pair} {steps} {language}: {modules}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
         adapters = (pair, "adapter", steps, language)
-        if modules != "adapter" and adapters in table.index:
-            apart = (table.loc[adapters] - row).dropna()
+        apart = (table.loc[adapters] - row).dropna() if adapters in table.index else row[:0]
+        if modules != "adapter" and len(apart) > 1:
             half = t.ppf(0.975, len(apart) - 1) * apart.sem()
             low, high, p = apart.mean() - half, apart.mean() + half, ttest_1samp(apart, 0).pvalue
             text += (
