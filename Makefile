@@ -46,6 +46,7 @@ performance: $(VENV)/.installed-dev ## Measure starts, points and steps anew, an
 	@for part in start point_parts:points step_parts:steps-small; do \
 		OMP_NUM_THREADS=1 $(BIN)/python benchmarks/$${part%%:*}.py --out benchmarks/results/$${part##*:}.json || exit 1; \
 	done
+	@OMP_NUM_THREADS=1 $(BIN)/python benchmarks/step_parts.py --shape base --out benchmarks/results/steps-base.json
 	@$(BIN)/python docs/generate.py
 
 docs: $(VENV)/.installed ## Write the pages that are made from the code again, and build the site

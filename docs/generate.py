@@ -222,11 +222,13 @@ def point_times() -> str:
 
 
 def step_times() -> str:
-    """Return the shares of a step's time, by kind of operation."""
-    kinds = _measured("steps-small")["kinds"]
-    heads = [head for head in next(iter(kinds.values())) if head != "milliseconds"]
+    """Return the shares of a step's time, by kind of operation, of two sizes of an encoder."""
+    sizes = (("steps-small", "4 × 256"), ("steps-base", "12 × 768"))
+    kinds = [(size, name, of) for file, size in sizes for name, of in _measured(file)["kinds"].items()]
+    heads = [head for head in kinds[0][2] if head != "milliseconds"]
     return table(
-        ("training", *heads), ((name, *(f"{of[head]:.0%}" for head in heads)) for name, of in kinds.items())
+        ("layers × width", "training", *heads),
+        ((size, name, *(f"{of[head]:.0%}" for head in heads)) for size, name, of in kinds),
     )
 
 
