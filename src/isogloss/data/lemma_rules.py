@@ -64,8 +64,8 @@ def lemma_by(rule: str, word: str) -> str | None:
     stop = len(text) - edits.tail
     if edits.head >= stop:
         return None
-    made = _edited(text, edits.front) + text[edits.head : stop] + _edited(text[stop:], edits.back)
-    return CASES[case](made) if case != KEEP else made
+    edited = _edited(text, edits.front) + text[edits.head : stop] + _edited(text[stop:], edits.back)
+    return CASES[case](edited) if case != KEEP else edited
 
 
 def inventory_of(counts: Mapping[str, int]) -> tuple[str, ...]:
@@ -118,11 +118,11 @@ def _parsed(edits: str) -> _Edits:
 
 
 def _edited(text: str, steps: Sequence[tuple[str, str]]) -> str:
-    made, at = "", 0
+    edited, at = "", 0
     for mark, value in steps:
         if mark == "+":
-            made += _ESCAPED.sub(lambda match: " " if match[1] == "s" else match[1], value)
+            edited += _ESCAPED.sub(lambda match: " " if match[1] == "s" else match[1], value)
         else:
-            made += text[at : at + int(value)] if mark == "=" else ""
+            edited += text[at : at + int(value)] if mark == "=" else ""
             at += int(value)
-    return made
+    return edited

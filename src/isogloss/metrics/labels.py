@@ -237,14 +237,14 @@ def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Seque
     )
     by_label = (matches - scores * totals) * spread
     ones = [1.0] * len(gold)
-    same = [
+    equal = [
         float(set(gold_labels) == set(guesses)) for gold_labels, guesses in zip(gold, predicted, strict=True)
     ]
     return {
         "micro_f1": Contributions(matches.sum(axis=1).tolist(), totals.sum(axis=1).tolist()),
         "macro_f1": Contributions((by_label + scores).mean(axis=1).tolist(), ones),
         "weighted_f1": Contributions(_weighted(gold_marks, by_label, scores).tolist(), ones),
-        "exact_match": Contributions(same, ones),
+        "exact_match": Contributions(equal, ones),
     }
 
 
@@ -309,13 +309,13 @@ def attachment_contributions(
         tags = gold_tree.tags or ("",) * len(gold_tree.heads)
         counted = [word for word in range(len(gold_tree.heads[:first])) if tags[word] not in without]
         right = [word for word in counted if gold_tree.heads[word] == predicted_tree.heads[word]]
-        same = [
+        equal = [
             universal(gold_tree.relations[word]) == universal(predicted_tree.relations[word])
             for word in right
         ]
         words.append(float(len(counted)))
         right_heads.append(float(len(right)))
-        labelled.append(float(sum(same)))
+        labelled.append(float(sum(equal)))
     return Contributions(right_heads, words), Contributions(labelled, words)
 
 

@@ -166,7 +166,7 @@ def with_gold(rows: pd.DataFrame) -> pd.DataFrame:
     return rows if rows["gold_pairs"].any() else rows[:0]
 
 
-_MADE: Mapping[str, Mapping[str, Any]] = {
+_FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "transfer-gap": {"frame": unshown_gaps},
     "mixup-sweep": {"choose": sweep_ends},
     "perplexity-by-language": {"choose": last_and_lowest},
@@ -179,4 +179,4 @@ _MADE: Mapping[str, Mapping[str, Any]] = {
 """What makes the frame of a table of ``summaries.toml``, or chooses its rows, where a function does."""
 
 
-SUMMARIES = tuple(summaries_of(Path(__file__).with_name("summaries.toml"), _MADE).values())
+SUMMARIES = tuple(summaries_of(Path(__file__).with_name("summaries.toml"), _FUNCTIONS).values())

@@ -134,8 +134,8 @@ class Summary:
         return rows.assign(**sides), {str(value): replace(number, column=columns[value]) for value in columns}
 
 
-def summaries_of(path: Path, made: Mapping[str, Mapping[str, Any]]) -> dict[str, Summary]:
-    """Return the summaries of a table of these (TOML) by name, with the functions ``made`` for some.
+def summaries_of(path: Path, functions: Mapping[str, Mapping[str, Any]]) -> dict[str, Summary]:
+    """Return the summaries of a table of these (TOML) by name, with the functions of some.
 
     Lists of columns are texts there, and values columns in percent (``f1 %``) or with digits (``score .3``).
     """
@@ -145,8 +145,8 @@ def summaries_of(path: Path, made: Mapping[str, Mapping[str, Any]]) -> dict[str,
             field: tuple(words[field].split()) for field in ("by", "keep", "group_by") if field in words
         }
         values = {head: _number(*text.split()) for head, text in words["values"].items()}
-        functions = made.get(name, {})
-        fields = {"frame": name, **words, **columns, **functions, "name": name, "values": values}
+        calls = functions.get(name, {})
+        fields = {"frame": name, **words, **columns, **calls, "name": name, "values": values}
         summaries[name] = Summary(**fields)
     return summaries
 

@@ -67,11 +67,13 @@ class Lemmatization(Tagging):
         )
 
         def lemma(position: int, word: str) -> tuple[int, str]:
-            if (made := lemma_by(self.labels[best[position]], word)) is not None:
-                return best[position], made
+            if (edited := lemma_by(self.labels[best[position]], word)) is not None:
+                return best[position], edited
             ranked = flat[position].argsort(descending=True, stable=True).tolist()
             fitting = ((number, lemma_by(self.labels[number], word)) for number in ranked)
-            return next(((number, made) for number, made in fitting if made is not None), (unlisted, word))
+            return next(
+                ((number, edited) for number, edited in fitting if edited is not None), (unlisted, word)
+            )
 
         positions = merge([len(example.words) for example in examples], rows, range(len(flat)))
         return [
@@ -101,7 +103,7 @@ class Lemmatization(Tagging):
         counts = Counter(self._rules(train_examples))
         rule = max(self.labels, key=lambda label: counts[label])
         predicted = [
-            tuple(word if (made := lemma_by(rule, word)) is None else made for word in example.words)
+            tuple(word if (edited := lemma_by(rule, word)) is None else edited for word in example.words)
             for example in test_examples
         ]
         return self.score(self.gold(test_examples), predicted)
