@@ -1,6 +1,7 @@
 """How fast are the papers' encoders trained here? Teraflops a second by the plan's own count, and memory.
 
     python benchmarks/paper_encoders.py             # on a GPU a minute
+    python benchmarks/paper_encoders.py --capture   # updates as CUDA graphs
     python benchmarks/paper_encoders.py --quick     # does it work? Its numbers mean nothing.
 
 Real loops (``fit``) in one process, on encoders of the papers' shapes with weights of random numbers. Rows of
@@ -10,7 +11,6 @@ of a treebank. The first updates are not timed.
 """
 
 import argparse
-from collections.abc import Callable
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -20,7 +20,7 @@ from isogloss.core.run_parts import Architecture, Updates
 from isogloss.runs.estimates import training_operations
 from isogloss.tasks import TASKS
 from isogloss.tasks.masked_lm import masked_lm_loss
-from isogloss.training.fit import fit
+from isogloss.training.fit import Callback, Callbacks, Note, fit
 from isogloss.training.memory import (
     Load,
     Machine,
@@ -61,6 +61,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
+    parser.add_argument("--capture", action="store_true", help="make updates of a shape CUDA graphs")
     parser.add_argument("--precisions", nargs="+", default=["bfloat16", "float32"])
     asked = parser.parse_args()
     encoders = {"tiny": SHAPES["tiny"]} if asked.quick else ENCODERS
@@ -70,30 +71,43 @@ def main() -> None:
     print("| | rows | precision | ms an update | subwords/s | TFLOP/s | of the plan | peak, GB | estimate |")
     print("|---|---|---|---|---|---|---|---|---|")
     for precision in asked.precisions:
+        updates = Updates(learning_rate=1e-5, precision=precision, capture=asked.capture)
         for name, shape in encoders.items():
             for length in (LENGTH, SENTENCE):
-                print(row(f"{name}, tagging", shape, length, precision, size), flush=True)
+                print(row(f"{name}, tagging", shape, length, size, updates=updates), flush=True)
         paper = SHAPES["tiny" if asked.quick else "paper"]
-        print(row("8 layers, masked LM", paper, LENGTH, precision, size, pretrains=True), flush=True)
+        print(row("8 layers, masked LM", paper, LENGTH, size, updates=updates, pretrains=True), flush=True)
 
 
 def row(
-    what: str, shape: Architecture, length: int, precision: str, size: Size, *, pretrains: bool = False
+    what: str, shape: Architecture, length: int, size: Size, *, updates: Updates, pretrains: bool = False
 ) -> str:
     """Train for some updates; return what was measured as a row of a table."""
     model = new_model(shape, pretrains=pretrains).to(device())
     rows = size.blocks if pretrains else size.rows
     batches = [
         masked(shape, rows) if pretrains else tagged(shape, rows, length)
-        for _ in range(max(size.updates, size.warm))
+        for _ in range(size.warm + size.updates)
     ]
     loss = masked_lm_loss if pretrains else TASKS["upos"].loss
-    how = Updates(learning_rate=1e-5, precision=precision)
-    fit(model, batches[: size.warm], loss, updates=how, seed=0)
-    restart_measurement()
-    timed_batches = batches[: size.updates]
-    seconds = timed(lambda: fit(model, timed_batches, loss, updates=how, seed=0)) / size.updates
     predicted = len(batches[0].gold) if pretrains else 0
+    if updates.capture:
+        fixed = {} if pretrains else {"padding": 1, "longest": LENGTH, "words": True}
+        batches = [batch.rounded(**fixed) for batch in batches]
+    times: list[float] = []
+
+    def timed(done: int) -> list[Note]:
+        if done in (size.warm, len(batches)):
+            if torch.cuda.is_available():
+                torch.cuda.synchronize()
+            times.append(perf_counter())
+        if done == size.warm:
+            restart_measurement()
+        return []
+
+    watch = Callbacks(periodic=(Callback(rows=timed, every=size.warm),))
+    fit(model, batches, loss, updates=updates, seed=0, callbacks=watch)
+    seconds = (times[1] - times[0]) / size.updates
     sizes = shape_of(model.config)
     share = predicted / (rows * length)
     done, planned = (
@@ -102,21 +116,17 @@ def row(
     )
     load, on = (
         Load(rows=rows, length=length, predicted=predicted),
-        Machine(half=precision == "bfloat16", gpu=torch.cuda.is_available()),
+        Machine(half=updates.precision == "bfloat16", gpu=torch.cuda.is_available()),
     )
-    estimate = training_memory(sizes, load, how, on, best=False)
-    cells = [f"{rows} × {length}", precision, f"{seconds * 1e3:.1f}", f"{rows * length / seconds:,.0f}"]
+    estimate = training_memory(sizes, load, updates, on, best=False)
+    cells = [
+        f"{rows} × {length}",
+        updates.precision,
+        f"{seconds * 1e3:.1f}",
+        f"{rows * length / seconds:,.0f}",
+    ]
     cells += [f"{done:.3g}", f"{planned:.3g}", f"{(measured_peak() or 0) / 1e9:.2f}", f"{estimate / 1e9:.2f}"]
     return f"| {' | '.join([what, *cells])} |"
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Return the seconds that some work takes until a GPU has done it."""
-    start = perf_counter()
-    work()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return perf_counter() - start
 
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import Field, model_validator
 
+from isogloss.core.errors import ConfigError
+
 Whole = Annotated[int, Field(strict=True)]
 """A whole number; true, false and texts are refused."""
 
@@ -247,10 +249,28 @@ class Updates:
     optimizer_states: Literal["8-bit"] | None = None
     """8-bit: Adam's two moments take 2 bytes a weight, not 8 (Dettmers et al. 2022; isogloss[eight-bit]); the
     result is a little another. 32-bit when left out."""
+    capture: bool | None = None
+    """Whether updates on batches of one shape become a CUDA graph, launched at once: for small encoders and
+    short rows, whose kernels take less time than their launches. Rows are padded to few shapes. The same
+    result within rounding; no when left out. Batches of pairs, trees and spans are computed as ever."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200
     """Steps between checkpoints; 0 for none."""
+
+    def __post_init__(self) -> None:
+        """Refuse to capture what a graph cannot contain."""
+        others = {
+            "accumulation": (self.accumulation or 1) > 1,
+            "gradient_checkpointing": self.gradient_checkpointing,
+            "optimizer_states": self.optimizer_states,
+        }
+        refused = " and ".join(name for name, value in others.items() if value)
+        if self.capture and refused:
+            raise ConfigError(
+                f"capture makes an update one graph, and {refused} makes it another. Leave capture out, or "
+                f"{refused}."
+            )
 
 
 @dataclass(frozen=True, kw_only=True)

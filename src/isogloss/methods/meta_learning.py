@@ -99,6 +99,7 @@ class MetaLearning(Pretraining):
                 "accumulation": self.updates.accumulation in (None, 1),
                 "gradient_checkpointing": not self.updates.gradient_checkpointing,
                 "optimizer_states": self.updates.optimizer_states is None,
+                "capture": not self.updates.capture,
                 "validation": 0 <= self.validation < 1,
                 "validation_subwords": (self.validation_subwords or self.training.block)
                 >= self.training.block,

@@ -7,7 +7,7 @@ from typing import ClassVar, Final, Protocol, Self, TypeVar
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
+from torch.nn.functional import one_hot, pad
 
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.families import family_of
@@ -23,6 +23,12 @@ AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
 
 SEQUENCES: Final = "AutoModelForSequenceClassification"
 """The class of transformers that loads a head for whole rows."""
+
+IGNORED = -100
+"""The label that cross entropy leaves out."""
+
+ROUNDED_TO, LABELS_ROUNDED_TO = 8, 128
+"""Subwords of a row, and labels of a batch, whose multiples are the shapes of rounded batches."""
 
 HEAD_OUTSIDE = -1
 """Marks a head outside the row; such words are ignored in the loss."""
@@ -149,6 +155,9 @@ class Batch:
     """For multiple choice: the number of options of each item. Each option is a row with one scored position,
     those of an item one after the other; ``gold`` has one label an item. Empty for other tasks."""
 
+    is_rounded: bool = False
+    """Whether its shape is one of few (``rounded``)."""
+
     @property
     def learned(self) -> Tensor:
         """Soft targets [label class]; ValueError for a batch without labels."""
@@ -215,6 +224,30 @@ class Batch:
             if len(self.languages) > 1
             else self.languages,
             options=tuple(self.options[item] for item in items) if self.options else (),
+        )
+
+    def rounded(self, *, padding: int, longest: int, words: bool) -> Self:
+        """Return the batch in one of few shapes, with the same loss.
+
+        Rows are as wide as the next multiple of ``ROUNDED_TO``, at most ``longest``, and all have a mask.
+        With ``words`` the number of labels is a multiple of ``LABELS_ROUNDED_TO``: those added are ignored.
+        Soft labels, trees, spans and choices stay as they are.
+        """
+        if self.soft is not None or len(self.heads) or self.spans or self.options:
+            return self
+        width = self.subwords.size(1)
+        added = max(0, min(width + -width % ROUNDED_TO, longest) - width)
+        labels = -len(self.gold) % LABELS_ROUNDED_TO if words else 0
+        mask = torch.ones_like(self.subwords) if self.mask is None else self.mask
+        return replace(
+            self,
+            subwords=pad(self.subwords, (0, added), value=padding),
+            mask=pad(mask, (0, added)),
+            segments=None if self.segments is None else pad(self.segments, (0, added)),
+            rows=pad(self.rows, (0, labels)),
+            columns=pad(self.columns, (0, labels)),
+            gold=pad(self.gold, (0, labels), value=IGNORED),
+            is_rounded=True,
         )
 
     def inputs(self) -> dict[str, Tensor]:

@@ -27,7 +27,7 @@ from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.subwords import padding_mask
-from isogloss.tasks.batch import forward, row_ranges, to_device
+from isogloss.tasks.batch import IGNORED, LABELS_ROUNDED_TO, forward, row_ranges, to_device
 
 KEPT_SHARE, RANDOM_SHARE = 0.1, 0.1
 """Shares of the predicted subwords that are kept and replaced by random ones."""
@@ -84,6 +84,20 @@ class MaskedBatch:
     """[label], the original ids of the subwords that they predict."""
     languages: tuple[str, ...] = ()
     """The language of the whole batch, or of each row ("en+de" is a row in both); empty for unspecified."""
+    is_rounded: bool = False
+    """Whether its shape is one of few (``rounded``)."""
+
+    def rounded(self) -> "MaskedBatch":
+        """Return the batch with a multiple of ``LABELS_ROUNDED_TO`` labels; those added are ignored.
+
+        Batches of text pairs, or of several languages, stay as they are.
+        """
+        if self.positions is not None or len(self.languages) > 1:
+            return self
+        labels = -len(self.gold) % LABELS_ROUNDED_TO
+        gold = nn.functional.pad(self.gold, (0, labels), value=IGNORED)
+        masked = nn.functional.pad(self.masked, (0, labels))
+        return replace(self, masked=masked, gold=gold, is_rounded=True)
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """Return the batch on a device."""

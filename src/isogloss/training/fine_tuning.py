@@ -22,7 +22,7 @@ from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Model, Tokenizer, head_parameters
-from isogloss.tasks.batch import collate
+from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.classification import UNLABELLED
 from isogloss.tasks.task import Task
 from isogloss.training.batching import Batches, BatchesByStep, Bucketed, Movable, parts_of
@@ -115,17 +115,27 @@ def plain_training(
     setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples, *, pseudo: bool = False
 ) -> Training:
     """Train on the task's loss, one language a batch; with ``pseudo`` the teacher labels translations."""
-    padding = tokenizer.pad_token_id
+    padding, optimization, words = (
+        tokenizer.pad_token_id,
+        setting.optimization,
+        setting.task.labels_are == "word",
+    )
+
+    def batch(rows: list[EncodedRow], language: str, _: int) -> Batch:
+        made = collate(rows, padding=padding, languages=(language,))
+        rounds = optimization.updates.capture
+        return made.rounded(padding=padding, longest=optimization.limit, words=words) if rounds else made
+
     batches = Bucketed(
         groups={
             code: encode(setting, tokenizer, examples, code, pseudo=pseudo)
             for code, examples in train.items()
         },
         length=lambda row: len(row.subwords),
-        size=setting.optimization.batch_size,
-        epochs=setting.optimization.epochs,
+        size=optimization.batch_size,
+        epochs=optimization.epochs,
         seed=derive(setting.seed, "order"),
-        make=lambda rows, language, _: collate(rows, padding=padding, languages=(language,)),
+        make=batch,
     )
     return Training(batches=batches, loss=setting.task.loss)
 

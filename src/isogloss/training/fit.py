@@ -23,6 +23,7 @@ from isogloss.core.run_parts import Updates
 from isogloss.encoders.computation import quick_dropout, recomputed_layers
 from isogloss.encoders.family import freeze, thaw, unfrozen
 from isogloss.training.batching import Batches, Movable, Whole, parts_of
+from isogloss.training.captured import Captured, Rounded
 from isogloss.training.checkpoints import Checkpoints, Notes, State
 from isogloss.training.distributed import (
     Copies,
@@ -124,6 +125,9 @@ class _Fit:
         self.optimizer = adamw(model, updates)
         self.rate = rate_schedule(updates, len(batches))
         self.precision = precision_of(updates.precision, callbacks.checkpoints)
+        self.captured = (
+            Captured(self._computed, self.device) if updates.capture and world_size() == 1 else None
+        )
         self.rows: list[Note] = []
         self.reported_rows = 0
         self.unlogged: list[Tensor] = []
@@ -175,13 +179,33 @@ class _Fit:
     def _update(self, step: int) -> Tensor:
         """Make one update; return the loss of the parts computed in this process."""
         set_rate(self.optimizer, self.rate(step))
-        losses = [self._backward(part) for part in self._parts(step)]
+        parts = list(self._parts(step))
+        if (
+            self.captured
+            and len(parts) == 1
+            and isinstance(batch := parts[0].batch, Rounded)
+            and batch.is_rounded
+        ):
+            self._seed(parts[0])
+            return self.captured(batch)
+        losses = [self._backward(part) for part in parts]
         self.replica.sum_gradients()
+        self._move()
+        return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
+
+    def _computed(self, batch: Movable) -> Tensor:
+        """Make an update by a whole batch on the device; return its loss. All of it can be captured."""
+        loss = self._loss(batch)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._move()
+        return loss.detach()
+
+    def _move(self) -> None:
+        """Move the weights by their gradients, clipped, and forget these."""
         if self.updates.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.updates.clip)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
 
     def _parts(self, step: int) -> Iterator[_Part]:
         """Yield this process's share of the batch."""
@@ -196,13 +220,18 @@ class _Fit:
             if index % processes == rank():  # A part's dropout is its own, wherever it is computed.
                 yield _Part(part, derive(self.seed, "step", step, number), share or 0.0)
 
-    def _backward(self, part: _Part) -> Tensor:
+    def _seed(self, part: _Part) -> None:
         # On the CPU, torch itself would format the stack for each kind of device that is not there.
         (torch.default_generator if self.device.type == "cpu" else torch).manual_seed(part.seed)
-        batch = part.batch.to(self.device)
+
+    def _loss(self, batch: Movable) -> Tensor:
         recomputing = recomputed_layers(self.model) if self.updates.gradient_checkpointing else nullcontext()
         with recomputing, autocast(self.device, self.precision):
-            loss = self.replica.loss(lambda model: self.loss(model, batch))
+            return self.replica.loss(lambda model: self.loss(model, batch))
+
+    def _backward(self, part: _Part) -> Tensor:
+        self._seed(part)
+        loss = self._loss(part.batch.to(self.device))
         loss = loss if part.share == 1 else loss * part.share
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()

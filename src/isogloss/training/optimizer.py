@@ -6,7 +6,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, MissingPackageError
 from isogloss.core.run_parts import Updates
@@ -40,6 +40,9 @@ def adamw(model: nn.Module, updates: Updates) -> torch.optim.Optimizer:
     ]
     betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
     options: dict[str, Any] = {"lr": updates.learning_rate, "betas": betas, "eps": epsilon}
+    if updates.capture:  # A graph reads the rate from memory.
+        on = trained[0].device
+        options |= {"lr": torch.tensor(updates.learning_rate, device=on), "capturable": on.type == "cuda"}
     if updates.optimizer_states is None:
         return torch.optim.AdamW(groups, **options, fused=True)
     return _eight_bit_adamw(trained[0].device)(groups, **options)
@@ -82,7 +85,8 @@ def _eight_bit_adamw(device: torch.device) -> Callable[..., torch.optim.Optimize
 def set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
     """Set the rate of every group of parameters, times the group's multiple if it has one."""
     for group in optimizer.param_groups:
-        group["lr"] = rate * group.get(RATE_MULTIPLE, 1.0)
+        multiplied = rate * group.get(RATE_MULTIPLE, 1.0)
+        group["lr"] = group["lr"].fill_(multiplied) if isinstance(group["lr"], Tensor) else multiplied
 
 
 def rate_schedule(updates: Updates, steps: int) -> Callable[[int], float]:

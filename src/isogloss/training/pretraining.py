@@ -45,6 +45,7 @@ from isogloss.tasks.masked_lm import (
     write_stream,
 )
 from isogloss.training.batching import (
+    BatchesByStep,
     BatchSampling,
     Parallel,
     TextBatches,
@@ -161,13 +162,15 @@ def train_on_text(
 ) -> Trained:
     """Train a model to predict the hidden subwords of text and translations."""
     model = start.model
-    batches = TextBatches(
+    text = TextBatches(
         sampling=start.sampling,
         streams=start.streams,
         translations=translations,
         masking=start.masking,
         seed=derive(setting.seed, "text"),
     )
+    rounded = BatchesByStep(len(text), lambda step: text[step].rounded())
+    batches = rounded if method.updates.capture else text
     callbacks = Callbacks(
         periodic=(*start.periodic, *periodic),
         checkpoints=Checkpoints(setting.folder, method.updates.checkpoint_every),
