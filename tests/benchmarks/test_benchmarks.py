@@ -85,6 +85,15 @@ def test_many_runs_are_made_once_and_reported_on(script):
     assert found[6] == "26"  # 20 runs, and six for leases, precision, plan and report.
 
 
+def test_finished_runs_are_planned_looked_at_and_reported_on(script, tmp_path):
+    file = tmp_path / "scale.json"
+    options = ("--runs", 20, "--grid", 10, "--out", file, "--as", "now")
+    (cells,) = numbers(script("finished_runs", *options), 7).values()
+    assert all(int(peak) > 0 for peak in cells[3:])
+    (now,) = json.loads(file.read_text("utf-8")).values()
+    assert (now["sizes"][0]["runs"], now.keys()) == (20, {"sizes", "grid"})
+
+
 @pytest.fixture
 def killed(script, monkeypatch, tmp_path):
     """Let what stands in for isogloss be killed twice; return the cells of what was found."""

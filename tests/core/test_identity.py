@@ -1,3 +1,4 @@
+import json
 import math
 from dataclasses import dataclass, field, make_dataclass, replace
 from typing import ClassVar
@@ -101,6 +102,24 @@ def test_what_has_no_place_in_a_run_is_refused(value):
         TypeError, match="cannot be part of a run: use numbers, texts, tuples and dataclasses"
     ):
         identity([value])
+
+
+@given(NESTED)
+def test_the_content_of_a_part_has_its_id(value):
+    part = make_dataclass("Part", [("x", object)], frozen=True)(value)
+    assert identity(content(part)) == identity(part)
+
+
+@pytest.mark.parametrize("zero", [{"x": -0.0}, {"x": [{"y": -0.0}]}])
+def test_zero_has_one_id_in_content_that_was_read(zero):
+    text = json.dumps(zero)
+    assert identity(json.loads(text)) == identity(json.loads(text.replace("-", "")))
+
+
+@pytest.mark.parametrize("value", [math.nan, -math.inf])
+def test_numbers_that_are_none_are_refused_in_content_that_was_read(value):
+    with pytest.raises(ValueError, match="Use a finite number"):
+        identity({"x": [value]})
 
 
 def test_numbers_that_are_none_are_refused():

@@ -15,9 +15,9 @@ from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
 from isogloss.core.processes import Interrupted, host, stopping_if_lost
-from isogloss.core.records import MADE, RECORD, Made, Record, read_made, read_record, write_record
+from isogloss.core.records import MADE, RECORD, Made, Record, read_made, read_record, run_files, write_record
 from isogloss.core.rows import LARGEST_INTEGER
-from isogloss.core.untrusted import MAX_JSON_DEPTH
+from isogloss.core.untrusted import MAX_JSON_DEPTH, parse_json
 
 TEXT = st.text(st.characters(codec="utf-8"))
 WHOLE_NUMBER = st.integers(-LARGEST_INTEGER, LARGEST_INTEGER)
@@ -258,3 +258,26 @@ def test_records_need_no_torch():
     code = "import sys, isogloss.core.records, isogloss.core.run_parts; sys.exit('torch' in sys.modules)"
     place = os.environ | {"PYTHONPATH": ":".join(sys.path)}
     assert subprocess.run([sys.executable, "-c", code], env=place, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("brackets", [("[", "]"), ('{"x": ', "}")])
+def test_json_is_read_to_its_depth_and_no_deeper(brackets):
+    first, last = brackets
+    texts = [first * depth + "[]" + last * depth for depth in (MAX_JSON_DEPTH - 1, MAX_JSON_DEPTH)]
+    assert json.dumps(parse_json(texts[0])) == texts[0]
+    with pytest.raises(ValueError, match=f"nested more than {MAX_JSON_DEPTH} levels deep"):
+        parse_json(texts[1])
+    assert parse_json(f"[{'[], ' * 500}[]]") == [[]] * 501
+
+
+def test_files_of_runs_are_those_in_the_folders_below(tmp_path):
+    for name in ("a/record.json", "a/other.json", ".b/failed.json", "record.json", "a/deeper/record.json"):
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+    found = run_files(tmp_path, "record.json", "failed.json")
+    assert sorted(path.relative_to(tmp_path).as_posix() for path in found) == [
+        ".b/failed.json",
+        "a/record.json",
+    ]
+    assert not [*run_files(tmp_path / "none", "record.json")]

@@ -1,5 +1,7 @@
 """Damaged files of finished runs are set aside with the reason and made again, byte for byte."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
@@ -112,6 +114,19 @@ def test_a_record_in_which_a_digit_changed_is_made_again(translated):
     assert f"{path}: this record is damaged (checksum " in said
     make(context, back)
     assert path.read_bytes() == whole
+
+
+def test_a_run_is_read_once_to_find_that_it_is_whole(translated, monkeypatch):
+    context, there, _ = translated
+    opened, open_ = [], Path.open
+
+    def watched(path, *arguments, **options):
+        opened.append(path.name)
+        return open_(path, *arguments, **options)
+
+    monkeypatch.setattr(Path, "open", watched)
+    assert quarantine_damage(context.store, [there]) == {}
+    assert sorted(opened) == sorted((RECORD, CHECKSUMS, EXAMPLES))
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS])

@@ -146,6 +146,23 @@ def test_a_failed_a_damaged_and_a_missing_run_are_said_and_none_is_raised(out: P
     assert all(str(out) not in text for text in m.warnings)
 
 
+def test_a_wrong_part_damages_every_run_that_it_is_in(tmp_path: Path) -> None:
+    """What runs share is looked at once, and none of them takes it for right."""
+    wrong, right = {**pretrain(), "languages": [5]}, pretrain()
+    for seed in (0, 1):
+        for encoder in (wrong, right):
+            write(tmp_path, model(encoder=encoder, seed=seed))
+    runs = read_measurements(tmp_path).runs
+    assert sorted(run.state for run in runs) == ["damaged", "damaged", "finished", "finished"]
+
+
+def test_models_have_the_facts_that_each_has_alone(out: Path) -> None:
+    facts = [(key, part) for run in read_measurements(out).runs for key, part in run.models.items()]
+    assert {key for key, _ in facts} > {run.id for run in read_measurements(out).finished("fine-tune")}
+    for run in read_measurements(out).finished("fine-tune"):
+        assert run.models[run.id] == model_facts(run.record.run)
+
+
 def test_runs_beside_the_plan_are_counted_and_left_out(out: Path) -> None:
     plan = json.loads((out / "plan.json").read_text())
     write_plan(out, plan["runs"][:4])

@@ -136,15 +136,24 @@ def sweep(path: Path) -> None:
                 left.unlink(missing_ok=True)
 
 
-def sweep_folder(folder: Path) -> None:
-    """Remove temporary files and folders in a folder, but for those of living processes of this machine."""
+def sweep_folder(folder: Path) -> list[str]:
+    """Remove temporary files and folders in a folder, but for those of living processes of this machine.
+
+    Returns the names of all that was in the folder.
+    """
     stop_if_lost()
-    for left in folder.glob(".*.tmp"):
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries]
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return []
+    for left in [folder / name for name in names if name.startswith(".") and name.endswith(".tmp")]:
         process = left.name.removesuffix(".tmp").rpartition(".")[2]
         if has_ended(process) or not process.startswith(f"{host()}-"):
             shutil.rmtree(left, ignore_errors=True)
             with suppress(OSError):
                 left.unlink(missing_ok=True)
+    return names
 
 
 @contextmanager

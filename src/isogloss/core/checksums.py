@@ -16,11 +16,13 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
+from itertools import filterfalse
 from pathlib import Path
+from stat import S_ISDIR
 
 from isogloss.core import VERSION
 from isogloss.core.errors import one_line
-from isogloss.core.untrusted import below, parse_json, read_regular
+from isogloss.core.untrusted import below, is_safe, parse_json, read_regular
 
 CHECKSUMS = "checksums.json"
 
@@ -79,15 +81,16 @@ def from_text(content: str | bytes, source: str | Path = CHECKSUMS) -> dict[str,
         checksums = {name: Checksum(int(entry["size"]), str(entry["crc32"])) for name, entry in sums.items()}
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(one_line(error)) from error
-    for name in checksums:
+    for name in filterfalse(is_safe, checksums):
         below(Path(), name, source)
     return checksums
 
 
 def read_checksums(folder: Path) -> dict[str, Checksum]:
     """Read the checksums of a folder, empty without a file of them; ValueError if that file is damaged."""
+    path = folder / CHECKSUMS
     try:
-        return from_text(read_regular(folder / CHECKSUMS), folder / CHECKSUMS)
+        return from_text(read_regular(path), path)
     except FileNotFoundError:
         return {}
     except ValueError as error:
@@ -121,8 +124,13 @@ def package_stamp() -> str:
 
 def _file_facts(path: Path) -> Iterator[tuple[str, int, int, int]]:
     """Yield name, size and modification times of a file, or of each file in a folder; links are followed."""
-    if not path.is_dir():
-        yield _facts_of_file(path)
+    try:
+        is_folder = S_ISDIR((status := path.stat()).st_mode)
+    except OSError:
+        yield str(path), -1, -1, -1
+        return
+    if not is_folder:
+        yield str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns
         return
     visited: set[str] = set()
     for folder, folders, names in os.walk(path, followlinks=True):
@@ -132,12 +140,5 @@ def _file_facts(path: Path) -> Iterator[tuple[str, int, int, int]]:
             continue
         visited.add(real)
         folders.sort()
-        yield from (_facts_of_file(Path(folder, name)) for name in sorted(names))
-
-
-def _facts_of_file(path: Path) -> tuple[str, int, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return str(path), -1, -1, -1
-    return str(path), status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        for name in sorted(names):
+            yield from _file_facts(Path(folder, name))

@@ -97,8 +97,19 @@ def identity(value: object) -> str:
 
 
 def _identity(value: object) -> str:
-    text = json.dumps(content(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    text = _ENCODER.encode(value if isinstance(value, dict) else content(value))
+    if _UNUSUAL.search(text):
+        text = _ENCODER.encode(content(value))
     return sha256(text.encode()).hexdigest()[:ID_LENGTH]
+
+
+_ENCODER = json.JSONEncoder(
+    check_circular=False, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=content
+)
+"""Writes what records have as content, which it is already, without building it again."""
+
+_UNUSUAL = re.compile(r"-0\.0|NaN|Infinity")
+"""Numbers that ``content`` changes or refuses."""
 
 
 @cache

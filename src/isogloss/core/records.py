@@ -111,10 +111,15 @@ def or_none(value: T) -> T | None:
 
 def read_record(folder: Path) -> Record:
     """Read a run's record; StorageError, with what to do, when it is damaged or missing."""
+    return read_with_checksums(folder)[0]
+
+
+def read_with_checksums(folder: Path) -> tuple[Record, dict[str, Checksum]]:
+    """Read a run's record as ``read_record`` does, and the checksums of its other files."""
     path = folder / RECORD
     try:
-        content, written = read_regular(path), read_checksums(folder).get(RECORD)
-        if written and (wrong := difference(Checksum.of(content), written)):
+        content, files = read_regular(path), read_checksums(folder)
+        if (written := files.pop(RECORD, None)) and (wrong := difference(Checksum.of(content), written)):
             raise _damaged(path, wrong)
         body = parse_json(content)
         if not isinstance(body, dict) or body.keys() != Record.__dataclass_fields__.keys():
@@ -129,7 +134,14 @@ def read_record(folder: Path) -> Record:
         ) from error
     if wrong:
         raise _damaged(path, wrong)
-    return record
+    return record, files
+
+
+def run_files(out: Path, *names: str) -> Iterator[Path]:
+    """Yield the files of these names in the folders below one, each folder read once: there may be many."""
+    for folder in out.iterdir() if out.is_dir() else ():
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            yield from (path for path in folder.iterdir() if path.name in names)
 
 
 def read_made(folder: Path) -> Made:

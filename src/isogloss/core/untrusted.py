@@ -10,7 +10,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -35,8 +35,9 @@ def parse_json(content: str | bytes) -> Any:
     """
     text = content if isinstance(content, str) else content.decode()
     try:
-        value = json.loads(text, parse_constant=_finite, parse_float=_finite)
-        level: list[Any] = [[value]]
+        value = _DECODER.decode(text)
+        # Without so many brackets nothing is nested so deep: most files are small.
+        level: list[Any] = [[value]] if text.count("{") + text.count("[") > MAX_JSON_DEPTH else []
         depth = 0
         while level := [child for part in level for child in _inside(part) if isinstance(child, dict | list)]:
             depth += 1
@@ -53,7 +54,8 @@ def read_regular(path: Path) -> bytes:
     """Return a file's content; OSError for a pipe or device in its place too, which might never end."""
     if not path.is_file() and path.exists():
         raise OSError(errno.EINVAL, "not a regular file", str(path))
-    return path.read_bytes()
+    with path.open("rb", buffering=0) as file:
+        return file.readall()
 
 
 def fitting(shape: type[T], value: object) -> T:
@@ -80,6 +82,9 @@ def _finite(digits: str) -> float:
     if not math.isfinite(value):
         raise ValueError(f"{digits:.40} is no finite number")
     return value
+
+
+_DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
 
 
 FORBIDDEN_CHARACTERS = frozenset('\\:<>"|?*')
@@ -130,8 +135,11 @@ def below(folder: Path, name: str, source: str | Path = "", error: type[InputErr
 
 def is_safe(name: object) -> bool:
     """Return whether a name with / between its parts stays below any folder that it is put in."""
-    if not isinstance(name, str):
-        return False
+    return isinstance(name, str) and _is_safe(name)
+
+
+@lru_cache(maxsize=4096)
+def _is_safe(name: str) -> bool:
     parts = name.split("/")
     try:
         sizes = [len(part.encode()) for part in parts]

@@ -14,7 +14,7 @@ from isogloss.core.atomic_files import reading, writing
 from isogloss.core.checksums import CHECKSUMS, Checksum, difference, read_checksums
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
-from isogloss.core.records import RECORD
+from isogloss.core.records import RECORD, read_with_checksums
 from isogloss.runs.run import Run, needs
 from isogloss.store.store import DAMAGED, WORK, Store
 
@@ -34,9 +34,11 @@ def quarantine_damage(store: Store, runs: Sequence[Run]) -> dict[str, str]:
     read_later = set[str]()
     for run in reversed(runs):  # A run comes after those it needs.
         key = identity(run)
-        if store.is_finished(run):
-            damage[key] = " ".join(_quarantine_all(_damage(store, run, is_needed=key in read_later)))
-        if not store.is_finished(run):
+        is_finished = store.is_finished(run)
+        if is_finished:
+            folder = store.folder(run)
+            damage[key] = " ".join(_quarantine_all(_damage(folder, is_needed=key in read_later)))
+        if damage.get(key) or not is_finished:
             read_later |= set(map(identity, needs(run)))
     return {key: why for key, why in reversed(damage.items()) if why}
 
@@ -65,16 +67,15 @@ def _quarantine_all(damage: Iterable[tuple[Path, str]]) -> Iterator[str]:
             yield f"{why} It is made again."
 
 
-def _damage(store: Store, run: Run, *, is_needed: bool) -> Iterator[tuple[Path, str]]:
-    folder = store.folder(run)
+def _damage(folder: Path, *, is_needed: bool) -> Iterator[tuple[Path, str]]:
     try:
-        store.record(run)
+        _, written = read_with_checksums(folder)
     except StorageError as error:
         yield folder / RECORD, _reason(error)
         return
     damaged = dict[Path, str]()
     with reading(folder):
-        for name, why in _differing(folder, read_checksums(folder), is_needed=is_needed):
+        for name, why in _differing(folder, written, is_needed=is_needed):
             damaged.setdefault(folder / Path(name).parts[0], f"{folder / name}: damaged ({why}).")
     if damaged:
         _quarantine(folder / RECORD)  # Without a record the run is unfinished.

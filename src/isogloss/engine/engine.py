@@ -56,9 +56,9 @@ def make_planned(
     """Make what has no record yet; damaged runs count as missing."""
     beyond, jobs = execution.beyond, 1 if execution.engine == "serial" else execution.jobs
     devices = devices_of(execution.devices) if not beyond and (execution.devices or jobs != 1) else ()
-    context, damaged = prepared(planned, execution, on_progress, devices)
-    tally = Tally(planned, announce, on_progress, Outcome(damaged=damaged))
-    missing = tally.missing()
+    context, missing, damaged = prepared(planned, execution, on_progress, devices)
+    tally = Tally(planned, announce, on_progress, Outcome(damaged=damaged), missing)
+    tally.count_finished()
     if beyond and missing:
         check_importable(missing, "engine='serial'")
         beyond(execution, context, planned.runs, tally)
@@ -92,6 +92,8 @@ class Tally:
     announce: Announce
     on_progress: OnProgress
     outcome: Outcome
+    missing: Sequence[Run]
+    """The runs without a record."""
     _failed_before: set[str] = field(init=False)
     _numbers: dict[str, int] = field(default_factory=dict)
     """By run: its number, counted as they begin."""
@@ -99,23 +101,18 @@ class Tally:
 
     def __post_init__(self) -> None:
         """Take what has failed so far to have failed in an earlier call."""
-        store, runs = self.planned.store, self.planned.runs
-        self._failed_before = {
-            identity(run) for run in runs if not store.is_finished(run) and store.failure(run)
-        }
+        store = self.planned.store
+        self._failed_before = {identity(run) for run in self.missing if store.failure(run)}
 
-    def missing(self) -> list[Run]:
-        """Return the runs without a record; of the others, remove what a killed process left."""
-        store, missing = self.planned.store, []
+    def count_finished(self) -> None:
+        """Count the runs that have a record, and remove what killed processes left of them."""
+        store, missing = self.planned.store, set(map(identity, self.missing))
         for run in self.planned.runs:
-            if store.is_finished(run):
+            if (key := identity(run)) not in missing:
                 store.remove_leftovers(run)
                 store.forget_leases(run)
-                self._number(identity(run))
-                self.outcome.done.append(identity(run))
-            else:
-                missing.append(run)
-        return missing
+                self._number(key)
+                self.outcome.done.append(key)
 
     def finished(self) -> Outcome:
         """Return the outcome, with runs of which no process reported that they are finished."""
@@ -165,8 +162,11 @@ class Tally:
 
 def prepared(
     planned: Planned, execution: Execution, on_progress: OnProgress, devices: Sequence[Device] = ()
-) -> tuple[RunContext, dict[str, str]]:
-    """Find what is damaged, missing or broken before anything trains; return what runs have in common."""
+) -> tuple[RunContext, list[Run], dict[str, str]]:
+    """Find what is damaged, missing or broken before anything trains.
+
+    Returns what runs have in common, those without a record, and what was wrong with damaged ones.
+    """
     planned.check_looked_at()
     store = planned.store
     damaged = _inspect(planned)
@@ -186,7 +186,7 @@ def prepared(
     if missing and not execution.beyond:  # Else it is found where they are made.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
-    return context, damaged
+    return context, missing, damaged
 
 
 def _inspect(planned: Planned) -> dict[str, str]:
@@ -253,11 +253,12 @@ def make_together(
     """
     if is_main_process():
         with alone():
-            context, damaged = prepared(planned, execution, on_progress)
+            context, missing, damaged = prepared(planned, execution, on_progress)
     barrier()  # Now what is damaged is gone, and the precision is known.
     if not is_main_process():
-        context, damaged = prepared(planned, replace(execution, retry_failed=False), no_progress)
-    tally = Tally(planned, announce, on_progress, Outcome(damaged=damaged))
+        without_retrying = replace(execution, retry_failed=False)
+        context, missing, damaged = prepared(planned, without_retrying, no_progress)
+    tally = Tally(planned, announce, on_progress, Outcome(damaged=damaged), missing)
     with interruptible(), planned.store.guarded():
         for run in planned.runs:
             event = _make_together(context, run, tally) if is_main_process() else _help(context, run)

@@ -16,7 +16,6 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 import pandas as pd
 
 from isogloss.core.errors import ConfigError, StorageError, plain, unknown_name, without_folders
-from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
     FAILED,
@@ -30,6 +29,7 @@ from isogloss.core.records import (
     kind_of_run,
     read_made,
     read_record,
+    run_files,
     understanding,
 )
 from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
@@ -39,9 +39,8 @@ from isogloss.reports.run_facts import (
     FACTS,
     NUMBERS,
     Facts,
-    check_facts,
-    model_facts,
-    models_in,
+    ModelFacts,
+    check_inputs,
     tested_inputs,
     treebanks_of,
 )
@@ -73,8 +72,8 @@ class Run:
     """Empty where the run did not finish."""
     made: Made = field(default_factory=Made)
     error: str = ""
-    _facts: dict[str, Facts] = field(default_factory=dict, repr=False, compare=False)
-    """The facts of models by id, of all runs that were read together."""
+    _facts: ModelFacts = field(default_factory=ModelFacts, repr=False, compare=False)
+    """Those of all runs that were read together."""
 
     @property
     def kind(self) -> str:
@@ -84,9 +83,7 @@ class Run:
     @cached_property
     def models(self) -> Mapping[str, Facts]:
         """The facts of every model and encoder in the run, by id."""
-        parts = {identity(part): part for part in models_in(self.record.run)}
-        self._facts.update({key: model_facts(part) for key, part in parts.items() if key not in self._facts})
-        return {key: self._facts[key] for key in parts}
+        return self._facts.within(self.record.run, self.record.id)
 
     def row_class(self, columns: Iterable[str]) -> type[RowClass] | None:
         """Return the class of a row with these columns; None where the run has no such rows."""
@@ -95,7 +92,8 @@ class Run:
     def check(self) -> None:
         """Raise StorageError unless all that reports read of the record is as runs of ours have it."""
         with understanding(self.folder / RECORD):
-            check_facts(self.record.run, self.models)
+            check_inputs(self.record.run)
+            _ = self.models
             for names, rows in groupby(self.record.rows, key=tuple):
                 self._check_rows(names, list(rows))
 
@@ -286,7 +284,7 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     ConfigError for a folder without plan and records.
     """
     plan, notes = _read_json(out / PLAN, Plan)
-    present = sorted(path.parent.name for name in (RECORD, FAILED) for path in out.glob(f"*/{name}"))
+    present = sorted(path.parent.name for path in run_files(out, RECORD, FAILED))
     if plan == Plan() and not present:
         raise ConfigError(
             f"{out}: nothing to report on: neither {PLAN} nor a finished run. "
@@ -298,7 +296,7 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
             f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out. "
             "Run a recipe that describes them all: finished runs are not made again."
         )
-    shared, facts = Shared(), dict[str, Facts]()
+    shared, facts = Shared(), ModelFacts()
     return Measurements(
         runs=[_read_run(out / name, shared, facts) for name in one_by_one([*ids], "records", on_progress)],
         labels={key: plain(label) for key, label in plan.labels.items()},
@@ -312,7 +310,7 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     )
 
 
-def _read_run(folder: Path, shared: Shared, facts: dict[str, Facts]) -> Run:
+def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> Run:
     """Read a run; without a record or a failure it is missing."""
     try:
         record, made = shared.record(read_record(folder)), read_made(folder)

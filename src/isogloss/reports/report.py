@@ -21,7 +21,7 @@ from isogloss.core.checksums import package_stamp, stamp
 from isogloss.core.errors import ConfigError, check_named, one_line
 from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import FAILED, MADE, PLAN, RECORD
+from isogloss.core.records import FAILED, MADE, PLAN, RECORD, run_files
 from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.data.result_files import PREDICTIONS
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
@@ -144,7 +144,7 @@ def write_report(out: Path, on_progress: OnProgress = no_progress) -> Report:
     Missing, failed and damaged runs are named in the report.
     """
     state = _last_report(out)
-    return _report_of(out, state if state["current"] else _rewrite(out, state.get("files", ()), on_progress))
+    return _report_of(out, state if state["current"] else _rewrite(out, state, on_progress))
 
 
 def finished_report(out: Path) -> Report | None:
@@ -178,7 +178,7 @@ def _report_of(out: Path, state: State) -> Report:
 
 
 def _last_report(out: Path) -> State:
-    """Return the state of the last report, with ``current``: whether its inputs and files are unchanged.
+    """Return the state of the last report, the stamps of its ``inputs`` now, and whether it is ``current``.
 
     Of a report by an earlier version only the files are known.
     """
@@ -189,20 +189,21 @@ def _last_report(out: Path) -> State:
     except (OSError, ValueError):
         state = {"files": text.splitlines()}
     files = [name for name in state["files"] if re.fullmatch(NAME, name)]
-    stamps = [*_input_stamps(out), stamp(out / name for name in files)]
-    return {**state, "files": files, "current": state.get("stamps") == stamps}
+    inputs = _input_stamps(out)
+    current = state.get("stamps") == [*inputs, stamp(out / name for name in files)]
+    return {**state, "files": files, "inputs": inputs, "current": current}
 
 
 def _input_stamps(out: Path) -> list[str]:
     """Return stamps of all inputs of a report: the package, the plan, and records."""
     plan = (out / PLAN).read_bytes() if (out / PLAN).is_file() else b""
-    records = (path for name in (RECORD, FAILED, MADE, PREDICTIONS) for path in out.glob(f"*/{name}"))
+    records = run_files(out, RECORD, FAILED, MADE, PREDICTIONS)
     return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(records)]
 
 
-def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
+def _rewrite(out: Path, last: State, on_progress: OnProgress) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
-    stamps, (claims, errors), m = _input_stamps(out), all_claims(), read_measurements(out, on_progress)
+    (claims, errors), m = all_claims(), read_measurements(out, on_progress)
     m = replace(m, notes=(*m.notes, *errors))
     outcomes = judge(one_by_one(claims, "claims", on_progress), m)
     raw = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
@@ -221,9 +222,9 @@ def _rewrite(out: Path, old: Iterable[str], on_progress: OnProgress) -> State:
         verdicts = json.dumps(claims_content(outcomes, m), ensure_ascii=False, indent=1)
         contents[CLAIMS_FILE] = verdicts.encode()
     with writing(out):
-        _replace(out, contents, set(old) - set(contents))
+        _replace(out, contents, set(last["files"]) - set(contents))
     state = {
-        "stamps": [*stamps, stamp(out / name for name in contents)],
+        "stamps": [*last["inputs"], stamp(out / name for name in contents)],
         "files": list(contents),
         "found": page.opening.results,
         "claims": [(outcome.claim.id, outcome.verdict, outcome.found) for outcome in page.outcomes],

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
@@ -36,11 +36,54 @@ Content = Mapping[str, Any]
 Facts = dict[str, Any]
 """Facts by name, as columns of a frame."""
 
+NO_MODELS: Mapping[str, Facts] = {}
 
-def model_facts(run: Content) -> Facts:
-    """Return the facts of a fine-tuned model or an encoder from its run, as flat columns."""
+ENCODER_FACTS = {"kind": "encoder", "method": "", "way": "", "task": ""}
+"""The facts of an encoder that are those of models."""
+
+
+@dataclass(frozen=True)
+class ModelFacts:
+    """The facts of models and encoders in runs, found once for each object: equal parts are one."""
+
+    _models: dict[int, tuple[Content, Mapping[str, Facts]]] = field(default_factory=dict)
+    """Of a part by its address, and the part itself, which keeps that."""
+    _encoders: dict[int, tuple[Content, Facts]] = field(default_factory=dict)
+
+    def within(self, part: Content, key: str = "") -> Mapping[str, Facts]:
+        """Return the facts of every model and encoder in a part, by id; of itself, by its ``key``, first.
+
+        TypeError where one has not the type that reports expect.
+        """
+        if id(part) not in self._models:
+            self._models[id(part)] = part, dict(self._read(part, key)) or NO_MODELS
+        return self._models[id(part)][1]
+
+    def _read(self, part: Any, key: str = "") -> Iterator[tuple[str, Facts]]:
+        if isinstance(part, Mapping) and part.get("kind") in ("fine-tune", *ENCODERS):
+            facts = model_facts(part, self._of_encoder(part))
+            _check_types(facts)
+            yield key or identity(part), facts
+        for value in part.values() if isinstance(part, Mapping) else part:
+            if isinstance(value, Mapping):
+                yield from self.within(value).items()
+            elif isinstance(value, list | tuple):
+                yield from self._read(value)
+
+    def _of_encoder(self, run: Content) -> Facts:
+        encoder = run if run["kind"] in ENCODERS else fields_of(run)["encoder"]
+        if id(encoder) not in self._encoders:
+            self._encoders[id(encoder)] = encoder, _encoder_facts(encoder)
+        return self._encoders[id(encoder)][1]
+
+
+def model_facts(run: Content, encoder: Facts | None = None) -> Facts:
+    """Return the facts of a fine-tuned model or an encoder from its run, as flat columns.
+
+    ``encoder`` are those of its encoder, where they are known.
+    """
     if run.get("kind") in ENCODERS:
-        return {"kind": "encoder", "method": "", "way": "", "task": "", **_encoder_facts(run)}
+        return {**ENCODER_FACTS, **(encoder or _encoder_facts(run))}
     fields = fields_of(run)
     start = fields.get("start")
     return {
@@ -48,7 +91,7 @@ def model_facts(run: Content) -> Facts:
         "source": "+".join(fields.get("source") or ()) or (model_facts(start)["source"] if start else ""),
         "target": "+".join(fields.get("target") or ()),
         **_way(run),
-        **_encoder_facts(fields["encoder"]),
+        **(encoder or _encoder_facts(fields["encoder"])),
     }
 
 
@@ -165,17 +208,19 @@ class Read:
     translator: dict[str, object] | None = None
 
 
-def check_facts(run: Content, models: Mapping[str, Facts]) -> None:
-    """Raise ValueError or TypeError unless a run and the facts of its models have the right types."""
+def check_inputs(run: Content) -> None:
+    """Raise ValueError or TypeError unless what tables read of a run has the right types."""
     fitting(Read, fields_of(run))
     tested_inputs(run, frozenset())
-    for facts in models.values():
-        kinds = {name: int if name in NUMBERS else str for name in FACTS if facts.get(name) is not None}
-        wrong = [
-            f"{name} is {facts[name]!r:.40}" for name, kind in kinds.items() if type(facts[name]) is not kind
-        ]
-        if why := (*wrong, wrong_value("", [facts]))[0]:
-            raise TypeError(why)
+
+
+def _check_types(facts: Facts) -> None:
+    kinds = {name: int if name in NUMBERS else str for name in FACTS if facts.get(name) is not None}
+    wrong = [
+        f"{name} is {facts[name]!r:.40}" for name, kind in kinds.items() if type(facts[name]) is not kind
+    ]
+    if why := (*wrong, wrong_value("", [facts]))[0]:
+        raise TypeError(why)
 
 
 def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:
@@ -224,12 +269,3 @@ def _seedless(part: object) -> object:
     if isinstance(part, Mapping):
         return {name: _seedless(value) for name, value in part.items() if name not in ("seed", "conflict")}
     return [_seedless(element) for element in part] if isinstance(part, list) else part
-
-
-def models_in(run: object) -> Iterator[Content]:
-    """Yield every model and encoder within a run, itself included."""
-    if isinstance(run, Mapping) and run.get("kind") in ("fine-tune", *ENCODERS):
-        yield run
-    inside = run.values() if isinstance(run, Mapping) else run if isinstance(run, list | tuple) else ()
-    for value in inside:
-        yield from models_in(value)

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from sys import intern
 from typing import Any
 
 from isogloss.core.records import Record, Row
@@ -31,8 +32,11 @@ class Shared:
     def part(self, value: Any) -> Any:
         """Return the part of JSON that equals a value, types of numbers included."""
         if isinstance(value, dict):
-            inside = {self._scalar(name): self.part(child) for name, child in value.items()}
-            addresses = array("Q", [id(end) for entry in inside.items() for end in entry])
+            inside = {
+                intern(name): self.part(child) if isinstance(child, dict | list) else self._scalar(child)
+                for name, child in value.items()
+            }
+            addresses = array("Q", [*map(id, inside), *map(id, inside.values())])
             return self._parts.setdefault((dict, addresses.tobytes()), inside)
         if isinstance(value, list):
             children = [*map(self.part, value)]
@@ -45,7 +49,7 @@ class Shared:
     def _rows(self, rows: Sequence[Row]) -> list[Row]:
         return [
             {
-                self._scalar(name): self._scalar(value) if isinstance(value, str) else value
+                intern(name): self._scalar(value) if isinstance(value, str) else value
                 for name, value in row.items()
             }
             for row in rows

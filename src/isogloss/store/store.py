@@ -25,7 +25,6 @@ from isogloss.core.atomic_files import (
 from isogloss.core.checksums import CHECKSUMS, checksums_of
 from isogloss.core.errors import StorageError, masked
 from isogloss.core.identity import identity
-from isogloss.core.processes import stop_if_lost
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Plan, Record, read_record, write_record
 from isogloss.core.untrusted import T, fitting, parse_json, read_regular, within
@@ -203,9 +202,9 @@ class Store:
 
     def remove_leftovers(self, run: Run) -> None:
         """Remove what only an unfinished run needs."""
-        stop_if_lost()
-        sweep_folder(self.folder(run))
-        shutil.rmtree(self.folder(run) / WORK, ignore_errors=True)
+        folder = self.folder(run)
+        if WORK in sweep_folder(folder):
+            shutil.rmtree(folder / WORK, ignore_errors=True)
 
     def forget_leases(self, run: Run) -> None:
         """Remove the leases of a finished run that a killed process could not remove."""

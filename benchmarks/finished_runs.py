@@ -1,0 +1,147 @@
+"""What does a folder of very many finished runs cost? To plan them, to look at them again, to report on them.
+
+    python benchmarks/finished_runs.py [--runs 12000 50000 100000] [--folders DIR] [--out FILE --as after]
+
+Records are written directly, as engines write them, without waiting for the disk; with ``--folders`` they are
+kept for other versions to read. Processor seconds, each of a process of its own, imports aside; memory is the
+peak of that process. A grid is the whole command ``isogloss run`` on finished runs with an up-to-date report,
+imports included.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from many_runs import recipe, scored, timed
+
+TASKS = ("plan", "look again", "report")
+GRID = 1000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, nargs="*", default=[12_000, 50_000, 100_000])
+    parser.add_argument("--grid", type=int, default=GRID)
+    parser.add_argument("--folders", type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--as", dest="label", default="after")
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.task:
+        print(json.dumps(measured(asked.task, asked.runs[0], asked.folders)))
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folders = asked.folders or Path(temporary)
+        rows = [{"runs": count, **of_size(count, folders / str(count))} for count in asked.runs]
+        grid = of_grid(asked.grid, folders / f"grid-{asked.grid}")
+    print(f"| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}")
+    for row in rows:
+        print(f"| {' | '.join(f'{value:,}' for value in row.values())} |")
+    print(f"a grid of {asked.grid:,} finished runs: {grid} s")
+    if asked.out:
+        written = json.loads(asked.out.read_text("utf-8")) if asked.out.exists() else {}
+        written[asked.label] = {"sizes": rows, "grid": grid}
+        asked.out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+
+
+def of_size(count: int, out: Path) -> dict[str, float]:
+    """Return the seconds of each task and the peaks of its process."""
+    ensure_runs(count, out)
+    found = {task: json.loads(process(task, count, out)) for task in TASKS}
+    seconds = {task: of_task["seconds"] for task, of_task in found.items()}
+    return {**seconds, **{f"{task}, MB": of_task["peak"] for task, of_task in found.items()}}
+
+
+def ensure_runs(count: int, out: Path) -> None:
+    if not (out / "plan.json").exists():
+        process("write", count, out)
+
+
+def process(task: str, count: int, out: Path) -> str:
+    """Do a task in a process of its own, whose peak of memory is its own, and return what it prints."""
+    words = ["--task", task, "--runs", str(count), "--folders", str(out)]
+    return subprocess.run(
+        [sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def measured(task: str, count: int, out: Path) -> dict[str, float]:
+    import isogloss.engine.engine
+    from isogloss.engine.engines import Execution
+    from isogloss.planning.plan import plan_recipe
+    from isogloss.reports import write_report
+
+    if task == "report":
+        (out / "tables" / ".written").unlink(missing_ok=True)
+        _, seconds = timed(lambda: write_report(out))
+    elif task == "write":
+        _, seconds = timed(lambda: write_runs(count, out))
+    else:
+        plan_recipe(recipe(2), out=out)  # Imports what plans need.
+        plan, seconds = timed(lambda: plan_recipe(recipe(count), out=out))
+        if task == "look again":
+            make = isogloss.engine.engine.make_planned
+            _, seconds = timed(lambda: make(plan, Execution(jobs=1)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return {"seconds": round(seconds, 1), "peak": round(peak)}
+
+
+def of_grid(count: int, out: Path) -> float:
+    """Return the processor seconds of the whole command on finished runs, the least of three."""
+    ensure_runs(count, out)
+    file = out.with_suffix(".toml")
+    file.write_text(as_toml(count), encoding="utf-8")
+    words = [sys.executable, "-m", "isogloss", "run", str(file), "--out", str(out)]
+    subprocess.run(words, check=True, capture_output=True)  # Writes the report.
+    return round(min(cost(words) for _ in range(3)), 2)
+
+
+def cost(words: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(words, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def write_runs(count: int, out: Path) -> None:
+    """Write the plan of a recipe and a record of each of its runs."""
+    from isogloss.core.identity import content, identity
+    from isogloss.core.records import Record
+    from isogloss.planning.plan import plan_recipe
+    from isogloss.runs.measure import Measure
+    from isogloss.runs.run import needs
+
+    plan = plan_recipe(recipe(count), out=out)
+    os.fsync = lambda _: None  # This process does nothing else.
+    for run in plan.runs:
+        needed = tuple(map(identity, needs(run)))
+        rows = (
+            [{**scored(language), "model": needed[0]} for language in run.languages]
+            if isinstance(run, Measure)
+            else []
+        )
+        plan.store.start(run)
+        record = Record(
+            id=identity(run), kind=run.name, title=run.title, run=content(run), needs=needed, rows=rows
+        )
+        plan.store.finish(record, {"seconds": 0.001})
+    plan.write("many runs")
+
+
+def as_toml(count: int) -> str:
+    """Return the recipe as a file has it."""
+    tables = recipe(count)
+    grid, (method,), (measure,) = tables["grid"], tables["grid"].pop("method"), tables["measure"]
+    lines = [f"{key} = {json.dumps(tables[key])}" for key in ("title", "encoder")]
+    lines += ["[grid]", *(f"{key} = {json.dumps(value)}" for key, value in grid.items())]
+    lines += ["[[grid.method]]", f"name = {json.dumps(method['name'])}"]
+    return "\n".join([*lines, "[[measure]]", f"name = {json.dumps(measure['name'])}", ""])
+
+
+if __name__ == "__main__":
+    main()
