@@ -45,7 +45,7 @@ def main() -> None:
     print(f"a grid of {asked.grid:,} finished runs: {grid} s")
     if asked.out:
         written = json.loads(asked.out.read_text("utf-8")) if asked.out.exists() else {}
-        written[asked.label] = {"sizes": rows, "grid": grid}
+        written |= {asked.label: rows, f"a grid of {asked.grid:,}, {asked.label}": grid}
         asked.out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
 

@@ -233,11 +233,16 @@ def step_times() -> str:
 
 
 def scale_times() -> str:
-    """Return what many runs cost, before and after."""
-    found = _measured("scale")
-    before, after = found["before"], found["after"]
-    lines = ((name, f"{before[name]:g}", f"{after[name]:g}") for name in before)
-    return table((f"{found['runs']:,} runs", "before", "after"), lines)
+    """Return what many finished runs cost, by their number, before and after."""
+    before, after = (
+        {size["runs"]: size for size in _measured("scale")[side]} for side in ("before", "after")
+    )
+    heads = list(next(iter(after.values())))[1:]
+    lines = (
+        (f"{runs:,}", *(f"{before[runs][head]:g} → {size[head]:g}" for head in heads))
+        for runs, size in after.items()
+    )
+    return table(("runs", *heads), lines)
 
 
 def _stated(value: object) -> str:
