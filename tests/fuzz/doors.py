@@ -10,7 +10,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from itertools import islice
 from pathlib import Path
 
@@ -26,6 +26,7 @@ TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "data"))
 
 Files = Mapping[str, bytes]
+Variants = tuple[tuple[Files, str, Callable[[Path], object]], ...]
 
 
 @dataclass(frozen=True)
@@ -33,25 +34,32 @@ class Door:
     """A way in: files, which of them is mutated, and what reads them; mutations take variants in turn."""
 
     name: str
-    variants: tuple[tuple[Files, str, Callable[[Path], object]], ...]
+    known: Variants | Callable[[], Variants]
+    """The variants, or what finds them when they are first asked for."""
     binary: bool = False
     cost: float = 1.0
     """Mutations of a plain reader that take as long: slow doors get fewer in CI."""
     writes: str = ""
     """The folder below that it may write into."""
 
+    @cached_property
+    def variants(self) -> Variants:
+        return self.known() if callable(self.known) else self.known
+
 
 def corpora() -> Iterator[Door]:
     """Yield each corpus of the catalogue, with the files of the fixtures and those that it writes."""
-    from test_fuzz import CASES
+    from test_fuzz import cases
 
     def read(case: object, folder: Path) -> object:
         return list(case.corpus.read(DiskFolder(folder), case.language, case.split))  # type: ignore[attr-defined]
 
+    def variants(name: str) -> Variants:
+        of_corpus = [case for case in cases() if case.corpus.name == name]
+        return tuple((case.files, case.damaged, partial(read, case)) for case in of_corpus)
+
     for name in CORPORA:
-        of_corpus = [case for case in CASES if case.corpus.name == name]
-        variants = tuple((case.files, case.damaged, partial(read, case)) for case in of_corpus)
-        yield Door(f"corpus {name}", variants, cost=4.0)
+        yield Door(f"corpus {name}", partial(variants, name), cost=4.0)
 
 
 ROWS: Mapping[str, list[dict[str, object]]] = {
