@@ -223,7 +223,7 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.path[0] = request["folder"]
+    sys.path[:1] = [request["folder"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     for name, number, mode in (("stdin", 0, "r"), ("stdout", 1, "w"), ("stderr", 2, "w")):
         stream = os.fdopen(number, mode, encoding="utf-8", errors="backslashreplace", closefd=False)
         setattr(sys, name, stream)

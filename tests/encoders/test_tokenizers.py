@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from networks import refusal
 from transformers import AutoConfig
 
+from forked import Forked
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.encoders import (
     load_model,
@@ -80,9 +81,8 @@ def digests():
 @pytest.mark.slow
 def test_the_same_lines_give_the_same_vocabulary_in_every_process():
     place = os.environ | {"PYTHONPATH": ":".join(sys.path), "RAYON_NUM_THREADS": "3"}
-    program = [sys.executable, "-c", PROGRAM]
-    ran = subprocess.run(program, env=place, capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == digests()
+    other = Forked([sys.executable, "-c", PROGRAM], env=place, stdout=subprocess.PIPE)
+    assert other.communicate()[0].split() == digests()
 
 
 def test_the_vocabulary_has_the_size_asked_for_special_subwords_first_and_covers_its_text(family, trained):
@@ -191,11 +191,15 @@ def test_bytes_know_every_script(family):
         assert trained.decode(ids, skip_special_tokens=True).strip() == text
 
 
+@pytest.fixture(scope="module")
+def trained_on_scripts(family):
+    return train_tokenizer([*lines_of(), *SCRIPTS * 3], family=family, size=SIZE)
+
+
 @pytest.mark.parametrize("text", SCRIPTS)
-def test_words_are_split_as_in_running_text_in_every_script(family, text):
-    trained = train_tokenizer([*lines_of(), *SCRIPTS * 3], family=family, size=SIZE)
-    (split,) = split_words([text.split()], trained)
-    assert list(split.subwords) == trained(text, add_special_tokens=False)["input_ids"]
+def test_words_are_split_as_in_running_text_in_every_script(trained_on_scripts, text):
+    (split,) = split_words([text.split()], trained_on_scripts)
+    assert list(split.subwords) == trained_on_scripts(text, add_special_tokens=False)["input_ids"]
     assert set(split.words) == set(range(len(text.split())))
 
 

@@ -147,10 +147,7 @@ for key in map(str, range(25)):
 def test_processes_that_race_in_a_bucket_make_each_run_once(s3, here):
     url = f"s3://{BUCKET}/race"
     words, environment = [sys.executable, "-c", MANY, url], {**os.environ, **s3.environment_of()}
-    racing = [
-        subprocess.Popen([*words, str(number)], env=environment, stdout=subprocess.PIPE, text=True)
-        for number in range(3)
-    ]
+    racing = [Forked([*words, str(number)], env=environment, stdout=subprocess.PIPE) for number in range(3)]
     said = [one.communicate(timeout=PATIENCE)[0].split() for one in racing]
     assert Counter(key for keys in said for key in keys) == dict.fromkeys(map(str, range(25)), 1)
     assert [one.returncode for one in racing] == [0] * 3

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from forked import Forked
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.store import leases as module
@@ -323,7 +324,7 @@ for key in map(str, range(300)):
 @pytest.mark.slow
 def test_processes_that_race_make_each_run_once(tmp_path):
     words = [sys.executable, "-c", MANY, str(tmp_path)]
-    racing = [subprocess.Popen([*words, str(number)]) for number in range(4)]
+    racing = [Forked([*words, str(number)]) for number in range(4)]
     assert [one.wait() for one in racing] == [0] * 4
     made = Counter(line for path in tmp_path.glob("made-*") for line in path.read_text().split())
     assert made == dict.fromkeys(map(str, range(300)), 1)

@@ -1,6 +1,5 @@
 import math
 import re
-import subprocess
 import sys
 from dataclasses import replace
 
@@ -10,6 +9,7 @@ from torch import nn
 from toys import UPDATES, Drawn, accuracy, loss, toy
 
 from each import each
+from forked import Forked
 from isogloss.core import processes
 from isogloss.core.errors import ConfigError, DivergedError
 from isogloss.training.checkpoints import Checkpoints
@@ -478,8 +478,7 @@ train(Path(sys.argv[1]))
 def test_a_killed_process_loses_nothing_but_time(tmp_path):
     whole, rows = train(tmp_path / "whole")
     place = {"PYTHONPATH": ":".join(sys.path), "OMP_NUM_THREADS": "1"}
-    killed = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "x")], env=place, check=False)
-    assert killed.returncode == -9
+    assert Forked([sys.executable, "-c", KILLED, str(tmp_path / "x")], env=place).wait() == -9
     assert [path.name for path in (tmp_path / "x").iterdir()] == ["checkpoint-000000009"]
     again, rows_again = train(tmp_path / "x")
     assert equal(again, whole)
