@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from forked import Forked
 from isogloss.data.fetching.hub_address import address
 from isogloss.data.fetching.releases import Release, chosen
 from isogloss.data.languages import examples
@@ -19,8 +20,11 @@ from local_hub import LocalHub, local_hub
 
 RAW = "https://raw.githubusercontent.com"
 START = f"""
-import os
+import importlib, os
+from huggingface_hub import constants
 from isogloss.data.fetching import official_files
+
+importlib.reload(constants)  # It reads HF_ENDPOINT and the folders of its caches when it is imported.
 
 served = official_files.address
 official_files.address = lambda url: served(url).replace("{RAW}", os.environ["HF_ENDPOINT"])
@@ -28,7 +32,7 @@ from isogloss.cli import main
 
 main()
 """
-"""The command line, whose files of GitHub come from the hub of this machine too."""
+"""The command line, whose hub is that of this machine, and whose files of GitHub come from there too."""
 
 MADE_OF = {"en": "qaa", "yo": "qab", "ace": "qac", "hi": "qaa", "ta": "qad"}
 TOPICS = {"entailment": "travel", "neutral": "sports", "contradiction": "health"}
@@ -77,11 +81,11 @@ def isogloss(hub: LocalHub, tmp_path: Path) -> Callable[..., str]:
         command = [sys.executable, "-c", START, *arguments]
         folder = tmp_path / "empty"
         folder.mkdir(exist_ok=True)
-        ended = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
-        )
-        assert ended.returncode == 0, ended.stderr
-        return ended.stdout + ended.stderr
+        streams = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+        running = Forked(command, cwd=folder, env=environment, **streams)
+        printed, errors = running.communicate()
+        assert running.returncode == 0, errors
+        return printed + errors
 
     return run
 
