@@ -309,6 +309,9 @@ from pathlib import Path
 from isogloss.store.leases import Leases, FolderBoard
 folder = Path(sys.argv[1])
 leases = Leases(FolderBoard(folder / "leases"))
+(folder / f"ready-{sys.argv[2]}").touch()
+while len([*folder.glob("ready-*")]) < 4:
+    pass
 for key in map(str, range(300)):
     with leases.leased(key) as lease:
         if lease is not None and not (folder / key).exists():
