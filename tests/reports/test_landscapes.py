@@ -9,7 +9,6 @@ from made_up_rows import measured
 
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.landscapes import (
-    DELTA_TABLE,
     curves,
     delta_figures,
     path_figures,
@@ -17,6 +16,7 @@ from isogloss.reports.landscapes import (
     plane_levels,
 )
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.summaries import SUMMARIES
 
 Study = Callable[[str], Measurements]
 
@@ -84,7 +84,7 @@ def test_planes_are_as_they_were(study: Study) -> None:
 
 
 def test_deltas_are_as_they_were(study: Study) -> None:
-    (drawn,), (table,) = delta_figures(study("transfer")), DELTA_TABLE.show(study("transfer"))
+    (drawn,), (table,) = delta_figures(study("transfer")), SUMMARIES["deltas-by-pair"].show(study("transfer"))
     before = golden("transfer")["figures"]["deltas"]["data"]
     numbers = {"norm_first": "norm_source", "norm_second": "norm_target", **plain("ratio", "angle")}
     for data in (drawn.data, table.data):
@@ -158,7 +158,7 @@ def test_deltas_of_other_models_are_figures_and_lines_of_their_own() -> None:
     rows = [{**plane(first)[0], **norms} for first in ("source-only", "few-shot")]
     m = measured(deltas=rows)
     assert [len(drawn.data) for drawn in delta_figures(m)] == [1, 1]
-    assert [line[-1].text for line in DELTA_TABLE.show(m)[0].rows] == ["1", "1"]
+    assert [line[-1].text for line in SUMMARIES["deltas-by-pair"].show(m)[0].rows] == ["1", "1"]
 
 
 @pytest.mark.slow

@@ -10,7 +10,8 @@ from made_up_rows import measured
 
 from isogloss.reports.drawing import PAGE
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.states import AUC_TABLE, MAP_TABLE, distance_figures, map_figures, pooled, with_stages
+from isogloss.reports.states import distance_figures, map_figures, pooled, with_stages
+from isogloss.reports.summaries import SUMMARIES
 
 Study = Callable[[str], Measurements]
 
@@ -30,7 +31,7 @@ def adjusted(pairs: str, size: int | None = None, encoder: str = "adjusted") -> 
 
 @pytest.mark.parametrize("kind", ["l2", "cosine"])
 def test_aucs_are_as_they_were_stage_by_stage(study: Study, kind: str) -> None:
-    (table,) = AUC_TABLE.show(study("adjustment"))
+    (table,) = SUMMARIES["word-distance-auc"].show(study("adjustment"))
     rows = table.data[table.data["distance"] == kind].groupby(["stage", "pair"])
     rows = rows.agg(auc=("auc", "mean"), change=("change", "mean"), models=("auc", "count")).reset_index()
     before = [
@@ -60,7 +61,7 @@ def test_maps_are_as_they_were(study: Study, task: str) -> None:
         the_same(data, before, plain("at", "method", "what", "language"), plain("x", "y", "between", "layer"))
         == 99
     )
-    (table,) = MAP_TABLE.show(study("mixup"))
+    (table,) = SUMMARIES["representation-map"].show(study("mixup"))
     assert len(table.rows) == 5
 
 
@@ -123,7 +124,7 @@ def test_maps_of_other_languages_are_no_seeds_of_one() -> None:
         for code in codes.split()
     ]
     m = measured(representation_map=points)
-    (table,) = MAP_TABLE.show(m)
+    (table,) = SUMMARIES["representation-map"].show(m)
     assert [[cell.text for cell in row][1:4] for row in table.rows] == [
         ["aa bb", "4", "10.0"],
         ["aa bb cc", "4", "30.0"],

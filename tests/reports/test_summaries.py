@@ -23,7 +23,7 @@ Study = Callable[[str], Measurements]
 
 
 def table(m: Measurements, name: str):
-    (found,) = [table for one in SUMMARIES for table in one.show(m) if table.name == name]
+    (found,) = [table for one in SUMMARIES.values() for table in one.show(m) if table.name == name]
     return found
 
 

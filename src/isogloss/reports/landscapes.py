@@ -30,7 +30,6 @@ from isogloss.reports.drawing import (
 )
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, encoder_names, slug, way_names
-from isogloss.reports.tables import Summary, numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +57,6 @@ SURFACE = ["source", "target", "language", "role"]
 PATHS = ["encoder", "encoder.label", "split", "source", *ENDS]
 CORNERS = {"origin": "way", "first": "first.way", "second": "second.way"}
 TRIPLE = [*CORNERS.values(), *(f"{corner}.name" for corner in CORNERS)]
-PAIR = ("source", "target", "origin.name", "first.name", "second.name", "part")
 
 AGGREGATES = {
     "normalised_mean": ("path-aggregate", "Mean over pairs along the path", "mean over seeds"),
@@ -189,7 +187,6 @@ def _mixed_part(rows: pd.DataFrame) -> str:
 
 
 def _ends(rows: pd.DataFrame) -> str:
-    """Return the mean start and end of each kind of line, in words."""
     by = ["role", "path", *rows.columns.intersection(["task"]), "alpha"]
     at = rows.groupby(by, sort=False)["mean"].mean().unstack()
     complete = at.reindex(columns=[0, 1]).dropna().iterrows()
@@ -294,7 +291,7 @@ def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64
 
 def delta_figures(m: Measurements) -> list[Figure]:
     """Return plots of the ratio of two deltas' norms against their angle (Fig. 4), for each three models."""
-    rows = _named(m, "deltas", CORNERS).dropna(subset=["ratio", "angle"])
+    rows = named_deltas(m).dropna(subset=["ratio", "angle"])
     return [_delta_figure(group) for _, group in rows.groupby(TRIPLE, sort=False)] if len(rows) else []
 
 
@@ -328,20 +325,9 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
     return drawing.panel_figure(words, rows.assign(panel=""), draw, labels=labels, height=2.4)
 
 
-DELTA_TABLE = Summary(
-    section="deltas",
-    frame=lambda m: _named(m, "deltas", CORNERS),
-    name="deltas-by-pair",
-    title="Lengths and angle, pair by pair",
-    caption="Mean ± standard deviation over seeds of ‖δ₁‖, ‖δ₂‖, their ratio and the angle in degrees.",
-    by=("corpus", "task", "encoder.label", *PAIR),
-    keep=PAIR,
-    values={
-        **numbers({"‖δ₁‖": "norm_first", "‖δ₂‖": "norm_second", "ratio": "ratio"}),
-        **numbers({"angle": "angle"}, 1),
-    },
-    group_by=("treebank", "encoder", *CORNERS.values()),
-)
+def named_deltas(m: Measurements) -> pd.DataFrame:
+    """Return the deltas, with the names of their models."""
+    return _named(m, "deltas", CORNERS)
 
 
 def _named(m: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from isogloss.reports.drawing import MARKERS, MOST_PANELS, SOURCE, TARGET, Figur
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
 from isogloss.reports.summaries import spreads, with_role
-from isogloss.reports.tables import Summary, percents
+from isogloss.reports.tables import Number, Summary
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
@@ -222,7 +222,7 @@ BITEXT_SIZE = Summary(
     caption="Source-only models on adjusted encoders, percent, mean ± standard deviation over seeds.",
     by=(*TEST[:-3], "source", "metric", "split", "encoder.name", "encoder.pairs", "how", "language", "line"),
     keep=("language", "line"),
-    values=percents({"score": "score"}),
+    values={"score": Number(column="score", scale=100, digits=1)},
     choose=lambda rows: rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"]),
     pivot="translations",
 )

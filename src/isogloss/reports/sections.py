@@ -1,14 +1,13 @@
 """The sections of a report (headings: ``sections.toml``), and the one list of all tables and figures.
 
-A table or figure is a value that names its section: ``Summary`` and ``LineFigure`` are made from one frame,
-``Made`` calls a function. To add one, add its entry; the sections follow.
+A ``Summary`` or ``LineFigure`` is made from one frame and names its section; all others are functions. To add
+one, add its entry; the sections follow.
 """
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from isogloss.core.rows import ROWS
 from isogloss.reports import choosing, landscapes, line_figures, published, score_tables, similarity, states
@@ -17,29 +16,9 @@ from isogloss.reports.language_groups import group_tables
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import slug
 from isogloss.reports.summaries import SUMMARIES
-from isogloss.reports.tables import Table, plain_table
+from isogloss.reports.tables import Summary, Table, plain_table
 
 Show = Callable[[Measurements], Sequence[Table | Figure]]
-
-
-class Entry(Protocol):
-    """A table or figure of the page, or several of a kind."""
-
-    @property
-    def section(self) -> str:
-        """The section that shows it: a key of ``HEADINGS``."""
-
-    @property
-    def show(self) -> Show:
-        """Make its tables or figures; none where nothing was measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """The tables or figures that a function makes."""
-
-    section: str
-    show: Show
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,27 +55,30 @@ def other_tables(m: Measurements) -> list[Table]:
     return [plain_table(slug("other", kind), kind, m.raw(kind)) for kind in m.kinds() if kind not in ROWS]
 
 
-ENTRIES: tuple[Entry, ...] = (
-    Made("scores", score_tables.score_tables),
-    Made("published", published.published_tables),
-    Made("language-groups", group_tables),
-    Made("choice", choosing.choice_tables),
-    Made("choice", choosing.regret_tables),
-    Made("paths", landscapes.path_figures),
-    Made("plane", landscapes.plane_figures),
-    Made("deltas", landscapes.delta_figures),
-    Made("seeds", line_figures.seed_figures),
-    Made("word-distance", states.distance_figures),
-    Made("maps", states.map_figures),
-    *SUMMARIES,
-    *line_figures.LINE_FIGURES,
-    *(line_figures.BITEXT_SIZE, landscapes.DELTA_TABLE, states.AUC_TABLE, states.MAP_TABLE),
+OF_ONE_FRAME: Sequence[Summary | line_figures.LineFigure] = (
+    *SUMMARIES.values(),
+    *(*line_figures.LINE_FIGURES, line_figures.BITEXT_SIZE),
     *(similarity.CKA_FIGURE, similarity.CORRELATION_TABLE, similarity.CKA_TABLE),
     *(*similarity.SIMILARITY_FIGURES, similarity.GATES_FIGURE),
     *(*similarity.SIMILARITY_TABLES, *similarity.GATE_TABLES),
-    Made("others", other_tables),
 )
-"""All tables and figures; within a section they stand in this order."""
+
+ENTRIES: Sequence[tuple[str, Show]] = (
+    ("scores", score_tables.score_tables),
+    ("published", published.published_tables),
+    ("language-groups", group_tables),
+    ("choice", choosing.choice_tables),
+    ("choice", choosing.regret_tables),
+    ("paths", landscapes.path_figures),
+    ("plane", landscapes.plane_figures),
+    ("deltas", landscapes.delta_figures),
+    ("seeds", line_figures.seed_figures),
+    ("word-distance", states.distance_figures),
+    ("maps", states.map_figures),
+    *((entry.section, entry.show) for entry in OF_ONE_FRAME),
+    ("others", other_tables),
+)
+"""All tables and figures by their section, which is a key of ``HEADINGS``, in their order there."""
 
 HEADINGS: Mapping[str, Mapping[str, str]] = tomllib.loads(
     Path(__file__).with_name("sections.toml").read_text(encoding="utf-8")
@@ -104,6 +86,6 @@ HEADINGS: Mapping[str, Mapping[str, str]] = tomllib.loads(
 """Title and text of every section, in their order."""
 
 SECTIONS = tuple(
-    Section(id=key, **heading, parts=tuple(entry.show for entry in ENTRIES if entry.section == key))
+    Section(id=key, **heading, parts=tuple(show for section, show in ENTRIES if section == key))
     for key, heading in HEADINGS.items()
 )

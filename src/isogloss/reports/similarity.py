@@ -29,7 +29,7 @@ from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems, slug
 from isogloss.reports.summaries import with_role
-from isogloss.reports.tables import Summary, numbers, summaries_of
+from isogloss.reports.tables import Number, Summary, summaries_of
 
 NOISE = 0.05
 """Similarities within languages below this are too noisy to divide by."""
@@ -112,7 +112,11 @@ SIMILARITY_TABLES = tuple(
         ),
         by=("about", "layer", "module", "pair"),
         keep=("layer", "module", "pair"),
-        values=numbers({measure.column: measure.column, "of one language": "own", "corrected": "corrected"}),
+        values={
+            measure.column: Number(column=measure.column),
+            "of one language": Number(column="own"),
+            "corrected": Number(column="corrected"),
+        },
         over="models",
     )
     for measure in MEASURES

@@ -15,7 +15,6 @@ from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import with_map_languages
 from isogloss.reports.names import and_list, distinguishing_names, name_systems, original_names, percent, slug
-from isogloss.reports.tables import Summary, numbers, percents
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,7 +128,7 @@ def pooled(rows: pd.DataFrame, name: str, edges: npt.NDArray[np.float64]) -> npt
     return np.asarray(np.mean(shares, axis=0))
 
 
-def _distances(m: Measurements) -> pd.DataFrame:
+def distances_by_stage(m: Measurements) -> pd.DataFrame:
     """Return distances by stage, with the change of AUC relative to the original encoder."""
     rows = m.frame("word-distance")
     if rows.empty:
@@ -140,40 +139,10 @@ def _distances(m: Measurements) -> pd.DataFrame:
     return rows.join(original, on=keys).assign(change=lambda joined: joined["auc"] - joined["before"])
 
 
-AUC_TABLE = Summary(
-    section="word-distance",
-    frame=_distances,
-    name="word-distance-auc",
-    title="Distances of related and unrelated words",
-    caption=(
-        f"{AUC}; its change against the original encoder; mean distances. Mean ± standard deviation over "
-        "models. Adjusted encoders stand with the pair they were adjusted to."
-    ),
-    by=("base", "distance", "layer", "pair", "stage"),
-    keep=("distance", "pair", "stage"),
-    values={
-        **numbers({"AUC": "auc", "change": "change"}, 3),
-        **numbers({"related": "related_mean", "unrelated": "unrelated_mean"}),
-    },
-    over="models",
-)
-
-MAP_TABLE = Summary(
-    section="maps",
-    frame="representation-map",
-    title="How much the language moves a sentence",
-    caption=(
-        "Percent of the variance of sentence states between the languages' centroids, over all dimensions, "
-        "and along the two axes of the map. Mean ± standard deviation over seeds."
-    ),
-    by=("corpus", "task", "name", "target", "languages", "layer", "sentences"),
-    keep=("name", "layer"),
-    values=percents({"between": "between", "first": "explained_x", "second": "explained_y"}),
-    choose=lambda rows: (
-        with_map_languages(rows).dropna(subset=["between"]).drop_duplicates(["run", "model", "layer"])
-    ),
-    group_by=("encoder", "way", "source"),
-)
+def map_shares(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of variance between languages on each map, with the map's languages."""
+    rows = with_map_languages(rows).dropna(subset=["between"])
+    return rows.drop_duplicates(["run", "model", "layer"])
 
 
 def map_figures(m: Measurements) -> list[Figure]:

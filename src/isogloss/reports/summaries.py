@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from isogloss.reports.comparison import SYSTEM, TEST_SET, filter_rows, main_scores, model_languages
+from isogloss.reports.landscapes import named_deltas
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
 from isogloss.reports.run_facts import fields_of
 from isogloss.reports.scores import GAP, scored_sets, values_of
+from isogloss.reports.states import distances_by_stage, map_shares
 from isogloss.reports.tables import summaries_of
 
 ONE_MODEL = ["model", *TEST_SET, "inputs", "inputs.translator"]
@@ -175,8 +177,11 @@ _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "word-alignment": {"frame": partial(data_runs, kind="align", part="aligner"), "choose": with_gold},
     "translations": {"frame": partial(data_runs, kind="translate", part="translator")},
     "interference": {"choose": _within_or_zero_shot},
+    "deltas-by-pair": {"frame": named_deltas},
+    "word-distance-auc": {"frame": distances_by_stage},
+    "representation-map": {"choose": map_shares},
 }
 """What makes the frame of a table of ``summaries.toml``, or chooses its rows, where a function does."""
 
 
-SUMMARIES = tuple(summaries_of(Path(__file__).with_name("summaries.toml"), _FUNCTIONS).values())
+SUMMARIES = summaries_of(Path(__file__).with_name("summaries.toml"), _FUNCTIONS)

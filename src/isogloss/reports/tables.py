@@ -65,16 +65,6 @@ HEADS = {
 """Heads of columns that differ from their names."""
 
 
-def percents(columns: Mapping[str, str]) -> dict[str, Number]:
-    """Return columns shown in percent, by head; ``columns`` maps heads to columns of the frame."""
-    return {head: Number(column=name, scale=100, digits=1) for head, name in columns.items()}
-
-
-def numbers(columns: Mapping[str, str], digits: int = 2) -> dict[str, Number]:
-    """Return columns with so many digits, by head; ``columns`` maps heads to columns of the frame."""
-    return {head: Number(column=name, digits=digits) for head, name in columns.items()}
-
-
 @dataclass(frozen=True, kw_only=True)
 class Summary:
     """A table of one frame: a line per group of rows, numbers as mean ± standard deviation over the group."""
