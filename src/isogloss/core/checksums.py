@@ -13,8 +13,8 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import cache
-from hashlib import sha256
+from functools import cache, lru_cache
+from hashlib import file_digest, sha256
 from importlib.resources import files
 from itertools import filterfalse
 from pathlib import Path
@@ -50,6 +50,18 @@ class Checksum:
             while block := file.read(READ_BYTES):
                 size, crc = size + len(block), zlib.crc32(block, crc)
         return cls(size, f"{crc:08x}")
+
+
+def sha256_of(path: Path) -> bytes:
+    """Return the SHA-256 of a file, which is read again only where its size or modification time changed."""
+    status = path.stat()
+    return _sha256(path, status.st_size, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=4096)
+def _sha256(path: Path, _size: int, _changed: int) -> bytes:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").digest()
 
 
 def checksums_of(folder: Path, *, without: frozenset[str] = frozenset()) -> dict[str, Checksum]:

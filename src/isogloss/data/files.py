@@ -12,12 +12,11 @@ from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import file_digest
 from io import BufferedIOBase, BufferedReader
 from pathlib import Path
 from typing import Literal, Protocol, cast
 
+from isogloss.core.checksums import sha256_of
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.untrusted import is_there
 
@@ -259,17 +258,9 @@ def _decode(line: bytes, name: str, number: int) -> str:
 
 def _fingerprint(path: Path) -> str:
     try:
-        status = path.stat()
-        return _digest(path, status.st_size, status.st_mtime_ns)
+        return sha256_of(path).hex()
     except OSError as error:
         raise _unreadable(path, error) from error
-
-
-@lru_cache(maxsize=4096)
-def _digest(path: Path, _size: int, _changed: int) -> str:
-    """Hash the bytes on disk; size and time of change are there so that a changed file is hashed anew."""
-    with path.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest()
 
 
 def _unreadable(path: Path, error: OSError) -> DataError:

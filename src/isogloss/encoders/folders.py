@@ -21,6 +21,7 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import Field
 
+from isogloss.core.checksums import sha256_of
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
 from isogloss.core.untrusted import below, fitting, from_home, is_there, parse_json, read_regular
 from isogloss.encoders.families import family_named
@@ -262,18 +263,8 @@ def fingerprint(folder: Path) -> str:
     digest = sha256()
     for path in paths:
         digest.update(path.name.encode())
-        digest.update(_digest(path, path.stat().st_size, path.stat().st_mtime_ns))
+        digest.update(sha256_of(path))
     return digest.hexdigest()[:16]
-
-
-@lru_cache(maxsize=64)
-def _digest(path: Path, _size: int, _changed: int) -> bytes:
-    """Hash a file; size and modification time are arguments so that a changed file is hashed anew."""
-    digest = sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.digest()
 
 
 def differing_shapes(
