@@ -6,7 +6,7 @@ subwords, are matched directly. No layer above the compared one is computed.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -123,12 +123,8 @@ def _stopping(module: nn.Module, *, at_input: bool) -> Iterator[list[Tensor]]:
         raise _ReachedError
 
     hook = module.register_forward_pre_hook(stop) if at_input else module.register_forward_hook(stop)
-    try:
+    with hook, suppress(_ReachedError):
         yield states
-    except _ReachedError:
-        pass
-    finally:
-        hook.remove()
 
 
 PAIRS_PER_BLOCK = 1024

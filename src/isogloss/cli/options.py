@@ -19,7 +19,7 @@ from isogloss.cli import completion
 from isogloss.cli.display import Display
 from isogloss.core.errors import ConfigError
 from isogloss.engine.engines import ENGINES, ExecutionOptions
-from isogloss.recipes.request import parse_change, unique_keys
+from isogloss.recipes.request import parse_change, toml_or_text, unique_keys
 
 STUDY, MODELS, DATA, SETUP = "Study", "Models", "Data", "Setup"
 """Groups of verbs in the help."""
@@ -165,7 +165,4 @@ def _slurm_parameter(text: str) -> tuple[str, object]:
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise ConfigError(f"--slurm {text}: expected key=value, as in --slurm partition=gpu.")
-    try:
-        return key, tomllib.loads(f"value = {value}")["value"]
-    except tomllib.TOMLDecodeError:
-        return key, value
+    return key, toml_or_text(value)

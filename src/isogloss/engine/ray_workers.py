@@ -137,8 +137,6 @@ def _no_cluster(address: str, error: Exception) -> ConfigError:
 
 @dataclass
 class _Task:
-    """A task that works on the plan."""
-
     number: int
     has_begun: bool = False
     last: Progress | None = None
@@ -332,9 +330,7 @@ def _work(sent: Pickled, queue: Queue, number: int, mark: bytes) -> Exception | 
     return None
 
 
-@cache
-def _precision(store: Store) -> str:
-    return precision_here(store)
+_precision = cache(precision_here)
 
 
 @dataclass

@@ -132,7 +132,8 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
     columns = _columns(spec, kind, form)
     predicts = predicted(form, columns, spec.predicts)  # type: ignore[arg-type]
     _check_rules(spec, predicts)
-    absent = assume and not data and not spec.hub and not _are_here(files, path.parent)
+    here = [path.replace("{language}", "*") for path in files.values()]
+    absent = assume and not (data or spec.hub or DiskFolder(path.parent).find(here))
     corpus = DescribedCorpus(
         name=name,
         kind=kind,
@@ -155,7 +156,8 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         assumed=absent,
         about=About(spec.about, spec.url, spec.licence),
     )
-    return with_labels(corpus, data_source(data)) if _has_inventory(corpus) else corpus
+    has_inventory = kind in ("tagging", "text", "pair") and predicts != "number"
+    return with_labels(corpus, data_source(data)) if has_inventory else corpus
 
 
 def _by_our_splits(table: Mapping[str, str]) -> dict[str, str]:
@@ -164,7 +166,6 @@ def _by_our_splits(table: Mapping[str, str]) -> dict[str, str]:
 
 
 def _check_labels(spec: Description) -> None:
-    """Raise ConfigError for labels that this kind of corpus cannot have."""
     tasks = KINDS[spec.kind].tasks  # type: ignore[index]
     check_named("predicts", f"kind of label for {spec.kind}", tasks, spec.predicts)
     if spec.kind == "choice" and isinstance(spec.labels, dict):
@@ -186,16 +187,11 @@ def _check_labels(spec: Description) -> None:
 
 
 def _check_rules(spec: Description, predicts: Predicts) -> None:
-    """Raise ConfigError for fields that lemmas cannot have."""
     for field_, value in (("labels", spec.labels), ("scheme", spec.scheme), ("skip", spec.skip)):
         if value and predicts == "lemma":
             raise ConfigError(
                 f"{field_}: the labels of lemmas are rules that follow from the training data. Leave it out."
             )
-
-
-def _has_inventory(corpus: DescribedCorpus) -> bool:
-    return corpus.kind in ("tagging", "text", "pair") and corpus.predicts != "number"
 
 
 def _read(path: Path) -> Description:
@@ -312,7 +308,6 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
 
 
 def _check_columns(columns: Columns, form: FileFormat) -> None:
-    """Raise ConfigError for columns that formats with one word per line do not have."""
     if form == "conll" and not all(isinstance(column, int) for column in columns.values()):
         raise ConfigError("columns: those of conll have no names. Number them from 0 (-1: the last).")
     for column in columns.values() if form == "conllu" else ():
@@ -350,11 +345,6 @@ def _languages(
         )
     refuse_empty_or_twice([canonical_language(code) for code in languages], "languages")
     return {canonical_language(code): spelling for code, spelling in languages.items()}
-
-
-def _are_here(files: Mapping[Split, str], folder: Path) -> bool:
-    """Return whether the folder of a description has a file of any language."""
-    return any(DiskFolder(folder).find([path.replace("{language}", "*")]) for path in files.values())
 
 
 def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume: bool = False) -> str:

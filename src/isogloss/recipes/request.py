@@ -99,7 +99,6 @@ def request_digest(
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Yield every text in a recipe, or in changes to it."""
     if isinstance(value, Path | str):
         yield str(value)
     elif isinstance(value, Mapping):
@@ -202,16 +201,15 @@ def space_of(key: str, text: str | Sequence[object]) -> Space:
 def _space(text: str | Sequence[object]) -> Space:
     if isinstance(text, str) and ".." in text and "," not in text:
         return _range(text)
-    values = tuple(map(_plain, text.split(","))) if isinstance(text, str) else tuple(text)
+    values = tuple(map(toml_or_text, text.split(","))) if isinstance(text, str) else tuple(text)
     if len(values) < 2 or any(values.count(value) > 1 for value in values):
         raise ConfigError(f"expected two different values or more, {EXPECTED}. One is for --set.")
     return Choices(values)
 
 
 def _range(text: str) -> Range:
-    """Read a range; its ends are both whole, or both fractions."""
     log = text.endswith(":log")
-    ends = [_plain(text) for text in text.removesuffix(":log").split("..")]
+    ends = [toml_or_text(text) for text in text.removesuffix(":log").split("..")]
     if len(ends) == 2 and all(type(end) in (int, float) for end in ends) and ends[0] < ends[1]:
         low, high = ends if all(isinstance(end, int) for end in ends) else map(float, ends)
         if low > 0 or not log:
@@ -221,7 +219,7 @@ def _range(text: str) -> Range:
     )
 
 
-def _plain(text: str) -> Any:
+def toml_or_text(text: str) -> Any:
     """Read a value as TOML, or else as a text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]

@@ -80,12 +80,10 @@ def as_row(row: object) -> Row:
 @lru_cache(maxsize=4096)
 def row_class(kind: str, columns: tuple[str, ...]) -> type[RowClass] | None:
     """Return the class of a stored row whose required fields are all columns; None where none fits."""
-    return next((row for row in ROWS.get(kind, ()) if _required_fields(row) <= {*columns}), None)
-
-
-def _required_fields(row: type[RowClass]) -> frozenset[str]:
-    """Return the names of the fields without a default."""
-    return frozenset(field.name for field in fields(row) if field.default is MISSING)
+    for row in ROWS.get(kind, ()):
+        if {field.name for field in fields(row) if field.default is MISSING} <= {*columns}:
+            return row
+    return None
 
 
 def wrong_value(kind: str, rows: Sequence[Row]) -> str:

@@ -205,15 +205,10 @@ def grow_diag_final_and(forward: set[Link], backward: set[Link]) -> set[Link]:
     """Grow the intersection, then add each direction's links between two words that still have none."""
     links = grow_diag(forward, backward)
     rows, columns = {i for i, _ in links}, {j for _, j in links}
-    for direction in (forward, backward):
-        _add_lone(direction, links, rows, columns)
-    return links
-
-
-def _add_lone(direction: Iterable[Link], links: set[Link], rows: set[int], columns: set[int]) -> None:
-    for new in sorted(direction):
+    for new in (*sorted(forward), *sorted(backward)):
         if new[0] not in rows and new[1] not in columns:
             _add(new, links, rows, columns)
+    return links
 
 
 def _add(new: Link, links: set[Link], rows: set[int], columns: set[int]) -> None:

@@ -168,11 +168,8 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
             output.pooler_output = encoder.pooler(states)
         return output
 
-    handle = encoder_of(model).register_forward_hook(after)
-    try:
+    with encoder_of(model).register_forward_hook(after):
         yield
-    finally:
-        handle.remove()
 
 
 def adapter_languages(model: nn.Module) -> tuple[str, ...]:
@@ -210,11 +207,8 @@ def active_adapters(model: nn.Module, languages: Sequence[str]) -> Iterator[None
         lang_ids = torch.tensor(numbers, device=subwords.device)
         return inputs, {**named, "lang_ids": lang_ids.expand(len(subwords))}
 
-    handle = encoder.register_forward_pre_hook(add_ids, with_kwargs=True)
-    try:
+    with encoder.register_forward_pre_hook(add_ids, with_kwargs=True):
         yield
-    finally:
-        handle.remove()
 
 
 def cast_outputs_back(encoder: Model) -> None:
