@@ -108,7 +108,6 @@ def _run(command: list[str]) -> None:
 
 
 def _program() -> str:
-    """Return the path of the program: on the PATH, or in its Python package."""
     spec = find_spec(PROGRAM)
     paths = [Path(folder, "bin", PROGRAM) for folder in (spec and spec.submodule_search_locations) or ()]
     program = shutil.which(PROGRAM) or next((str(path) for path in paths if path.is_file()), None)

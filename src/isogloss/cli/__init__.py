@@ -63,7 +63,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _open_closed_streams() -> None:
-    """Open the standard streams that were closed when this process started, to nowhere."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
@@ -127,7 +126,6 @@ def _status(words: list[str], *, debug: bool) -> int:
 
 
 def _unexpected(error: Exception) -> tuple[str, int]:
-    """Return the message and status of an error of the system or the libraries."""
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}. Check the path, and who may read and write it.", 2
     if isinstance(error, OSError) and error.errno in UNWRITABLE:
@@ -159,7 +157,6 @@ def _explain(message: str, status: int, debug: bool) -> int:
 
 
 def _usage(error: Any, words: Sequence[str]) -> str:
-    """Return the message of a usage error in one line, with the nearest match."""
     verb = error.ctx.command_path if error.ctx else "isogloss"
     if value := _wrong_value(error):
         return f"{value} See: {verb} --help"

@@ -191,7 +191,6 @@ def print_sources(
 
 
 def _texts(sources: Sources, corpus: str, code: str) -> list[str]:
-    """Return unlabelled texts of a language, from the first split that it has."""
     for split in SPLITS:
         with suppress(DataError):
             return [
@@ -206,7 +205,6 @@ def _yes_or_no(fact: float) -> str:
 
 
 def _emit(candidates: Sequence[Candidates], languages: Sequence[str], *, ranked: bool) -> None:
-    """Emit a line for each choice, with all candidates if ``ranked``."""
     for test_set in candidates:
         data = choice_data(test_set)
         for row in data[data["language"].isin(languages)].to_dict("records"):
@@ -228,7 +226,6 @@ def _show(m: Measurements) -> None:
 
 
 def _show_candidates(test_set: Candidates, code: str) -> None:
-    """Print all candidates for a language, the rule's choice first."""
     if code not in test_set.languages:
         return
     data = candidate_data(test_set, code).drop(columns="model").dropna(axis=1, how="all")

@@ -246,7 +246,6 @@ def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> l
 
 
 def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Print rows that are too wide for a table as lists of cells."""
     for first, *others in rows:
         show_line(f"\n{first}")
         for head, cell in zip(heads[1:], others, strict=True):

@@ -92,7 +92,6 @@ def as_text() -> str:
 
 
 def _described(kinds: Kinds) -> list[tuple[str, str]]:
-    """Return each class's name and the first line of its docstring, without marks of code."""
     return [
         (name, (kind.__doc__ or "").strip().splitlines()[0].replace("``", ""))
         for name, kind in sorted(kinds.items())

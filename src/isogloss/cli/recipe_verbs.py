@@ -166,7 +166,6 @@ def _planned_text(answers: "Answers", file: Path, data: str | None) -> str:
 
 
 def _check_plan(text: str, file: Path, data: str | None) -> None:
-    """Raise ConfigError or DataError unless a recipe can be planned at the path of its file."""
     from isogloss.core.atomic_files import write_text
     from isogloss.planning.plan import plan_recipe
 
@@ -228,7 +227,6 @@ def _recipe_from(
 
 
 def _shares_of(text: str) -> list[int]:
-    """Return the three numbers of --split."""
     shares = [int(part) for part in text.split(",") if part.strip().isdecimal()]
     if len(shares) != 3 or text.count(",") != 2 or 0 in shares:
         raise ConfigError(f"--split {text}: expected three whole numbers above 0, as in --split 80,10,10.")
@@ -294,7 +292,6 @@ def _score(trial: "Trial") -> str:
 
 
 def _show_search(result: "Search", display: Display) -> None:
-    """Print the trials, the best one's changes and its recipe."""
     best = result.best
     if display.as_json:
         for trial in result.trials:
@@ -313,7 +310,6 @@ def _show_search(result: "Search", display: Display) -> None:
 
 
 def _usual_answers(task: str) -> "Answers":
-    """Return the default answers, about a built-in corpus with labels for the task."""
     from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.languages import GENERATED_AS
     from isogloss.recipes.starting import Answers

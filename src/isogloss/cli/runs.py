@@ -73,7 +73,6 @@ def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> 
 
 
 def _exit_if(failed: Mapping[str, str]) -> None:
-    """Print why runs failed, if any did, and exit with 1."""
     for key, message in failed.items():
         print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
     if failed:
@@ -179,7 +178,6 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
 def _print_totals(
     planned: "Planned", done: Set[str], operations: Mapping[str, float | None], *, speed: float, as_json: bool
 ) -> None:
-    """Print what is left to make, what that takes, and the packages that it requires."""
     from isogloss.runs.execute import seconds_left
 
     total = _Total([count for key, count in operations.items() if key not in done], speed)
@@ -198,7 +196,6 @@ def _print_totals(
 
 
 def _state(run: "Run", planned: "Planned") -> str:
-    """Return the state of an unfinished run: made by another process, failed, or to do."""
     if holder := planned.store.leases.holder(identity(run)):
         return f"made by {holder}"
     return "failed" if planned.store.failure(run) else "to do"
@@ -274,7 +271,6 @@ def _unread_sources(planned: "Planned") -> Iterator[str]:
 
 
 def _memory(run: "Run", planned: "Planned") -> str:
-    """Return the estimated peak memory of a run; empty without a model."""
     from isogloss.data.fetching.downloading import megabytes
     from isogloss.runs.run import peak_memory
 

@@ -181,7 +181,6 @@ def check_out(out: Path | None, *names: str) -> None:
 
 
 def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
-    """Raise ConfigError for runs that do not exist, such as a language given as a run."""
     for run in runs:
         if not run.exists() and not is_on_hub(run):
             several = (
@@ -202,7 +201,6 @@ def treebank_of(text: str) -> tuple[str, str]:
 
 
 def _measures(row: Row) -> dict[str, str]:
-    """Return the measures by name, the baseline last, as they are printed."""
     others = {name: value for name, value in row.items() if name not in OTHER_COLUMNS}
     numbers = {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
     return {name: f"{value:.4f}" if isinstance(value, float) else "" for name, value in numbers.items()}

@@ -214,7 +214,6 @@ def _replace(path: Path, new: Path) -> None:
 
 
 def _are_equal(folder: Path, other: Path) -> bool:
-    """Return whether two folders have the same files, byte for byte."""
     names, others = ({path.relative_to(first) for path in first.rglob("*")} for first in (folder, other))
     pairs = [(folder / name, other / name) for name in names]
     return (

@@ -1,7 +1,7 @@
 """Files next to a record: predictions as Parquet, tensors as safetensors; equal content gives equal bytes.
 
 Predictions have a row for each example and language: its id, the prediction (as JSON), and its contribution
-to each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole`` (``core.contributions``). Each
+to each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole`` (``core.rows.models``). Each
 language is a row group and can be read without the others. The description of tensors is one JSON object in
 the file's metadata.
 """

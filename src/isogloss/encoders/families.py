@@ -144,7 +144,6 @@ The convolution after the first layer (v2-xlarge) belongs to no site. Layers and
 
 
 def _even_heads(architecture: Architecture) -> dict[str, object]:
-    """Raise ConfigError for heads of odd width."""
     width = architecture.dim // architecture.heads
     if width % 2:
         raise ConfigError(

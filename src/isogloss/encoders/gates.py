@@ -306,10 +306,7 @@ def _units(model: nn.Module, site: Site, what: tuple[str, str], out: str, count:
 
 
 def _matrices(model: nn.Module, site: Site, module: str) -> Iterator[tuple[str, str, nn.Linear]]:
-    """Yield the group name, module name and module of each linear layer in a sub-layer.
-
-    The adapters of single languages are left out: X-MOD's, as those that isogloss adds.
-    """
+    """Yield group name, module name and module of each linear layer, but languages' adapters."""
     for top in site.attention if module == ATTENTION else site.feed_forward:
         outside = top.rpartition(".")[0]
         for name, part in model.get_submodule(top).named_modules(prefix=top):

@@ -250,7 +250,6 @@ def load_with_own_head(
 
 
 def _head_weights(folder: Path) -> dict[str, Tensor]:
-    """Read the weights of a saved head, if any, by their names in it."""
     from safetensors import safe_open
 
     weights: dict[str, Tensor] = {}

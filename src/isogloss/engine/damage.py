@@ -116,7 +116,6 @@ def _checkpoints(work: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _unreadable(checkpoint: Path) -> str:
-    """Return why a checkpoint cannot be gone on from; empty where it can be."""
     try:
         written = read_checksums(checkpoint)
     except ValueError as error:

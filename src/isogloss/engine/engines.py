@@ -64,7 +64,6 @@ class Execution:
             check_trackers(self.track)
 
     def _check_options(self) -> None:
-        """Raise ConfigError for options of another engine."""
         for option in ("address", "slurm"):
             engine = next(name for name, engine in ENGINES.items() if engine.option == option)
             if getattr(self, option) and self.engine != engine:

@@ -279,10 +279,7 @@ def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, object]]:
 
 
 def _proposals(request: SearchRequest) -> Generator[dict[str, object], float | None, None]:
-    """Yield settings, each after the score of the one before was sent: all of them, or those Optuna draws.
-
-    An empty one is the end.
-    """
+    """Yield settings, each after the score of the one before was sent; an empty one is the end."""
     spaces = request.spaces
     if settings := _all(spaces, request.trials):
         yield from (values for values in [*settings, {}])  # A list takes no scores.

@@ -245,6 +245,5 @@ class PlanJob:
 
 
 def _log(event: Event) -> None:
-    """Write what is being made into the output of the job."""
     if event.state != "waiting":
         logging.getLogger("submitit").info("%s %s %s", event.state, event.run, event.message)

@@ -8,7 +8,7 @@ A failure stops only the runs that need the failed one. It is recorded where it 
 concerns all (the disk, a mistake in the code) is raised. A run whose process dies, or that shared a GPU whose
 memory ran out, is made again with no other run on its machine; when ``DEATHS`` processes have died with it,
 it has failed. A folder of runs that goes away (a server that restarts, a lost mount) is waited for: runs
-continue from their last checkpoints, and nothing is created in place of the folder (``core.storage``).
+continue from their last checkpoints, and nothing is created in place of the folder.
 """
 
 import re

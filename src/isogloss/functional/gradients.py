@@ -249,7 +249,6 @@ class _Batch:
 
 
 def _own_loss(model: Any, batch: Mapping[str, Any]) -> Tensor:
-    """Return the loss that a Hugging Face model computes itself."""
     loss = getattr(model(**batch), "loss", None)
     if loss is None:
         raise ConfigError(

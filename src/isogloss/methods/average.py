@@ -273,7 +273,6 @@ Scorer = Callable[[Model, str, float | None], list[Note]]
 
 
 def _scorer(setting: Setting, tokenizer: Tokenizer, languages: Sequence[str]) -> Scorer:
-    """Return a function that scores models on the dev sets of languages."""
     evaluations = {
         code: evaluation(setting.task, setting.dev(code), tokenizer, setting.optimization, language=code)
         for code in languages
@@ -299,7 +298,6 @@ def _scorer(setting: Setting, tokenizer: Tokenizer, languages: Sequence[str]) ->
 
 
 def _warnings(parts: Sequence[Note], averaged: Sequence[Note]) -> tuple[str, ...]:
-    """Warn of an average that is worse than all models in it."""
     warnings = []
     for row in averaged:
         scores = [float(part["score"] or 0) for part in parts if part["language"] == row["language"]]

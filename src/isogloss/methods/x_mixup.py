@@ -1,7 +1,7 @@
 """X-Mixup: the states of an example and of its translation are mixed in one layer.
 
 Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4. Eqs 6-8 are here; the
-mixing itself (Eqs 2-5) is in ``encoders/mixup.py`` and ``encoders/mixup.py``.
+mixing itself (Eqs 2-5) is in ``encoders/mixup.py``.
 
 With ``ratio`` 0, without schedule, MSE and KL, it is translate-train on batches that hold an example and its
 translation, weighted by alpha. Without a target it is source-only, to the bit.

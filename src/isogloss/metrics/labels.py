@@ -264,7 +264,6 @@ def _weighted(
 
 
 def _indicators(side: LabelSets, labels: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Return [text label]: 1 for each label that a text has."""
     rows = [[label in present for label in labels] for present in side]
     return np.array(rows, dtype=np.float64).reshape(-1, len(labels))
 

@@ -4,7 +4,7 @@ Paper: "The Impact of Cross-Lingual Adjustment …", Section 5: values averaged 
 for a mean over examples; for F1, a permutation test on the pooled predictions of all seeds.
 
 Values are [seed example]: a system's measure with one seed is the sum of its parts over the sum of its
-wholes (``core.contributions``). A mean over examples has wholes of 1.
+wholes (``core.rows.models``). A mean over examples has wholes of 1.
 
 Power: how many seeds does a paired t-test over seeds take to detect a difference? Cohen (1988), Chapter 2,
 with the noncentral t distribution. Tests over seeds concern whether retraining would show the same sign,

@@ -95,7 +95,6 @@ def trigram_cosine(first: Counter[str] | None, second: Counter[str] | None) -> f
 
 
 def _standardised(signals: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Standardise each column over candidates; unknown values, and columns without differences, become 0."""
     measured = ~np.isnan(signals)
     count = np.maximum(measured.sum(axis=0), 1)
     centred = np.where(measured, signals - np.where(measured, signals, 0).sum(axis=0) / count, 0)

@@ -60,7 +60,6 @@ def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
 
 
 def _refuse_twice(part: _Part, labels: Collection[str]) -> None:
-    """Raise ConfigError for labels, or encoders by label, that exist already."""
     for label in labels:
         with located(part.table):
             raise ConfigError(f"{label!r} is there already. Change something, or give it a label of its own.")
@@ -134,7 +133,6 @@ def _adjustments(recipe: Recipe, sources: Sources) -> list[_Part]:
 
 
 def _adjust_labels(table: Table) -> frozenset[str]:
-    """Return the labels of the encoders of an [[adjust]] table, before it is checked."""
     sizes, label = table.get("examples"), str(table.get("label") or table.get("name"))
     several = sizes if isinstance(sizes, list) and len(sizes) > 1 else []
     return frozenset(f"{label} {size}" for size in several) or frozenset({label})
@@ -178,7 +176,6 @@ def _adjusted(
 
 
 def _check_start(choice: AdjustTable, encoder: Encoder, method: Adjustment, sources: Sources) -> None:
-    """Raise ConfigError for an encoder that cannot be adjusted like this."""
     encoder.check_unmapped(sources.encoders, f"start: {choice.start!r}")
     codes = chain.from_iterable(pair.split("-") for pair in choice.pairs)
     encoder.check_read(codes, sources.encoders, f"pairs: encoder {choice.start!r}")

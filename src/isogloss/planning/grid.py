@@ -184,7 +184,6 @@ def _started(planning: Planning, cell: Cell, entry: MethodEntry) -> FineTune:
 
 
 def _cells(grid: GridTable, planning: Planning) -> Iterator[Cell]:
-    """Yield the cells of the grid, without models."""
     sources = planning.sources
     with located(".optimization"):
         variants = list(changes_of(grid.optimization))
@@ -327,7 +326,6 @@ def _translations(
 
 
 def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
-    """Raise ConfigError for a task or an encoder that a method or its auxiliary loss does not take."""
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders) if cell.encoder.folder(folders) else None
     task, encoder = find_task(cell.task), facts.config if facts else None
@@ -340,7 +338,6 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
 
 
 def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
-    """Raise ConfigError for a peft that does not fit an encoder's family, or layers that it lacks."""
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders)
     if entry.peft and facts:
@@ -381,7 +378,6 @@ def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -
 
 
 def _check_lists(grid: GridTable) -> None:
-    """Refuse lists that are empty or have duplicates, and unknown language codes."""
     for name in ("corpus", "source", "targets", "seeds", "method"):
         refuse_empty_or_twice(many(getattr(grid, name)), f".{name}")
     sources, targets = ([part.split("+") for part in many(parts)] for parts in (grid.source, grid.targets))

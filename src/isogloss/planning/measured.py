@@ -122,7 +122,6 @@ def compared_models(request: MeasureRequest) -> Iterator[Measured]:
 
 
 def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cell) -> None:
-    """Raise ConfigError where inputs are paired and a model, or the diagnostic, reads no pairs."""
     if request.choice.inputs != PAIRED:
         return
     unpaired = [model.label for model in models if not model.method.reads((), ()).mixes]
@@ -147,7 +146,6 @@ def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell
 
 
 def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
-    """Raise ConfigError where adapters are to be mixed that differ in kind or size."""
     kinds = {model.peft for model in models}
     if getattr(request.diagnostic, "part", "") != FACTORS:
         return

@@ -67,7 +67,6 @@ def _measurements(request: MeasureRequest) -> list[Measure]:
 
 
 def _read(table: Table, planning: Planning, grid: Sequence[Cell]) -> MeasureRequest:
-    """Read a table; ConfigError for unknown names, and fields the diagnostic does not take."""
     kind = KINDS.named(table)
     if kind.subject not in SUBJECTS:
         raise unknown_name(f"subject of {kind.name}", "subject", str(kind.subject), SUBJECTS)
@@ -100,7 +99,6 @@ def _check_lists(choice: MeasureTable, diagnostic: Diagnostic, table: Table) -> 
 
 
 def _check_chosen(choice: MeasureTable, cells: Sequence[Cell]) -> None:
-    """Refuse tasks, targets, seeds and methods that are not in the grid, treebanks of other languages."""
     available: dict[str, set[object]] = {
         "tasks": {cell.task for cell in cells},
         "targets": {cell.target for cell in cells},
@@ -148,7 +146,6 @@ def _labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) 
 
 
 def _on_examples(request: MeasureRequest, measured: Measured, corpus: str) -> Measure:
-    """Read the examples of a corpus, with the translations that the inputs need."""
     inputs, source = request.choice.inputs, measured.cell.source if measured.cell else ()
     treebanks = _treebanks(request, corpus, measured)
     codes = [code for language in measured.languages for code in codes_read(inputs, language, source)]

@@ -162,7 +162,6 @@ def fill_seed(model: str, seed: int) -> str:
 
 
 def _peft(table: Table) -> Peft | None:
-    """Build the choice of trained weights that a table describes; None for an empty table and for "none"."""
     if not table or table.get("kind") == ALL_WEIGHTS:
         refuse_unknown(table, {"kind"}, f"peft {ALL_WEIGHTS}")
         return None
@@ -255,7 +254,6 @@ def optimization_of(changes: Table, encoder: Encoder, task: str, sources: Source
 
 
 def _check_averaged(optimization: Optimization) -> None:
-    """Raise ConfigError where no last epochs can be averaged."""
     if (optimization.averaged_epochs or 0) > optimization.epochs:
         raise ConfigError(
             f"averaged_epochs: found {optimization.averaged_epochs}, and there are {optimization.epochs} "

@@ -266,7 +266,6 @@ _CORPUS_FIELDS = ("corpus", "bitext", "text", "dev", "scored")
 
 
 def _with_descriptions(body: object, register: Callable[[str], str]) -> Any:
-    """Return a recipe's body with each corpus by its name; ``register`` gives the name of a described one."""
     if isinstance(body, list):
         return [_with_descriptions(part, register) for part in body]
     if not isinstance(body, dict):

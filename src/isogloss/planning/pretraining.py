@@ -141,7 +141,6 @@ def _replay(table: PretrainTable, method: Pretraining) -> Replay | None:
 
 
 def _check_new(table: PretrainTable, shape: Architecture, method: Pretraining) -> None:
-    """Raise ConfigError or ModelError for a new encoder that cannot be built."""
     check_new(shape.family, ".architecture.family")
     if shape.dim % shape.heads:
         raise ConfigError(
@@ -163,7 +162,6 @@ def _check_new(table: PretrainTable, shape: Architecture, method: Pretraining) -
 def _check_start(
     table: PretrainTable, start: Encoder, method: Pretraining, folders: Mapping[str, str]
 ) -> None:
-    """Raise ConfigError or ModelError for an encoder that cannot be trained further like this."""
     if table.architecture is not None:
         raise ConfigError(
             f".architecture: with start = {table.start!r} architecture and tokenizer are those of the "
@@ -197,7 +195,6 @@ def _check_trained(
     method: Pretraining,
     folders: Mapping[str, str],
 ) -> None:
-    """Raise ConfigError where untrained weights would stay random, or nothing is trained."""
     if start is None:
         raise ConfigError(
             "all else would stay as it was drawn. Give start, an encoder that was pretrained, or "

@@ -294,7 +294,6 @@ def scored_translations(
 
 
 def _trained(choice: TranslateTable, needed: bool, sources: Sources) -> TrainTranslator | None:
-    """Build the model that is trained first; None where the recipe trains none."""
     if choice.model and choice.train:
         raise ConfigError("give either model (one that exists) or train (make one), not both.")
     if (choice.model or choice.train) and not needed:
@@ -335,7 +334,6 @@ def _existing(choice: TranslateTable) -> dict[str, TranslationModel]:
 def _bitext_files(
     split: Split, corpus: str, limit: int, pairs: tuple[str, ...], sources: Sources
 ) -> list[str]:
-    """Return the fingerprint of each pair's files."""
     sources.needs(corpus, "bitext")
     for pair in pairs:
         for code in two_languages(pair):

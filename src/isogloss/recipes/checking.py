@@ -137,7 +137,6 @@ class Kinds(Generic[PlugIn]):
         return table.get(self.key, self.default or None)
 
     def _find(self, name: str) -> type[PlugIn] | None:
-        """Return the class with this name, importing a plug-in's code; None for an unknown name."""
         if name in self.classes or self.group is None:
             return self.classes.get(name)
         kind: type[PlugIn] | None = find_plug_in(self.group, name, self.classes)

@@ -106,6 +106,5 @@ def languages_of(path: Path, column: str) -> tuple[str, dict[str, str]]:
 
 
 def _requested(columns: str, names: Sequence[str]) -> list[Column]:
-    """Return those of the requested columns that a file has."""
     requested = [name.strip() for name in columns.split(",") if name.strip()]
     return [name if name in names else int(name) for name in requested if name in names or name.isdecimal()]

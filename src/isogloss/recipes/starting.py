@@ -277,7 +277,6 @@ def split_examples(examples: Sequence[Example], weights: Sequence[int], *, seed:
 
 
 def _stratum(example: Example) -> str:
-    """Return the label of an example that has a single one; empty for others."""
     label = getattr(example, "label", None)
     return str(label) if isinstance(label, str | int) else ""
 

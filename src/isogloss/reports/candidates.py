@@ -174,7 +174,6 @@ def _names(candidates: pd.DataFrame) -> tuple[str, ...]:
 
 
 def _level(estimates: Sequence[Array], count: int) -> Array:
-    """Return the mean of all estimates [language]."""
     levels = np.full(count, np.nan)
     for column in range(count):
         column_values = [estimate[:, column] for estimate in estimates]

@@ -98,7 +98,6 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
 
 
 def _reason(decision: Decision) -> str:
-    """Return why the answer is "don't know"; empty for a choice."""
     if math.isnan(decision.gain.low):
         return f"fewer than {MIN_LABELLED_LANGUAGES} other languages have labels"
     return "" if decision.known else "the gain over one at random may be 0"

@@ -106,7 +106,6 @@ def compare_runs(
 
 
 def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> list[ScoredSet]:
-    """Return the test sets with the requested measure and split, or each task's default."""
     options = (("measure", request.measure, "metric", "main"), ("split", request.split, "split", "best"))
     for option, value, column, default in options:
         if value and value not in (available := {test_set.about[column] for test_set in test_sets}):
@@ -196,7 +195,6 @@ def _by_run(field: str, what: str, name: str, scores: pd.DataFrame, available: I
 
 
 def _notes(m: Measurements) -> list[str]:
-    """Return notes on records that could not be read, and on score runs without predictions for tests."""
     without = [run.id for run in m.finished("scores") if not (run.folder / PREDICTIONS).is_file()]
     listed = ", ".join(without[:MOST_LISTED_RUNS]) + (" …" if len(without) > MOST_LISTED_RUNS else "")
     note = (

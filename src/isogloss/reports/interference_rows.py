@@ -103,7 +103,6 @@ def training_columns(rows: pd.DataFrame) -> list[str]:
 
 
 def _shape_columns(rows: pd.DataFrame) -> list[str]:
-    """Return the columns of an encoder's architecture, text and start."""
     others = {*FACTS, "encoder.lines", "encoder.depth"}
     apart = (METHOD, MODULES, "encoder.adjusted.")
     return [

@@ -79,7 +79,6 @@ def _group_table(test_set: ScoredSet, groups: Groups, data: pd.DataFrame) -> Tab
 
 
 def _data(test_set: ScoredSet, groups: Groups) -> pd.DataFrame:
-    """Return a row per system and group: its languages, mean, standard deviation and interval over units."""
     by_system = dict(iter(mean_scores(test_set, groups).groupby(SYSTEM)))
     systems = [system for system in test_set.systems if key_of(system) in by_system]
     lines = []

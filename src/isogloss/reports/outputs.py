@@ -130,7 +130,6 @@ def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
 
 
 def _of_labels(file: File, outputs: Sequence[Output]) -> ByMeasure:
-    """Return the measures of a single label, of a set of labels, or of numbers."""
     gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
     kind = _kind_of(gold[0])
     for output in outputs:
@@ -163,7 +162,6 @@ def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
 
 
 def _check_gold(file: File, output: Output) -> None:
-    """Raise DataError where the gold answer is missing, or of another kind than the answer."""
     gold, answer = output.gold, output.answer
     if gold is None:
         raise no_gold(file, output)

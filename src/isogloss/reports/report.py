@@ -159,7 +159,6 @@ def last_verdicts(out: Path) -> list[Verdict]:
 
 
 def _report_of(out: Path, state: State) -> Report:
-    """Return a report from its recorded state."""
     by_id = {claim.id: claim for claim in all_claims()[0]}
     paths = [out / name for name in state["files"]]
     return Report(
@@ -195,7 +194,6 @@ def _last_report(out: Path) -> State:
 
 
 def _input_stamps(out: Path) -> list[str]:
-    """Return stamps of all inputs of a report: the package, the plan, and records."""
     plan = (out / PLAN).read_bytes() if (out / PLAN).is_file() else b""
     records = run_files(out, RECORD, FAILED, MADE, PREDICTIONS)
     return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(records)]
@@ -274,7 +272,6 @@ def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> No
 
 
 def _files(page: Page, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:
-    """Yield name and content of every file besides the page."""
     tables = [
         *(table for table, _ in page.claims),
         *(table for part in page.sections for table in part.tables),

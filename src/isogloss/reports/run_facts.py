@@ -252,7 +252,6 @@ def fields_of(part: Content) -> Content:
 
 
 def _part(part: Content, name: str) -> Facts:
-    """Return the kind of a part and its fields as columns."""
     return {name: part["kind"], **_flat(part, name)}
 
 

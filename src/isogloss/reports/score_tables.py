@@ -98,7 +98,6 @@ def _heading(test_set: ScoredSet) -> tuple[str, dict[str, str]]:
 
 
 def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
-    """Return a row per system and column: the numbers, and the test against its reference."""
     scores = dict(iter(values.groupby(SYSTEM)))
     systems = [system for system in test_set.systems if key_of(system) in scores]
     against = {key_of(system): other for system in systems if (other := reference_of(system, systems))}
@@ -117,7 +116,6 @@ def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.Data
 
 
 def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:
-    """Return a line per system."""
     lines = []
     for _, group in data.assign(cell=_shown(data)).groupby(SYSTEM, sort=False):
         line, against = dict(zip(group["column"], group["cell"], strict=True)), group["against"].dropna()

@@ -1,8 +1,4 @@
-"""Rows for the claims of the first paper: paths, planes and deltas in its setting, each with its shape.
-
-Only the paper's setting counts: unmodified encoders that are trained whole, paths between its three kinds of
-models.
-"""
+"""Rows for the claims of the first paper: paths, planes and deltas in its setting, each with its shape."""
 
 import math
 from collections.abc import Hashable, Mapping

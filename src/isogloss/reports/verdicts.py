@@ -293,7 +293,6 @@ def _verdict(check: Check, p_holm: float) -> Verdict:
 
 
 def _finding(check: Check, p_holm: float, tests: int) -> str:
-    """Write a check with its note."""
     text = _numbers(check, p_holm, tests) if check.values else check.about
     text = text if check.judged else f"not judged: {text}"
     return f"{text} (not judged: {check.note})" if check.note else text

@@ -91,7 +91,6 @@ def _comes_from(encoder: Encoder, origin: Encoder) -> bool:
 
 
 def _check_models(request: AverageRequest, method: Average, parts: Sequence[Part]) -> None:
-    """Raise ConfigError for models that have no mean."""
     models = fine_tuned(part.run for part in parts)
     if abs(fsum(part.weight for part in parts if part.run in models)) < TOLERANCE:
         finding = "methods whose weights sum to 0" if models else "no method"

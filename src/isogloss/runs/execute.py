@@ -132,7 +132,6 @@ def _plug_ins_named(run: Run) -> Iterator[None]:
 
 
 def _packages_of(run: Run) -> list[str]:
-    """List the packages, with versions, that a run's plug-ins come from."""
     packages = (
         package
         for part in parts_within(run)
@@ -143,7 +142,6 @@ def _packages_of(run: Run) -> list[str]:
 
 @contextmanager
 def _threads(count: int) -> Iterator[None]:
-    """Compute with a number of threads within the context."""
     previous = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -185,7 +183,6 @@ def size_warnings(runs: Iterable[Run]) -> list[str]:
 
 
 def _size(split: SplitRead, sources: Sources) -> int:
-    """Count a split's examples, up to the number requested."""
     size = built_in_size(split.corpus, split.language, split.split)
     if size is not None:
         return size

@@ -167,7 +167,6 @@ class FineTune(Run):
         return f"{name} after {self.start.label}" if self.start else name
 
     def _parts_label(self, method: Average) -> str:
-        """Name the parts of an average: each kind of model once, with its weight where these differ."""
         parts = self.parts or ()
         weights: dict[str, list[float]] = {}
         for part, weight in zip(parts, method.weights_of(len(parts)), strict=True):
@@ -258,7 +257,6 @@ class FineTune(Run):
         return training_operations(shape, subwords, optimization.limit)
 
     def _size(self, code: str) -> int | None:
-        """Return the training examples of a language; None where a recipe and this machine do not say."""
         size = built_in_size(self.corpus, code.partition("-")[0], "train")
         if size is None:
             size = TRAIN_SIZES.get(self.corpus.partition(":")[0])

@@ -125,7 +125,6 @@ class Measure(Run):
 
     @property
     def _codes(self) -> list[str]:
-        """Languages, or pairs of them, whose examples are read, by what the corpus holds."""
         corpus_tasks = Sources().corpus(self.corpus).tasks
         if {"bitext", "comparable"} & set(corpus_tasks):
             return pairs_of(self.languages)
@@ -149,7 +148,6 @@ class Measure(Run):
 
     @property
     def _test_set(self) -> str:
-        """What is read: the corpus, its treebank if all languages have the same, how inputs come."""
         names = {dict(self.treebanks).get(language, "") for language in self.languages}
         treebank = names.pop() if len(names) == 1 else ""
         by = f"by {translator_label(self.translated)}" if self.translated else ""
@@ -237,7 +235,6 @@ def _subject(context: RunContext, run: Run) -> Subject:
 
 
 def _model(context: RunContext, run: Run) -> Model:
-    """Load a fine-tuned model."""
     [model] = fine_tuned([run])
     head = model.solves.head(context.store.model(model), seed=0, attention=fastest_attention())
     return head.to(device()).eval()

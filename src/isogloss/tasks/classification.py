@@ -111,7 +111,6 @@ class TextClassification:
         ]
 
     def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:
-        """Return the label of an example as a field of its row."""
         return {"gold": encode_labels((_one(example),), ids, task=self.name, example=example.id)}
 
     def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
@@ -150,7 +149,6 @@ class TextClassification:
         return [answer_of[number] for number in range(len(examples))]
 
     def _answers(self, scores: Tensor) -> Sequence[Label]:
-        """Return the answers of raw outputs [example class]."""
         return [self.labels[number] for number in scores.argmax(dim=-1).tolist()]
 
     def gold(self, examples: Sequence[Labelled]) -> list[Label]:

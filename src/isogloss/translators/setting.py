@@ -183,7 +183,6 @@ def _cut(text: str, lengths: Lengths, longest: int) -> Iterator[str]:
 
 
 def _cut_position(text: str) -> int:
-    """Return the position nearest to the middle at a sentence's end, else at the best kind of break."""
     middle = len(text) / 2
     least, most = len(text) * MIN_CUT_MARGIN, len(text) * (1 - MIN_CUT_MARGIN)
     ends = [text.index(part) + len(part) for part in sentences_in(text)[:-1]]

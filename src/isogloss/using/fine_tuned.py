@@ -189,7 +189,6 @@ def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
 
 
 def _characters(entry: Entry) -> int:
-    """Return the number of characters in the lines of an entry, or else in its example."""
     read = () if entry.lines or entry.example is None else texts_of(entry.example)
     texts = () if entry.translation is None else texts_of(entry.translation)
     return sum(map(len, (*entry.lines, *read, *texts)))

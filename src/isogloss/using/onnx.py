@@ -115,7 +115,6 @@ def _random_inputs(model: FineTuned, size: int, length: int) -> tuple[Tensor, ..
 
 
 def _difference(forward: _Forward, path: Path, inputs: tuple[Tensor, ...]) -> float:
-    """Return the largest difference between the outputs of the file and of the model."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])

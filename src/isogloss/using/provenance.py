@@ -121,7 +121,6 @@ def run_of_head(folder: Path) -> Path | None:
 
 
 def _of_head(folder: Path, name: str) -> Provenance:
-    """Return the provenance of the head of a further task of a run's model."""
     record = read_record(folder.resolve())
     with understanding(folder / RECORD):
         learned = {task["task"]: task for task in record.run.get("further", ())}

@@ -201,7 +201,6 @@ def write_predictions(
 
 
 def _predictions_path(options: EvaluateOptions, language: str) -> tuple[Corpus, str]:
-    """Return the corpus and the path of its file; DataError for corpora without files of their own."""
     corpus = Sources().corpus(options.corpus, options.treebanks)
     return corpus, corpus.path(language, cast(Split, options.split))
 
@@ -264,7 +263,6 @@ def _baseline(
 
 
 def _exists(sources: Sources, options: EvaluateOptions, language: str) -> bool:
-    """Return whether the split has files; errors in them are raised when they are read."""
     split = cast(Split, options.split)
     try:
         sources.fingerprint(options.corpus, language, split, treebanks=options.treebanks_of(language))

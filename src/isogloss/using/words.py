@@ -280,10 +280,7 @@ def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
 
 
 def _read_columns(file: File, _: str, column: int | None = None, *, spaces: bool = True) -> Iterator[Entry]:
-    """Read one word per line, from a column; an empty line ends a sentence.
-
-    Without ``column`` it is the first one, or the one after a running number.
-    """
+    """Read one word per line, from a column: if left out, the first one, or that after a running number."""
     lines = iter(file.read())
     first = list(islice(lines, INSPECTED_LINES))
     layout = layout_of([line.rstrip("\r\n") for line in first], spaces=spaces)

@@ -1,8 +1,7 @@
 """Bitext, and comparable text: sentences of two languages, an unmarked part of which are translations.
 
-The official files of BUCC: ``de-en.sample.de`` and ``de-en.sample.en`` with an id and a text on each line,
-``de-en.sample.gold`` with the ids of a sentence and its translation. Our own form is a table of parallel text
-(``parallel_text``) in which a sentence without a translation leaves the other cell empty.
+BUCC's files have an id and a text on each line, its gold files the ids of a sentence and its translation. Our
+own form is a table of parallel text, in which a sentence without a translation leaves the other cell empty.
 """
 
 from collections.abc import Iterable, Iterator
@@ -141,7 +140,6 @@ class Bitext:
         return self.whole or WHOLES.get(self.collection, "train")
 
     def _named(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the files that are named for a split."""
         first, second = two_languages(language)
         files = self._find(folder, self._stems(language, split), first, second)
         return files or find_treebanks(folder, self.collection, split, first, second)
@@ -276,7 +274,6 @@ class Bucc(CorpusDefaults):
         return files[0]
 
     def _available_pairs(self, folder: Folder, split: Split) -> list[str]:
-        """Return the pairs of languages that have files of a split, sorted."""
         golds = (f"{parent}*.{name}.gold" for name in NAMES[split] for parent in self._places("*"))
         files = chain.from_iterable(folder.find([pattern]) for pattern in (self.path("*", split), *golds))
         return sorted({canonical_language(file.base_name.partition(".")[0]) for file in files})

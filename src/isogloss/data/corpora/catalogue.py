@@ -18,7 +18,6 @@ _CHOICE = re.compile(r"\{((?:[^{},]|\{\w+\})*,(?:[^{}]|\{\w+\})*)\}")
 
 
 def _labelled(name: str, table: dict[str, Any]) -> LabelledCorpus:
-    """Return a corpus of ``catalogue.toml``."""
     fields: dict[str, Any] = {
         field: tuple(value) if isinstance(value, list) else value for field, value in table.items()
     }

@@ -179,7 +179,6 @@ class LabelledCorpus(CorpusDefaults):
         )
 
     def _is_english(self) -> bool:
-        """Return whether the official files are English only."""
         return any(layout.endswith(ENGLISH) for layout in self.layouts.get("test", ()))
 
     def _is_translated(self, language: str) -> bool:
@@ -234,7 +233,6 @@ class LabelledCorpus(CorpusDefaults):
         return column.names[0] if isinstance(column, AnyOf) else str(column)
 
     def _spelling(self, pair: SentencePair) -> str:
-        """Return the first spelling of the label of a pair; DataError where it has none of the labels."""
         if pair.label not in self.labels:
             reason = f"label {pair.label!r}; expected one of {', '.join(self.labels)}"
             raise cannot_write(self.name, pair.id, reason)
@@ -271,8 +269,6 @@ def _questions(corpus: LabelledCorpus, file: File, language: str, split: Split) 
 
 
 class _Format(NamedTuple):
-    """A kind of official file."""
-
     attempts: Callable[[LabelledCorpus, File, str, Split], Attempts]
     lines: Callable[[LabelledCorpus, Iterable[Example]], Iterator[str]]
 

@@ -40,7 +40,6 @@ def pinned(dataset: str, records: Path) -> str:
 
 
 def _commit(name: str, revision: str) -> str:
-    """Return the commit of a branch now."""
     from huggingface_hub import HfApi
     from huggingface_hub.errors import RepositoryNotFoundError, RevisionNotFoundError
 

@@ -98,7 +98,6 @@ def _sentence(record: Record) -> TaggedSentence:
 
 
 def _checked_words(record: Record, words: list[object]) -> tuple[str, ...]:
-    """Return words without their prefixes; DataError for a blank one."""
     texts = [word for word in words if isinstance(word, str)]
     filled = texts if record.reading.blank else [*map(str.strip, texts)]
     if (
@@ -166,10 +165,7 @@ def _label_of(record: Record) -> Label:
 
 
 def _labels(record: Record) -> tuple[str, ...]:
-    """Return the labels of a row: a list, a text with separators, or a column each that says yes or no.
-
-    A row may have none.
-    """
+    """Return the labels of a row: a list, a text with separators, or a column each that says yes or no."""
     labels = record.part("label")
     if isinstance(labels, tuple):
         pairs = zip(record.reading.labels, labels, strict=True)

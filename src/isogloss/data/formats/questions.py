@@ -3,10 +3,8 @@
 Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
 lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
 
-Answers that are not at their offset are relocated where only one place is possible, and reported, both in
-these files and in rows of tables.
 Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
-units instead of characters. An answer is put right only where one place remains.
+units. An answer that is not at its offset is relocated where only one place is possible, and reported.
 """
 
 import json

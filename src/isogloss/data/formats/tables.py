@@ -187,7 +187,6 @@ def _delimited(file: File, table: Table) -> _CellRows:
 
 
 def _is_header(table: Table, cells: Sequence[str], columns: Sequence[Column]) -> bool:
-    """Return whether a first row is a header."""
     if table.headerless:
         return not {*cells}.isdisjoint(table.columns_of(next(iter(table.columns))))
     return any(isinstance(column, str) for column in columns)

@@ -103,7 +103,6 @@ class BuiltInLanguages:
                 stream.writelines(file.read())
 
     def _languages(self, corpus: Corpus) -> set[str]:
-        """Return the languages and pairs of languages that a corpus has."""
         pairs = ["-".join(pair) for pair in permutations(LANGUAGES, 2)]
         if isinstance(corpus, Bitext):
             return set(pairs) if corpus.collection in (BITEXT, LARGE_BITEXT) else set()

@@ -191,7 +191,6 @@ def think(draws: Draws) -> tuple[list[Sentence], Asked]:
 
 
 def _events(sentence: Sentence) -> Iterator[Event]:
-    """Yield all events of a sentence, including relative clauses."""
     for event in (sentence.event, sentence.second):
         if event is not None:
             yield event

@@ -187,7 +187,6 @@ class Sampler:
         return self.draws.weighted(self.world.nouns[kind])
 
     def _phrase(self, kind: int) -> Phrase:
-        """Draw a phrase without modifiers."""
         draws, rates = self.draws, self.rates
         concept = self.concept(kind)
         if concept not in c.NOUNS:

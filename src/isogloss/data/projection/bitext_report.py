@@ -75,8 +75,6 @@ class BitextReport:
 
 @dataclass
 class _Side:
-    """Counts of one language."""
-
     language: str
     lengths: list[int] = field(default_factory=list)
     letters: Counter[str] = field(default_factory=Counter)

@@ -153,10 +153,7 @@ class _Sentence(NamedTuple):
 
 
 def _with_words_labelled(sentences: Sequence[_Sentence], projection: Projection) -> dict[int, Example | None]:
-    """Return each translated sentence with its tags and links, by the original.
-
-    None where tags were not located.
-    """
+    """Return each translated sentence with its tags and links, by the original; None without its tags."""
     ways = dict.fromkeys(way for way in (projection.tags, projection.links) if way is not None)
     if not ways:
         return {}

@@ -332,5 +332,4 @@ def word_links(
 
 
 def _overlapping(offsets: Sequence[Span], span: Span) -> list[int]:
-    """Return the words that overlap a span."""
     return [word for word, (start, stop) in enumerate(offsets) if start < span[1] and span[0] < stop]

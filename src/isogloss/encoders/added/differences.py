@@ -205,7 +205,6 @@ def apply_deltas(model: nn.Module, folder: Path) -> set[str]:
 
 
 def _deltas(stored: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
-    """Yield name, positions and values of each tensor that differs."""
     for name, positions in stored.items():
         if name.endswith(POSITIONS):
             tensor = name.removesuffix(POSITIONS)

@@ -172,7 +172,6 @@ class Explorer:
         return self.measurements.finished("adjust")
 
     def _examples(self, corpus: str, language: str, split: Split, count: int = 0) -> list[Example]:
-        """Return examples of a corpus; none where it is not here."""
         try:
             return self.sources.examples(corpus, language, split, examples=count)
         except (ConfigError, DataError):
@@ -196,7 +195,6 @@ class Explorer:
 
 
 def _routes(measurements: Measurements) -> list[Route]:
-    """Return the paths and planes between finished models that the folder has measured."""
     routes = []
     for frame, ends in (("interpolation", ("start", "end")), ("plane", ("origin", "first", "second"))):
         rows = measurements.frame(frame) if measurements.has_rows(frame) else pd.DataFrame()
