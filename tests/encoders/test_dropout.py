@@ -85,3 +85,20 @@ def test_stand_ins_go_away_after_an_error():
     with pytest.raises(ZeroDivisionError), quick_dropout(model):
         raise ZeroDivisionError
     assert type(model[0]) is nn.Dropout
+
+
+@pytest.mark.parametrize("rate", [1 / 65536, 0.1, 0.5, 0.9, 65535 / 65536])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_16_bits_below_the_rate_drop_an_element(rate, dtype):
+    x = torch.randn(50_001).to(dtype)
+    torch.manual_seed(0)
+    bits = torch.empty(12_501, dtype=torch.int64).random_(-(1 << 63), None).view(torch.int16)[: len(x)]
+    dropped = round(rate * 2**16)
+    mask = (bits.int() + 2**15 >= dropped).to(dtype).mul(2**16 / (2**16 - dropped))
+    torch.manual_seed(0)
+    assert torch.equal(drop(x, rate), x * mask)
+
+
+def test_a_rate_that_rounds_to_none_drops_nothing():
+    x = torch.ones(4)
+    assert drop(x, 1e-6) is x

