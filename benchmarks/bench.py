@@ -31,7 +31,7 @@ from isogloss.tasks.tagging import UPOS
 from isogloss.training.precision import faster, matrix_speeds
 from material import BATCH, SHAPES, Material, make_material, matrix_parameters
 from path_speed import walks
-from training_speed import contest
+from training_speed import contest, products_alone
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -73,6 +73,7 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
         training = contest(material, rounds=rounds)
         walked = walks(Material(material.folder, material.sentences[:sentences]), points=points)
         matrices = matrix_parameters(UPOS.head(material.folder, seed=0))
+        alone = {name: products_alone(material, name, rounds=rounds) for name in ("float32", "bfloat16")}
     peaks = matrix_speeds("cpu", rounds=4 if size == QUICK else 400)
     chosen = OURS_HALF if faster(peaks) == "bfloat16" else OURS
     seconds = {one.name: one.seconds for one in walked}
@@ -86,6 +87,7 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
         "matrix_parameters": matrices,
         "gflops_peak": {name: peak / 1e9 for name, peak in peaks.items()},
         "precision_chosen": faster(peaks),
+        "share_of_products_alone": {name: 6 * matrices * alone[name] / peaks[name] for name in peaks},
         "training": [
             {
                 "name": one.name,
@@ -123,6 +125,10 @@ def markdown(found: dict[str, Any]) -> list[str]:
         f"| {one['name']} | {one['precision']} | {one['subwords_per_second']:.0f} "
         f"| {one['share_of_peak']:.0%} | {one['mean_loss']:.3f} |"
         for one in found["training"]
+    ]
+    lines += [
+        f"| products alone | {name} | | {share:.0%} | |"
+        for name, share in found["share_of_products_alone"].items()
     ]
     lines += ["", "| path | precision | seconds | points |", "|---|---|---|---|"]
     lines += [

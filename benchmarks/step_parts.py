@@ -1,6 +1,6 @@
 """Where does the time of a step of training go? By kind of operation, for several kinds of training.
 
-    python benchmarks/step_parts.py [--shape small] [--kinds tagging NLI] [--out FILE]
+    python benchmarks/step_parts.py [--shape small] [--precision float32] [--kinds tagging NLI] [--out FILE]
 
 Every kind is trained by the method itself, loading and encoding left out of the operations; times are torch's
 own count of each operation on one thread, whose shares other programs change little.
@@ -24,10 +24,15 @@ import adjustment
 import pretraining
 import training_speed
 import x_mixup
+from isogloss.data.examples import Question
 from isogloss.encoders import load_tokenizer
+from isogloss.tasks.span_qa import QA
 from material import BATCH, SHAPES, make_material
 
 STEPS = 2
+PASSAGE, PASSAGE_SUBWORDS = 5, 256
+"""Sentences of a passage, and the subwords that are read of it, with the question's: a row of question
+answering is the longest of all tasks'."""
 OPERATIONS = {
     "matrices": ("addmm", "mm", "bmm", "matmul", "linear", "mkldnn", "baddbmm"),
     "softmax": ("softmax",),
@@ -45,20 +50,23 @@ HEADS = (*OPERATIONS, "other")
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--shape", choices=SHAPES, default="small")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"| training, {asked.shape} | step, ms | {' | '.join(HEADS)} |\n|{'---|' * (len(HEADS) + 2)}")
+    print(f"| training, {asked.shape}, {asked.precision} | step, ms | {' | '.join(HEADS)} |")
+    print(f"|{'---|' * (len(HEADS) + 2)}")
     found = {}
     for kind in asked.kinds:
         with tempfile.TemporaryDirectory() as folder:
-            found[kind] = measured(KINDS[kind](Path(folder), asked.shape))
+            found[kind] = measured(KINDS[kind](Path(folder), asked.shape, asked.precision))
         parts = " | ".join(f"{found[kind][head]:.0%}" for head in HEADS)
         print(f"| {kind} | {found[kind]['milliseconds']:.0f} | {parts} |", flush=True)
     if asked.out:
         asked.out.write_text(
-            json.dumps({"shape": asked.shape, "kinds": found}, indent=1) + "\n", encoding="utf-8"
+            json.dumps({"shape": asked.shape, "precision": asked.precision, "kinds": found}, indent=1) + "\n",
+            encoding="utf-8",
         )
 
 
@@ -78,37 +86,54 @@ def kind_of(operation: str) -> str:
     return next((kind for kind, parts in OPERATIONS.items() if any(p in operation for p in parts)), "other")
 
 
-def tagging(folder: Path, shape: str) -> Callable[[], object]:
+def tagging(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     material = make_material(folder, SHAPES[shape], sentences=STEPS * BATCH)
     assert material.rows
-    return training_speed._ours(material, "float32")
+    return training_speed.ours(material, precision)
 
 
-def mixing(way: str) -> Callable[[Path, str], Callable[[], object]]:
+def answering(folder: Path, shape: str, precision: str) -> Callable[[], object]:
+    material = make_material(folder, SHAPES[shape], sentences=STEPS * BATCH * PASSAGE)
+    words = [" ".join(sentence.words) for sentence in material.sentences]
+    questions = [
+        Question(
+            id=str(number),
+            passage=" ".join(words[number : number + PASSAGE]),
+            question=words[number],
+            answers=((0, words[number]),),
+        )
+        for number in range(0, len(words), PASSAGE)
+    ]
+    rows = QA.encode(questions, material.tokenizer, limit=PASSAGE_SUBWORDS)[: STEPS * BATCH]
+    return training_speed.ours(material, precision, task=QA, rows=rows)
+
+
+def mixing(way: str) -> Callable[[Path, str, str], Callable[[], object]]:
     """Train on pairs of texts and their translations, mixed or not."""
 
-    def prepared(folder: Path, shape: str) -> Callable[[], object]:
+    def prepared(folder: Path, shape: str, precision: str) -> Callable[[], object]:
         make_material(folder, SHAPES[shape], sentences=1)
         examples = x_mixup.pairs(STEPS * x_mixup.PAIRS)
-        return lambda: x_mixup.train(way, folder, examples, "float32")
+        return lambda: x_mixup.train(way, folder, examples, precision)
 
     return prepared
 
 
-def adjusting(folder: Path, shape: str) -> Callable[[], object]:
+def adjusting(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     make_material(folder, SHAPES[shape], sentences=1)
     encoder = folder / "encoder"
     pairs = adjustment.sentence_pairs(STEPS * BATCH, load_tokenizer(encoder))
-    return lambda: adjustment.ours(encoder, pairs, "float32")
+    return lambda: adjustment.ours(encoder, pairs, precision)
 
 
-def masked(folder: Path, shape: str) -> Callable[[], object]:
+def masked(folder: Path, shape: str, precision: str) -> Callable[[], object]:
     text = pretraining.text_of(folder, shape=SHAPES[shape], steps=STEPS, budget=1024)
-    return pretraining.ours(text, SHAPES[shape], "float32")
+    return pretraining.ours(text, SHAPES[shape], precision)
 
 
 KINDS = {
     "tagging": tagging,
+    "QA": answering,
     "NLI": mixing(x_mixup.PLAIN),
     "X-Mixup, NLI": mixing("x-mixup"),
     "adjustment": adjusting,
