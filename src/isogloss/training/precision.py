@@ -88,8 +88,9 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
 @cache
 def _orders() -> bool:
     """Return whether oneDNN multiplies bfloat16 on this processor, in an order other than torch's."""
-    vectors = torch.backends.mkldnn.is_available() and "AVX512" in torch.backends.cpu.get_cpu_capability()
-    return vectors and bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    vectors = available and "AVX512" in torch.backends.cpu.get_cpu_capability()
+    return bool(vectors and torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def _ordered(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
