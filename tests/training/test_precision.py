@@ -125,19 +125,6 @@ def test_weights_are_the_same_objects_afterwards(bert_folder):
     assert all(weight is before[name] for name, weight in model.named_parameters())
 
 
-@pytest.mark.parametrize("shape", [(0, 48), (1, 48), (7, 48), (3, 5, 48), (48,)])
-@pytest.mark.parametrize("bias", [True, False])
-def test_converted_layers_give_autocasts_numbers_for_inputs_of_any_shape(shape, bias):
-    torch.manual_seed(0)
-    layer, x = nn.Linear(48, 70, bias=bias), torch.randn(shape)
-    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
-        expected = layer(x)
-        with matrices_converted(layer, torch.bfloat16):
-            assert torch.equal(layer(x), expected)
-    assert "forward" not in vars(layer)
-    assert torch.equal(layer(x), nn.functional.linear(x, layer.weight, layer.bias))
-
-
 def test_layers_without_bias_stay_without():
     model = nn.Sequential(nn.Linear(2, 2, bias=False))
     with matrices_converted(model, torch.bfloat16):

@@ -10,7 +10,7 @@ from functools import cache
 from time import perf_counter
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from isogloss.training.distributed import is_sharded
 
@@ -63,11 +63,10 @@ def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
 def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
     """Convert the weights of a model's linear layers to another type in this context.
 
-    Autocast gives the same numbers, but converts every weight anew in every batch, and oneDNN, which
-    multiplies on a CPU, orders it anew for its instructions. Sharded weights are gathered in every batch
-    anyway, and stay the same.
+    Autocast gives the same numbers, but converts every weight anew in every batch. Sharded weights
+    are gathered in every batch anyway, and stay the same.
     """
-    linear = [part for part in model.modules() if type(part) is nn.Linear and "forward" not in vars(part)]
+    linear = [part for part in model.modules() if type(part) is nn.Linear]
     layers = [part for part in linear if type(part.weight) is nn.Parameter]
     original = [(layer.weight, layer.bias) for layer in layers]
     for layer, parts in zip(layers, original, strict=True):
@@ -75,33 +74,11 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
             None if part is None else nn.Parameter(part.detach().to(dtype), requires_grad=False)
             for part in parts
         )
-        if layer.weight.device.type == "cpu" and _orders():
-            vars(layer)["forward"] = _ordered(layer.weight, layer.bias)
     try:
         yield
     finally:
         for layer, parts in zip(layers, original, strict=True):
             layer.weight, layer.bias = parts
-            vars(layer).pop("forward", None)
-
-
-@cache
-def _orders() -> bool:
-    """Return whether oneDNN multiplies bfloat16 on this processor, in an order other than torch's."""
-    available = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
-    vectors = available and "AVX512" in torch.backends.cpu.get_cpu_capability()
-    return bool(vectors and torch.ops.mkldnn._is_mkldnn_bf16_supported())
-
-
-def _ordered(weight: Tensor, bias: Tensor | None) -> Callable[[Tensor], Tensor]:
-    """Return a linear layer whose weight is in the order that oneDNN multiplies fastest."""
-    ordered = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
-
-    def linear(x: Tensor) -> Tensor:
-        result: Tensor = torch.ops.mkldnn._linear_pointwise(x.to(weight.dtype), ordered, bias, "none", [], "")
-        return result
-
-    return linear
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
