@@ -56,14 +56,14 @@ def _contestants(material: Material) -> list[Contestant]:
 
         return prepare
 
-    def ours(precision: str) -> Callable[[], Callable[[], float]]:
+    def fine_tuned(precision: str) -> Callable[[], Callable[[], float]]:
         return lambda: ours(material, precision)
 
     return [
         Contestant("Trainer, padded to 128", "float32", theirs(pad_to=128)),
-        Contestant("isogloss, float32", "float32", ours("float32")),
+        Contestant("isogloss, float32", "float32", fine_tuned("float32")),
         Contestant("Trainer, dynamic padding", "float32", theirs()),
-        Contestant("isogloss, bfloat16", "bfloat16", ours("bfloat16")),
+        Contestant("isogloss, bfloat16", "bfloat16", fine_tuned("bfloat16")),
         Contestant("Trainer, grouped by length", "bfloat16", theirs(grouped=True, bfloat16=True)),
     ]
 
