@@ -233,16 +233,10 @@ def step_times() -> str:
 
 
 def scale_times() -> str:
-    """Return what many finished runs cost, by their number, before and after."""
-    before, after = (
-        {size["runs"]: size for size in _measured("scale")[side]} for side in ("before", "after")
-    )
-    heads = list(next(iter(after.values())))[1:]
-    lines = (
-        (f"{runs:,}", *(f"{before[runs][head]:g} → {size[head]:g}" for head in heads))
-        for runs, size in after.items()
-    )
-    return table(("runs", *heads), lines)
+    """Return what many finished runs cost, by their number."""
+    sizes = _measured("scale")["after"]
+    lines = ((f"{size['runs']:,}", *(f"{value:g}" for value in list(size.values())[1:])) for size in sizes)
+    return table(tuple(sizes[0]), lines)
 
 
 def _stated(value: object) -> str:

@@ -12,7 +12,7 @@ from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.recipes.checking import checked, read_recipe
+from isogloss.recipes.checking import checked, read_recipe, refuse_empty_or_twice
 from isogloss.recipes.recipe_text import to_toml
 from isogloss.recipes.request import parse_change
 from isogloss.translators.built_in import BuiltIn
@@ -259,3 +259,23 @@ def test_common_fields_that_nobody_reads_are_refused():
     alone = SHARED.partition("[[encoder]]")[0]
     assert "the recipe has none" in refusal(alone)
     assert "a table" in refusal(SHARED.partition("[pretrain]")[0] + "pretrain = 3")
+
+
+class Counted(int):
+    """A number that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        Counted.compared += 1
+        return int(self) == int(other)
+
+
+def test_many_values_are_not_compared_each_with_each():
+    refuse_empty_or_twice([Counted(number) for number in range(3000)], "seeds")
+    assert Counted.compared < 3000
+    with pytest.raises(ConfigError, match=r"seeds: 7 is named twice"):
+        refuse_empty_or_twice([Counted(7), Counted(8), Counted(7)], "seeds")
+    with pytest.raises(ConfigError, match="named twice"):
+        refuse_empty_or_twice([{"name": "a"}, {"name": "a"}], "method")

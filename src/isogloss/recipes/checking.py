@@ -5,6 +5,7 @@ Errors at unknown fields and names suggest the nearest match; those at wrong typ
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeGuard, TypeVar
@@ -180,6 +181,9 @@ def refuse_empty_or_twice(values: Collection[object], field: str) -> None:
     if not values:
         raise ConfigError(f"{field}: the list is empty. Name at least one.")
     listed = list(values)
+    with suppress(TypeError):  # Tables have no hash; of seeds there may be many.
+        if len(set(listed)) == len(listed):
+            return
     for value in listed:
         if listed.count(value) > 1:
             raise ConfigError(f"{field}: {value!r} is named twice. Name it once.")
