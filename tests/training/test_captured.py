@@ -82,12 +82,13 @@ def test_captured_updates_are_those_of_a_training_without_with_its_dropout(repla
 def test_the_rate_is_read_at_each_replay():
     model = toy()
     optimizer = adamw(model, CAPTURED)
-    rate = optimizer.param_groups[0]["lr"]
-    for group in optimizer.param_groups:
-        group["rate_multiple"] = 3.0
+    first, second = optimizer.param_groups
+    rates = first["lr"], second["lr"]
+    first["rate_multiple"] = 3.0
     set_rate(optimizer, 0.25)
-    assert float(rate) == 0.75
-    assert optimizer.param_groups[0]["lr"] is rate
+    assert [float(rate) for rate in rates] == [0.75, 0.25]
+    assert first["lr"] is rates[0]
+    assert second["lr"] is rates[1]
 
 
 def test_a_resumed_captured_training_is_one_that_was_not_interrupted(tmp_path):

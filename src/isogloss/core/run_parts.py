@@ -252,7 +252,7 @@ class Updates:
     capture: bool | None = None
     """Whether updates on batches of one shape become a CUDA graph, launched at once: for small encoders and
     short rows, whose kernels take less time than their launches. Rows are padded to few shapes. The same
-    result within rounding; no when left out. Batches of pairs, trees and spans are computed as ever."""
+    result within rounding; no when left out. Batches of pairs, trees and spans are computed as usual."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200

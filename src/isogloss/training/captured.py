@@ -4,9 +4,9 @@ An update of a base encoder on 32 short rows launches over a thousand kernels, a
 times as long as the kernels. A CUDA graph launches them all at once. It reads the batch, the rate and the
 seed of its dropout from memory that stays in place, so what is captured may depend on nothing else.
 
-Batches come in few shapes (``rounded``). The first update of a shape is computed as ever, which allocates
+Batches come in few shapes (``rounded``). The first update of a shape is computed as usual, which allocates
 what kernels need; the second is captured. A processor has no graphs: there the update is called again on the
-same memory, and that is what tests hold against a training without.
+same memory, and tests compare that with a training without.
 """
 
 from collections.abc import Callable, Hashable
@@ -61,9 +61,9 @@ class Captured:
         return capture.replay().clone()
 
     def _capture(self, batch: Movable) -> _Capture:
-        memory: Any = batch.to(self._device)
+        memory: Any = batch.to(self._device)  # What is there already must not be the caller's.
+        memory = replace(memory, **{name: tensor.clone() for name, tensor in _tensors(memory).items()})
         if self._device.type != "cuda":
-            memory = replace(memory, **{name: tensor.clone() for name, tensor in _tensors(memory).items()})
             return _Capture(lambda: self._update(memory), memory)
         graph = torch.cuda.CUDAGraph()
         try:

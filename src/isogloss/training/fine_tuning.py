@@ -115,16 +115,14 @@ def plain_training(
     setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples, *, pseudo: bool = False
 ) -> Training:
     """Train on the task's loss, one language a batch; with ``pseudo`` the teacher labels translations."""
-    padding, optimization, words = (
-        tokenizer.pad_token_id,
-        setting.optimization,
-        setting.task.labels_are == "word",
-    )
+    padding, optimization = tokenizer.pad_token_id, setting.optimization
+    words = setting.task.labels_are == "word"
 
     def batch(rows: list[EncodedRow], language: str, _: int) -> Batch:
-        made = collate(rows, padding=padding, languages=(language,))
-        rounds = optimization.updates.capture
-        return made.rounded(padding=padding, longest=optimization.limit, words=words) if rounds else made
+        collated = collate(rows, padding=padding, languages=(language,))
+        if not optimization.updates.capture:
+            return collated
+        return collated.rounded(padding=padding, longest=optimization.limit, words=words)
 
     batches = Bucketed(
         groups={

@@ -40,9 +40,11 @@ def adamw(model: nn.Module, updates: Updates) -> torch.optim.Optimizer:
     ]
     betas, epsilon = (0.9, updates.beta2), updates.epsilon or EPSILON
     options: dict[str, Any] = {"lr": updates.learning_rate, "betas": betas, "eps": epsilon}
-    if updates.capture:  # A graph reads the rate from memory.
+    if updates.capture:  # A graph reads each group's rate from memory of its own.
         on = trained[0].device
-        options |= {"lr": torch.tensor(updates.learning_rate, device=on), "capturable": on.type == "cuda"}
+        options["capturable"] = on.type == "cuda"
+        for group in groups:
+            group["lr"] = torch.tensor(updates.learning_rate, device=on)
     if updates.optimizer_states is None:
         return torch.optim.AdamW(groups, **options, fused=True)
     return _eight_bit_adamw(trained[0].device)(groups, **options)
