@@ -58,7 +58,7 @@ def main() -> None:
 
 def render(text: str) -> str:
     """Return a page with its made parts as they should be."""
-    return BLOCK.sub(lambda found: f"{found[1]}{BLOCKS[found[2]]()}\n{found[3]}", text)
+    return BLOCK.sub(lambda block: f"{block[1]}{BLOCKS[block[2]]()}\n{block[3]}", text)
 
 
 def table(heads: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
@@ -71,7 +71,7 @@ def field_table(kind: type[Any]) -> str:
     """Return the fields of a dataclass, with type, default and the docstring under each."""
     return table(
         ("field", "type", "default", "what it is"),
-        ((f"`{name}`", *about) for name, *about in _documented(kind)),
+        ((f"`{name}`", *columns) for name, *columns in _documented(kind)),
     )
 
 
@@ -80,7 +80,7 @@ def rows_of_records() -> str:
     return table(
         ("rows of", "what one is", "columns"),
         (
-            (f"`{name}`", _first_line(kind), ", ".join(f"`{one.name}`" for one in fields(kind)))
+            (f"`{name}`", _first_line(kind), ", ".join(f"`{field.name}`" for field in fields(kind)))
             for name, kinds in ROWS.items()
             for kind in kinds
         ),
@@ -91,8 +91,8 @@ def claim_tables() -> str:
     """Return the claims of each paper with where they stand and the rule they are judged by."""
     parts = []
     for number, paper in PAPERS.items():
-        own = [one for one in CLAIMS if one.paper == number]
-        lines = ((one.id, one.says, one.where, one.code, one.rule) for one in own)
+        claims = [claim for claim in CLAIMS if claim.paper == number]
+        lines = ((claim.id, claim.says, claim.where, claim.code, claim.rule) for claim in claims)
         heads = ("", "claim", "in the paper", "their code", "rule")
         parts.append(f"## {paper}\n\n{table(heads, lines)}")
     return "\n\n".join(parts)
@@ -106,12 +106,12 @@ def method_tables() -> str:
 def diagnostic_tables() -> str:
     """Return a section for each diagnostic, with what it looks at and what chooses that."""
 
-    def about(kind: Any) -> str:
+    def describe(kind: Any) -> str:
         subject = measures.SUBJECTS[kind.subject]
         fields = ", ".join(f"`{name}`" for name in subject.fields)
         return f"\n\nOne for each {subject.runs}. Fields that choose what is measured: {fields}."
 
-    return _sections(dict(sorted(DIAGNOSTICS.items())), about)
+    return _sections(dict(sorted(DIAGNOSTICS.items())), describe)
 
 
 def number_types() -> str:
@@ -124,8 +124,8 @@ def family() -> str:
     cards = {code: card(code) for code in LANGUAGES}
     heads = [head for head in next(iter(cards.values())) if head not in ("language", "names")]
     return table(
-        ("", *(one["language"] for one in cards.values())),
-        ((head, *(one.get(head, "") for one in cards.values())) for head in heads),
+        ("", *(card["language"] for card in cards.values())),
+        ((head, *(card.get(head, "") for card in cards.values())) for head in heads),
     )
 
 
@@ -190,16 +190,17 @@ def _measured(name: str) -> Any:
 
 def start_times() -> str:
     """Return what processes cost, and as ratios to the import of torch."""
-    found = _measured("start")
-    torch = next(iter(found.values()))
-    lines = ((name, f"{seconds:.2f}", f"{seconds / torch:.2f}") for name, seconds in found.items())
+    start = _measured("start")
+    torch = next(iter(start.values()))
+    lines = ((name, f"{seconds:.2f}", f"{seconds / torch:.2f}") for name, seconds in start.items())
     return table(("process", "processor seconds", ": import torch"), lines)
 
 
 def import_times() -> str:
     """Return the shares of imports in the start of a prediction, and what asks for each."""
     lines = (
-        (f"`{one['import']}`", one["asked for by"], f"{one['share']:.0%}") for one in _measured("imports")
+        (f"`{package['import']}`", package["asked for by"], f"{package['share']:.0%}")
+        for package in _measured("imports")
     )
     return table(("import", "asked for by", "share"), lines)
 
@@ -212,11 +213,11 @@ def point_times() -> str:
         ("task", *(f"{part}, ms" for part in parts), "floor"),
         (
             (
-                one["task"],
-                *(f"{1000 * before[part]:.1f} → {1000 * one[part]:.1f}" for part in parts),
-                f"{one['floor']:.0%}",
+                later["task"],
+                *(f"{1000 * earlier[part]:.1f} → {1000 * later[part]:.1f}" for part in parts),
+                f"{later['floor']:.0%}",
             )
-            for before, one in pairs
+            for earlier, later in pairs
         ),
     )
 
@@ -285,9 +286,9 @@ BLOCKS: dict[str, Callable[[], str]] = {
 }
 
 
-def _sections(kinds: dict[str, type[Any]], about: Callable[[Any], str]) -> str:
+def _sections(kinds: dict[str, type[Any]], describe: Callable[[Any], str]) -> str:
     return "\n\n".join(
-        f"### `{name}`\n\n{_first_line(kind)}{about(kind)}\n\n"
+        f"### `{name}`\n\n{_first_line(kind)}{describe(kind)}\n\n"
         + (field_table(kind) if fields(kind) else "No fields of its own.")
         for name, kind in kinds.items()
     )
@@ -300,25 +301,30 @@ def _first_line(kind: type[Any]) -> str:
 def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
     """List name, type, default and description of each field."""
     texts = {}
-    for own in filter(is_dataclass, reversed(kind.__mro__)):
-        (body,) = ast.parse(textwrap.dedent(inspect.getsource(own))).body
+    for owner in filter(is_dataclass, reversed(kind.__mro__)):
+        (body,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
         lines = body.body  # type: ignore[attr-defined]
         texts |= {
             ast.unparse(line.target): (_type(ast.unparse(line.annotation)), _text(following))
             for line, following in zip(lines, [*lines[1:], None], strict=True)
             if isinstance(line, ast.AnnAssign)
         }
-    found = []
-    for one in fields(kind):
-        if is_nested(one):  # Its fields stand among the others, with the defaults of this owner.
-            values = values_of(one.default)
-            found += [
-                (name, about, f"`{json.dumps(values[name])}`" if values[name] is not None else "none", text)
-                for name, about, _, text in _documented(type(one.default))
+    rows = []
+    for field in fields(kind):
+        if is_nested(field):  # Its fields stand among the others, with the defaults of this owner.
+            values = values_of(field.default)
+            rows += [
+                (
+                    name,
+                    kind_text,
+                    f"`{json.dumps(values[name])}`" if values[name] is not None else "none",
+                    text,
+                )
+                for name, kind_text, _, text in _documented(type(field.default))
             ]
         else:
-            found.append((one.name, texts[one.name][0], _default(one), texts[one.name][1]))
-    return found
+            rows.append((field.name, texts[field.name][0], _default(field), texts[field.name][1]))
+    return rows
 
 
 def _type(written: str) -> str:
@@ -348,11 +354,11 @@ _PLAIN = (
 )
 
 
-def _default(one: Field[Any]) -> str:
+def _default(field: Field[Any]) -> str:
     """Write a default as TOML does."""
-    if one.default is MISSING and one.default_factory is MISSING:
+    if field.default is MISSING and field.default_factory is MISSING:
         return "must be given"
-    value = one.default if one.default_factory is MISSING else one.default_factory()
+    value = field.default if field.default_factory is MISSING else field.default_factory()
     if is_dataclass(value):
         return "as below"
     if value is None or value in ((), {}):

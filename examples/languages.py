@@ -8,8 +8,8 @@ from isogloss.data.languages import LANGUAGES, Translator, card, examples
 
 def main() -> None:
     for code in LANGUAGES:
-        about = card(code)
-        print(f"{about['language']}: {about['word order']}, {about['adpositions']}, {about['script']} script")
+        facts = card(code)
+        print(f"{facts['language']}: {facts['word order']}, {facts['adpositions']}, {facts['script']} script")
 
     sentence = next(iter(examples("ud", "qaa", "test")))
     words = ("(root)", *sentence.words)

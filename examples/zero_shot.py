@@ -26,8 +26,8 @@ def main(out: Path, examples: int = 1500) -> None:
     for row in scores.rows:
         if row["main"]:
             print(f"{row['language']}: {row['metric']} {row['score']:.3f}")
-    (found,) = gap.rows
-    print(f"transfer gap: {found['gap']:.3f} (source minus the mean of the targets)")
+    (row,) = gap.rows
+    print(f"transfer gap: {row['gap']:.3f} (source minus the mean of the targets)")
 
     tagger = isogloss.load_model(out / model.id)
     (labels,) = tagger.predict(["tuki mirne vuso ."])

@@ -58,8 +58,8 @@ def most_mended(sentences: Sequence, tags: list) -> list[int]:
         for number, sentence in enumerate(sentences)
         if list(tags[-1][number]) == list(sentence.tags)
         and sum(
-            width_of(word, [step[number][place] for step in tags])
-            for place, word in enumerate(sentence.words)
+            width_of(word, [step[number][position] for step in tags])
+            for position, word in enumerate(sentence.words)
         )
         < 375
     }
@@ -142,14 +142,14 @@ def words(sentences: Sequence, tags: list, picked: list[int]) -> str:
     parts = []
     for line, number in enumerate(picked):
         x, y = 380.0, 130 + 46 * line
-        for place, (word, gold) in enumerate(
+        for position, (word, gold) in enumerate(
             zip(sentences[number].words, sentences[number].tags, strict=True)
         ):
-            width = width_of(word, [step[number][place] for step in tags])
+            width = width_of(word, [step[number][position] for step in tags])
             parts.append(
                 f'<text x="{x + width / 2:.1f}" y="{y}" text-anchor="middle" fill="#222">{escape(word)}</text>'
             )
-            steps = [step[number][place] for step in tags]
+            steps = [step[number][position] for step in tags]
             parts.append(
                 switched(
                     [*steps, *[steps[-1]] * PAUSE],

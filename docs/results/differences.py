@@ -20,7 +20,7 @@ def scores(path: Path) -> pd.DataFrame:
     inputs = rows["corpus"].str.partition(" ")
     rows["corpus"] = inputs[0]
     names = zip(rows["encoder"], rows["method"], inputs[2], strict=True)
-    rows["system"] = [" / ".join(one for one in names_of if one) for names_of in names]
+    rows["system"] = [" / ".join(part for part in parts if part) for parts in names]
     return rows.assign(score=rows["score"] * 100)
 
 
@@ -32,12 +32,12 @@ def main(path: Path, against: str, languages: list[str]) -> None:
     if against not in set(rows["system"]):
         sys.exit(f"{path} has no system {against!r}; it has:\n" + "\n".join(sorted(set(rows["system"]))))
     by = rows.pivot_table(index=[*ABOUT, "system"], columns="seed", values="score")
-    for (*about, system), own in by.iterrows():
-        where = " ".join(filter(None, about))
-        text = f"{where}: {system}: {own.mean():.1f} ± {own.std():.1f} (n = {own.count()})"
-        key = (*about, against)
+    for (*keys, system), seeds in by.iterrows():
+        where = " ".join(filter(None, keys))
+        text = f"{where}: {system}: {seeds.mean():.1f} ± {seeds.std():.1f} (n = {seeds.count()})"
+        key = (*keys, against)
         if system != against and key in by.index:
-            apart = (own - by.loc[key]).dropna()
+            apart = (seeds - by.loc[key]).dropna()
             if len(apart) > 1:
                 half = t.ppf(0.975, len(apart) - 1) * apart.sem()
                 low, high = apart.mean() - half, apart.mean() + half

@@ -29,13 +29,13 @@ def texts(corpus: str) -> tuple[list, list, list[tuple[int, int, int, str]]]:
     """Return words of both languages, and links: sentence, word, word, tag."""
     translator = Translator("qaa", "qad", noise=0.0)
     sentences = list(examples(corpus, "qaa", "test"))[:SENTENCES]
-    both = [translator.translate_words(one.words) for one in sentences]
+    translated = [translator.translate_words(sentence.words) for sentence in sentences]
     links = [
-        (number, i, j, one.tags[i].partition("-")[2] or one.tags[i])
-        for number, (one, (_, pairs)) in enumerate(zip(sentences, both, strict=True))
+        (number, i, j, sentence.tags[i].partition("-")[2] or sentence.tags[i])
+        for number, (sentence, (_, pairs)) in enumerate(zip(sentences, translated, strict=True))
         for i, j in sorted(pairs)
     ]
-    return [one.words for one in sentences], [words for words, _ in both], links
+    return [sentence.words for sentence in sentences], [words for words, _ in translated], links
 
 
 def distances(folder: Path, corpus: str) -> dict[str, float]:
@@ -43,20 +43,20 @@ def distances(folder: Path, corpus: str) -> dict[str, float]:
     first, second, links = texts(corpus)
     model, tokenizer = load_model(folder), load_tokenizer(folder)
     x, y = (word_states(model, tokenizer, side, precision="float32") for side in (first, second))
-    one = torch.stack([x[number][0, i] for number, i, _, _ in links])
+    first = torch.stack([x[number][0, i] for number, i, _, _ in links])
     other = torch.stack([y[number][0, j] for number, _, j, _ in links])
     sentence = np.array([number for number, _, _, _ in links])
     near, far = drawn_unrelated(sentence, TIMES, np.random.Generator(np.random.PCG64(0)))
     tags = np.array([tag for _, _, _, tag in links])
     same = torch.from_numpy(tags[near] == tags[far])
-    apart = l2(one[near], other[far])
-    found = {
-        "linked": l2(one, other).mean(),
+    apart = l2(first[near], other[far])
+    distances = {
+        "linked": l2(first, other).mean(),
         "same tag": apart[same].mean(),
         "other tag": apart[~same].mean(),
     }
-    scale = torch.cat((one, other)).square().sum(dim=1).mean().sqrt()
-    return {name: float(value) for name, value in found.items()} | {"norm": float(scale)}
+    scale = torch.cat((first, other)).square().sum(dim=1).mean().sqrt()
+    return {name: float(value) for name, value in distances.items()} | {"norm": float(scale)}
 
 
 def main(folders: Sequence[str]) -> None:
@@ -67,11 +67,11 @@ def main(folders: Sequence[str]) -> None:
             {"task": task, "seed": "", **distances(Path(isogloss.__file__).parent / "shipped", corpus)}
         )
         for runs in folders:
-            own = isogloss.read(runs).frame("scores")
-            plain = own["method"].eq("source-only") & own[["auxiliary", "encoder.adjusted", "average.of"]].eq(
-                ""
-            ).all(axis=1)
-            models = own[plain & own["task"].eq(task)].drop_duplicates("model")
+            scores = isogloss.read(runs).frame("scores")
+            plain = scores["method"].eq("source-only") & scores[
+                ["auxiliary", "encoder.adjusted", "average.of"]
+            ].eq("").all(axis=1)
+            models = scores[plain & scores["task"].eq(task)].drop_duplicates("model")
             for seed, name in zip(models["seed"], models["model"], strict=True):
                 rows.append({"task": task, "seed": seed, **distances(Path(runs) / name / "model", corpus)})
     table = pd.DataFrame(rows)

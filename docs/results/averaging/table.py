@@ -43,24 +43,24 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
     """
     table = table.set_index(["system", "seed"])
     targets = [code for code in table if code != "qaa"]
-    found = []
+    rows = []
     for system, size in SIZES.items():
-        one, own = table.loc[ONE], table.loc[system]
-        members = one.groupby(np.arange(len(one)) // size * size).mean()
-        gains = own - members
-        for name, codes in {"qaa": ["qaa"], "targets": targets, **{one: [one] for one in targets}}.items():
+        single_models, averages = table.loc[ONE], table.loc[system]
+        members = single_models.groupby(np.arange(len(single_models)) // size * size).mean()
+        gains = averages - members
+        for name, codes in {"qaa": ["qaa"], "targets": targets, **{code: [code] for code in targets}}.items():
             gain = gains[codes].mean(axis=1)
             half = stdtrit(len(gain) - 1, 0.975) * gain.std() / np.sqrt(len(gain))
-            single, averaged = (side[codes].var().mean() for side in (one, own))
-            freedom = len(one) - 1, len(own) - 1
+            single, averaged = (side[codes].var().mean() for side in (single_models, averages))
+            freedom = len(single_models) - 1, len(averages) - 1
             ratio, share = single / averaged, fdtr(*freedom, single / averaged)
-            found.append(
+            rows.append(
                 {
                     "system": system,
                     "language": name,
-                    "averages": len(own),
-                    "models": one[codes].mean(axis=1).mean(),
-                    "average": own[codes].mean(axis=1).mean(),
+                    "averages": len(averages),
+                    "models": single_models[codes].mean(axis=1).mean(),
+                    "average": averages[codes].mean(axis=1).mean(),
                     "gain": gain.mean(),
                     "gain_low": gain.mean() - half,
                     "gain_high": gain.mean() + half,
@@ -72,7 +72,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
                     "p": 2 * min(share, 1 - share),
                 }
             )
-    return pd.DataFrame(found).round(4)
+    return pd.DataFrame(rows).round(4)
 
 
 if __name__ == "__main__":

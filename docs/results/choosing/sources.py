@@ -107,9 +107,9 @@ def fitted(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
     inputs = np.stack([_standardised(signal) for signal in signals], axis=2)
     predicted = np.full_like(scores, np.nan)
     for target in range(len(scores)):
-        known = ~np.isnan(scores)
-        known[target], known[:, target] = False, False
-        weights, *_ = np.linalg.lstsq(inputs[known], relative[known], rcond=None)
+        scored = ~np.isnan(scores)
+        scored[target], scored[:, target] = False, False
+        weights, *_ = np.linalg.lstsq(inputs[scored], relative[scored], rcond=None)
         predicted[target] = inputs[target] @ weights
     return predicted
 
@@ -180,10 +180,10 @@ def regrets(rows: pd.DataFrame, always: str) -> pd.DataFrame:
 
 def main() -> None:
     """Write the rows, where scores are given, and the regrets."""
-    name, *given = sys.argv[1:]
+    name, *arguments = sys.argv[1:]
     rows = HERE / f"sources-{name}.csv"
-    if given:
-        transfer(Path(given[0]), given[1] if len(given) > 1 else "").to_csv(rows, index=False)
+    if arguments:
+        transfer(Path(arguments[0]), arguments[1] if len(arguments) > 1 else "").to_csv(rows, index=False)
     table = regrets(pd.read_csv(rows), ALWAYS[name])
     table.to_csv(HERE / f"sources-{name}-regret.csv", index=False)
     print(table.to_string(index=False))

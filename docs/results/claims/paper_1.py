@@ -26,8 +26,8 @@ def frame(name: str, facts: pd.DataFrame) -> pd.DataFrame:
     """Return rows of a kind with the facts of their models."""
     rows = pd.read_csv(ROWS / f"rows-{name}.csv").drop_duplicates()
     first, *others = ENDS[name]
-    own = [column for column in rows if column in facts]
-    rows = rows.join(facts.drop(columns=own), on=first)
+    repeated = [column for column in rows if column in facts]
+    rows = rows.join(facts.drop(columns=repeated), on=first)
     for other in others:
         rows = rows.join(facts[["way", "method"]].add_prefix(f"{other}."), on=other)
     return rows.assign(corpus=rows["task"].map(CORPORA))

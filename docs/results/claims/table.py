@@ -142,18 +142,18 @@ class Judged:
 
 def judged(claim: str, then: pd.DataFrame, today: pd.DataFrame) -> Judged:
     """Return the verdicts of a claim."""
-    before = min(then["verdict"], key=get_args(Verdict).index)
+    verdict = min(then["verdict"], key=get_args(Verdict).index)
     if claim in KNOWN:
-        return Judged(before, *KNOWN[claim], checks=then)
+        return Judged(verdict, *KNOWN[claim], checks=then)
     if claim in OTHER_CHECKS:
-        return Judged(before, before, f"run again: {OTHER_CHECKS[claim]}", then, again=False)
+        return Judged(verdict, verdict, f"run again: {OTHER_CHECKS[claim]}", then, again=False)
     if len(today):
-        return Judged(before, claim_verdict(today), CHANGED.get(claim, "the same rule"), today)
+        return Judged(verdict, claim_verdict(today), CHANGED.get(claim, "the same rule"), today)
     rows = p_values(then)
     rows = rows.assign(verdict=[verdict_of(row) for _, row in rows.iterrows()])
     after = claim_verdict(rows)
-    why = "the same" if after == before else counted(rows)
-    return Judged(before, after, CHANGED.get(claim, why), rows)
+    why = "the same" if after == verdict else counted(rows)
+    return Judged(verdict, after, CHANGED.get(claim, why), rows)
 
 
 def counted(rows: pd.DataFrame) -> str:
@@ -198,8 +198,8 @@ def line(row: pd.Series) -> str:
         low, high = ("–" if math.isnan(end) else number(end) for end in (row["low"], row["high"]))
         cells[1:4] = [f"{number(row['mean'])} [{low}, {high}]", bounds(row), p_text(row["p_holm"])]
         cells[4] = f"{row['units']:.0f} {row['unit']}s"
-        seen = row["verdict"] == "undecided" and pd.notna(row["smallest_seen"])
-        cells[6] = number(row["smallest_seen"]) if seen else ""
+        undecided = row["verdict"] == "undecided" and pd.notna(row["smallest_seen"])
+        cells[6] = number(row["smallest_seen"]) if undecided else ""
     return f"| {' | '.join(cells)} |"
 
 

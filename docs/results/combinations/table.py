@@ -33,13 +33,15 @@ def scores(m: Measurements) -> pd.DataFrame:
     rows = rows[rows["main"].eq(True)]
     encoder = rows["encoder.adjusted"].map(lambda name: "adjusted" if name else "original")
     rows = rows.assign(system=rows["model"].map(labels(m)), on=encoder)
-    found = []
+    tables = []
     for target in TARGETS:
-        own = rows[rows["target"].isin([target, ""]) & rows["language"].isin(["qaa", target])]
-        side = own["language"].map({"qaa": "source", target: "target"})
-        own = own.assign(about=side, to=target)
-        found.append(own.pivot_table(index=["to", "on", "system", "seed"], columns="about", values="score"))
-    return (100 * pd.concat(found)).round(4).reset_index()
+        answers = rows[rows["target"].isin([target, ""]) & rows["language"].isin(["qaa", target])]
+        side = answers["language"].map({"qaa": "source", target: "target"})
+        answers = answers.assign(about=side, to=target)
+        tables.append(
+            answers.pivot_table(index=["to", "on", "system", "seed"], columns="about", values="score")
+        )
+    return (100 * pd.concat(tables)).round(4).reset_index()
 
 
 def paths(m: Measurements) -> pd.DataFrame:
@@ -52,70 +54,75 @@ def paths(m: Measurements) -> pd.DataFrame:
 
 def signals(m: Measurements) -> pd.DataFrame:
     """Return what each signal says of a model in its target, and the model's test score there."""
-    found = m.frame("retrieval")
-    found = found[(found["similarity"] == "cosine") & ~found["centred"].astype(bool)]
-    both = found[["accuracy_forward", "accuracy_backward"]].mean(axis=1)
-    found = found.assign(signal="retrieval", language=found["second"], value=both)
-    alike = m.frame("cka")
-    alike = alike[alike["layer"] == alike["layer"].max()]
-    alike = alike.assign(signal="cka", language=alike["second"], value=alike["cka"])
-    rows = pd.concat([m.frame("label-free"), found, alike])
+    retrieval = m.frame("retrieval")
+    retrieval = retrieval[(retrieval["similarity"] == "cosine") & ~retrieval["centred"].astype(bool)]
+    accuracy = retrieval[["accuracy_forward", "accuracy_backward"]].mean(axis=1)
+    retrieval = retrieval.assign(signal="retrieval", language=retrieval["second"], value=accuracy)
+    cka = m.frame("cka")
+    cka = cka[cka["layer"] == cka["layer"].max()]
+    cka = cka.assign(signal="cka", language=cka["second"], value=cka["cka"])
+    rows = pd.concat([m.frame("label-free"), retrieval, cka])
     rows = rows[rows["kind"] == "model"]
     test = m.frame("scores")
     test = test[test["main"].eq(True)]
     source = test[(test["language"] == "qaa") & test["model"].isin(rows["model"])].drop_duplicates("model")
     source = source.assign(signal=SOURCE, value=source["score"])
-    found = []
+    tables = []
     for target in TARGETS:
-        own = pd.concat([rows[rows["language"] == target], source])
-        own = own[own["target"].isin([target, ""])]
-        own = own.assign(
-            on=own["encoder.adjusted"].map(lambda name: "adjusted" if name else "original"),
-            system=own["model"].map(labels(m)),
-            score=own["model"].map(test[test["language"] == target].groupby("model")["score"].first()),
+        signals = pd.concat([rows[rows["language"] == target], source])
+        signals = signals[signals["target"].isin([target, ""])]
+        signals = signals.assign(
+            on=signals["encoder.adjusted"].map(lambda name: "adjusted" if name else "original"),
+            system=signals["model"].map(labels(m)),
+            score=signals["model"].map(test[test["language"] == target].groupby("model")["score"].first()),
             to=target,
         )
-        found.append(own[["to", "on", "system", "signal", "value", "score"]].dropna())
-    return pd.concat(found).round(5).sort_values(["to", "signal", "on", "system", "value"])
+        tables.append(signals[["to", "on", "system", "signal", "value", "score"]].dropna())
+    return pd.concat(tables).round(5).sort_values(["to", "signal", "on", "system", "value"])
 
 
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
     """Return how far each signal ranks models as their test scores do: in a target, and within an encoder."""
     table = table[~table["system"].isin(LABELLED)]
-    found = {}
-    for signal, own in table.groupby("signal"):
-        each = dict([*own.groupby("to")])
-        rho = {to: part["value"].corr(part["score"], "spearman") for to, part in each.items()}
+    correlations = {}
+    for signal, signal_rows in table.groupby("signal"):
+        by_target = dict([*signal_rows.groupby("to")])
+        rho = {to: part["value"].corr(part["score"], "spearman") for to, part in by_target.items()}
         for on in ("original", "adjusted"):
-            parts = [part[part["on"] == on] for part in each.values()]
+            parts = [part[part["on"] == on] for part in by_target.values()]
             rho[on] = sum(part["value"].corr(part["score"], "spearman") for part in parts) / len(parts)
-        found[signal] = {"models": len(own) // len(each), **rho}
-    return pd.DataFrame.from_dict(found, orient="index").rename_axis("signal").round(3)
+        correlations[signal] = {"models": len(signal_rows) // len(by_target), **rho}
+    return pd.DataFrame.from_dict(correlations, orient="index").rename_axis("signal").round(3)
 
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
     """Return what adjusting, each way to train, and averaging bring, and how far two add up."""
     wide = table.pivot_table(index="seed", columns=["on", "system"], values="target")
     ways = [name for name in table["system"].unique() if name != BASE and AVERAGED not in name]
-    found = {}
+    gains_by_seed = {}
     for way in [BASE, *ways]:
         if ("adjusted", way) in wide:
-            found["adjusting", way, ""] = wide["adjusted", way] - wide["original", way]
+            gains_by_seed["adjusting", way, ""] = wide["adjusted", way] - wide["original", way]
     for way in ways:
         gains = {on: wide[on, way] - wide[on, BASE] for on in wide.columns.levels[0] if (on, way) in wide}
-        found |= {(way, BASE, on): gain for on, gain in gains.items()}
+        gains_by_seed |= {(way, BASE, on): gain for on, gain in gains.items()}
         if len(gains) > 1:
-            found[f"{way} and adjusting", "their sum", ""] = gains["adjusted"] - gains["original"]
+            gains_by_seed[f"{way} and adjusting", "their sum", ""] = gains["adjusted"] - gains["original"]
     for on, way in wide.columns:
         if way.endswith(AVERAGED):
             members = wide[on, way.removesuffix(AVERAGED)].groupby(lambda seed: seed // SIZE * SIZE).mean()
-            found[way, "its models", on] = (wide[on, way] - members).dropna()
+            gains_by_seed[way, "its models", on] = (wide[on, way] - members).dropna()
     rows = []
-    for (what, against, on), values in found.items():
-        one = crossed_estimate([*values.dropna()])
+    for (what, against, on), values in gains_by_seed.items():
+        estimate = crossed_estimate([*values.dropna()])
         row = {"what": what, "against": against, "on": on, "units": len(values.dropna())}
-        numbers = {"points": one.mean, "low": one.low, "high": one.high, "p": one.p_value()}
-        rows.append(row | numbers | {"seen": one.smallest_seen()})
+        numbers = {
+            "points": estimate.mean,
+            "low": estimate.low,
+            "high": estimate.high,
+            "p": estimate.p_value(),
+        }
+        rows.append(row | numbers | {"seen": estimate.smallest_seen()})
     return pd.DataFrame(rows).round(4)
 
 

@@ -32,17 +32,19 @@ for language in ("qaa", "qab", "qad"):
     for split in SIZES:
         tagged = some("wikiann", language, split)
         sentences = [
-            "".join(f"{word} {tag_of(tag)}\n" for word, tag in zip(one.words, one.tags, strict=True))
-            for one in tagged
+            "".join(
+                f"{word} {tag_of(tag)}\n" for word, tag in zip(sentence.words, sentence.tags, strict=True)
+            )
+            for sentence in tagged
         ]
         write(f"names/{language}/{split}.txt", "\n".join(sentences))
-        topics = "".join(f"{topic_of(one.tags)}\t{' '.join(one.words)}\n" for one in tagged)
+        topics = "".join(f"{topic_of(sentence.tags)}\t{' '.join(sentence.words)}\n" for sentence in tagged)
         write(f"topics/{split}-{language}.tsv", f"label\ttext\n{topics}")
         pairs = some("xnli", language, split)
         follow, others = ([p for p in pairs if (p.label == "entailment") == which] for which in (True, False))
         lines = ""
-        for number, (one, other) in enumerate(zip(follow, others, strict=False)):
+        for number, (pair, other) in enumerate(zip(follow, others, strict=False)):
             label = number % 2
-            options = [one.second, other.second][:: -1 if label else 1]
-            lines += json.dumps({"premise": one.first, "options": options, "label": label}) + "\n"
+            options = [pair.second, other.second][:: -1 if label else 1]
+            lines += json.dumps({"premise": pair.first, "options": options, "label": label}) + "\n"
         write(f"picks/{language}-{split}.jsonl", lines)

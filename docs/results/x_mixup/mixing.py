@@ -29,16 +29,16 @@ def scores(m: Measurements) -> pd.DataFrame:
     labels = {key: label for label, ids in m.methods.items() for key in ids}
     rows = m.frame("scores")
     rows = rows[rows["main"].eq(True)]
-    found = []
+    tables = []
     for target in ("qad", "qab"):
-        own = rows[(rows["target"] == target) | (rows["method"] == "source-only")]
-        own = own[own["language"].isin(["qaa", target])]
-        side = own["language"].map({"qaa": "source", target: "target"})
-        name = side + own["inputs"].map({"": "", "paired": ", paired"})
-        encoder = own["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
-        about = own.assign(about=name, system=own["model"].map(labels) + encoder, to=target)
-        found.append(about.pivot_table(index=["to", "system", "seed"], columns="about", values="score"))
-    return (100 * pd.concat(found)).dropna(subset="target").round(4).reset_index()
+        to_target = rows[(rows["target"] == target) | (rows["method"] == "source-only")]
+        to_target = to_target[to_target["language"].isin(["qaa", target])]
+        side = to_target["language"].map({"qaa": "source", target: "target"})
+        name = side + to_target["inputs"].map({"": "", "paired": ", paired"})
+        encoder = to_target["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
+        named = to_target.assign(about=name, system=to_target["model"].map(labels) + encoder, to=target)
+        tables.append(named.pivot_table(index=["to", "system", "seed"], columns="about", values="score"))
+    return (100 * pd.concat(tables)).dropna(subset="target").round(4).reset_index()
 
 
 def link_attention(m: Measurements) -> pd.DataFrame:
@@ -47,7 +47,7 @@ def link_attention(m: Measurements) -> pd.DataFrame:
     rows = m.frame("link-attention")
     what = rows["model"].map(labels).fillna("the encoder")
     what += rows["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
-    shares = {one: (100 * rows[one]).round(1) for one in ("mass", "hits", "chance")}
+    shares = {column: (100 * rows[column]).round(1) for column in ("mass", "hits", "chance")}
     rows = rows.assign(model=what, trained_to=rows["target"], **shares)
     return rows[["model", "trained_to", "seed", "second", "look", "layer", "subwords", *shares]]
 
@@ -56,8 +56,8 @@ def answers(table: pd.DataFrame) -> pd.DataFrame:
     """Add what a system answers in the target, X-Mixup beside translations, and means over both targets."""
     table = table.assign(answer=table["target, paired"].fillna(table["target"]))
     mean = table.groupby(["system", "seed"])[["answer", "target", "source"]].agg(["mean", "count"])
-    both = mean[mean[("answer", "count")] == 2].xs("mean", axis=1, level=1)
-    return pd.concat([table, both.reset_index().assign(to=BOTH)])
+    means = mean[mean[("answer", "count")] == 2].xs("mean", axis=1, level=1)
+    return pd.concat([table, means.reset_index().assign(to=BOTH)])
 
 
 def smallest_seen(std: float, seeds: int) -> float:
@@ -74,9 +74,9 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
 
     Of its answers, of the target read alone ("alone_"), and of the source ("source_").
     """
-    found = []
-    for target, own in answers(table).groupby("to", sort=False):
-        by = {system: rows.set_index("seed") for system, rows in own.groupby("system", sort=False)}
+    table_rows = []
+    for target, of_target in answers(table).groupby("to", sort=False):
+        by = {system: rows.set_index("seed") for system, rows in of_target.groupby("system", sort=False)}
         for system, rows in by.items():
             plain, adjusted, _ = system.partition(ADJUSTED)
             against = AGAINST.get(plain, WITHOUT) + adjusted
@@ -89,18 +89,24 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
             if against in by and system != against:
                 for name, column in (("", "answer"), ("alone_", "target"), ("source_", "source")):
                     row |= difference((rows[column] - by[against][column]).dropna(), name)
-            found.append(row)
-    return pd.DataFrame(found).round(4)
+            table_rows.append(row)
+    return pd.DataFrame(table_rows).round(4)
 
 
-def difference(each: pd.Series, name: str) -> dict[str, float]:
+def difference(differences: pd.Series, name: str) -> dict[str, float]:
     """Return the mean of paired differences, its interval, p, and the smallest difference seen."""
-    count, error = len(each), each.std() / len(each) ** 0.5
+    count, error = len(differences), differences.std() / len(differences) ** 0.5
     half = float(stdtrit(count - 1, 0.975)) * error
-    p = 2 * float(stdtr(count - 1, -abs(each.mean() / error)))
-    numbers = {"difference": each.mean(), "low": each.mean() - half, "high": each.mean() + half, "p": p}
+    p = 2 * float(stdtr(count - 1, -abs(differences.mean() / error)))
+    numbers = {
+        "difference": differences.mean(),
+        "low": differences.mean() - half,
+        "high": differences.mean() + half,
+        "p": p,
+    }
     return {
-        f"{name}{key}": one for key, one in (numbers | {"seen": smallest_seen(each.std(), count)}).items()
+        f"{name}{key}": value
+        for key, value in (numbers | {"seen": smallest_seen(differences.std(), count)}).items()
     }
 
 

@@ -89,9 +89,9 @@ class ModulesAtTest(Diagnostic):
                     weight.zero_()
             pair = [language_parameters(swapped, code).values() for code in (source, target)]
             for weight, other in zip(*pair, strict=True):
-                before = weight.clone()
+                original = weight.clone()
                 weight.copy_(other)
-                other.copy_(before)
+                other.copy_(original)
         for language in setting.languages:
             evaluation = setting.evaluation(language)
             unchanged = evaluation.predict(tuned)

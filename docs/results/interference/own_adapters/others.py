@@ -48,10 +48,10 @@ def scores() -> pd.DataFrame:
         rows = pd.read_csv(HERE.parent / study / "rows-scores.csv")
         rows = rows[(rows["encoder"] == encoder) & (rows["task"] == "upos") & (rows["method"] == "qaa-qad")]
         tables.append(rows.assign(**dict(zip(KEYS[:3], system, strict=True)))[[*KEYS, "score"]])
-    both = pd.concat(tables)
-    apart = both.groupby(KEYS)["score"].agg(lambda group: group.max() - group.min()).max()
+    rows = pd.concat(tables)
+    apart = rows.groupby(KEYS)["score"].agg(lambda group: group.max() - group.min()).max()
     print(f"encoders made again: their scores differ by {apart:.6f} at most")
-    return 100 * both.drop_duplicates(KEYS).pivot_table(index=KEYS[:-1], columns="seed", values="score")
+    return 100 * rows.drop_duplicates(KEYS).pivot_table(index=KEYS[:-1], columns="seed", values="score")
 
 
 def lines() -> Iterator[str]:

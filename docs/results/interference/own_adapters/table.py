@@ -30,8 +30,8 @@ def write(runs: Path) -> None:
     scores = with_arm(m.frame("modules-at-test"))
     stripped = with_arm(m.frame("scores"))
     stripped = stripped[stripped["main"].eq(True) & (stripped["arm"] == "stripped")].assign(change="none")
-    both = pd.concat([scores, stripped])[[*keys[1:], "change", "score", "alike"]]
-    both.drop_duplicates().sort_values([*keys[1:], "change"]).round(6).to_csv(HERE / "arms.csv", index=False)
+    arms = pd.concat([scores, stripped])[[*keys[1:], "change", "score", "alike"]]
+    arms.drop_duplicates().sort_values([*keys[1:], "change"]).round(6).to_csv(HERE / "arms.csv", index=False)
     cka = with_arm(m.frame("cka"))
     cka[["task", "encoder.seed", "arm", "layer", "cka"]].round(4).to_csv(HERE / "cka.csv", index=False)
 
@@ -57,8 +57,8 @@ def scores() -> pd.DataFrame:
     )
     apart = (again["score"] - again["score earlier"]).abs().max()
     print(f"encoders made again: their scores differ by {apart:.6f} at most")
-    both = pd.concat([earlier, rows]).drop_duplicates(["task", "arm", "language", "seed"], keep="last")
-    return 100 * both.pivot_table(index=["task", "arm", "language"], columns="seed", values="score")
+    all_rows = pd.concat([earlier, rows]).drop_duplicates(["task", "arm", "language", "seed"], keep="last")
+    return 100 * all_rows.pivot_table(index=["task", "arm", "language"], columns="seed", values="score")
 
 
 def lines() -> Iterator[str]:

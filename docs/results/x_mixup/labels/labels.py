@@ -47,10 +47,10 @@ def scores(language: str) -> pd.DataFrame:
     side = "target" if language == "qad" else "source"
     answer = earlier[f"{side}, paired"].fillna(earlier[side])
     earlier = earlier.assign(system=earlier["system"].map(EARLIER), score=answer)
-    before = earlier.pivot_table(index="system", columns="seed", values="score")
-    apart = (table - before).abs().max().max()
+    earlier_scores = earlier.pivot_table(index="system", columns="seed", values="score")
+    apart = (table - earlier_scores).abs().max().max()
     print(f"{language}: the largest difference from the earlier study is {apart:.4f}")
-    return table.combine_first(before)
+    return table.combine_first(earlier_scores)
 
 
 def line(table: pd.DataFrame, system: str, against: str) -> str:

@@ -42,19 +42,19 @@ class NoiseRatio:
         if setting.paired is None:
             return
         model = setting.load(setting.subjects[0])
-        for language in (one for one in setting.languages if one not in setting.source):
+        for language in (code for code in setting.languages if code not in setting.source):
             scorer = setting.paired(language)
             ratios = scorer.ratios(model).numpy()
             rates = np.array([rate_of(int(example.id)) for example in scorer.examples])
             rho = float(spearmanr(rates, ratios).statistic)
             for rate in RATES:
-                own = ratios[rates == rate]
+                at_rate = ratios[rates == rate]
                 yield NoiseRatioRow(
                     model=setting.subjects[0].id,
                     language=language,
                     rate=rate,
-                    examples=len(own),
-                    mean=float(own.mean()),
-                    std=float(own.std(ddof=1)),
+                    examples=len(at_rate),
+                    mean=float(at_rate.mean()),
+                    std=float(at_rate.std(ddof=1)),
                     rho=rho,
                 )

@@ -52,8 +52,8 @@ def translated(data: Path, first: str, second: str, systems: tuple[str, ...]) ->
     """Read the translations by the first of these systems that there are."""
     folder = data / "flores-mt" / "mt" / f"{first}-{second}"
     named = (folder / f"flores-test.{system}.{second}.gz" for system in systems)
-    found = lines(next(path for path in named if path.is_file()))
-    return [html.unescape(line) for line in found]  # One system leaves &#39; in its output.
+    texts = lines(next(path for path in named if path.is_file()))
+    return [html.unescape(line) for line in texts]  # One system leaves &#39; in its output.
 
 
 def raw_text(data: Path, out: Path) -> None:
@@ -78,15 +78,19 @@ def main(data: Path, out: Path) -> None:
     for language in CODES:
         text = "\n".join(lines(data / "flores-mt" / "ref" / f"flores-dev.{language}.gz"))
         (out / "flores200" / "dev" / f"{language}.dev").write_text(f"{text}\n", encoding="utf-8")
-    place = {
+    numbers = {
         text: number for number, text in enumerate(lines(data / "flores-mt" / "ref" / "flores-test.en.gz"))
     }
     for corpus, systems in SYSTEMS.items():
         for split in SPLITS:
             english = topics(data / "sib200" / CODES["en"], split)
-            kept = {row["index_id"]: place[row["text"]] for row in english if row["text"] in place}
+            numbers_by_id = {
+                row["index_id"]: numbers[row["text"]] for row in english if row["text"] in numbers
+            }
             for language, code in CODES.items():
-                rows = [row for row in topics(data / "sib200" / code, split) if row["index_id"] in kept]
+                rows = [
+                    row for row in topics(data / "sib200" / code, split) if row["index_id"] in numbers_by_id
+                ]
                 write(out / corpus / language / f"{split}.tsv", rows)
                 if language == "en":
                     continue
@@ -94,8 +98,8 @@ def main(data: Path, out: Path) -> None:
                     (f"en-{language}", ("en", language)),
                     (f"{language}-en", (language, "en")),
                 ):
-                    found = translated(data, *ways, systems)
-                    made = [row | {"text": found[kept[row["index_id"]]]} for row in rows]
+                    translations = translated(data, *ways, systems)
+                    made = [row | {"text": translations[numbers_by_id[row["index_id"]]]} for row in rows]
                     write(out / corpus / name / f"{split}.tsv", made)
 
 

@@ -33,14 +33,23 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
     table = table[table["language"] != "en"]
     wide = table.pivot_table(index="seed", columns=["translations", "system", "inputs"], values="score")
     rows = []
-    for one, other in combinations(sorted(wide.columns), 2):
-        if one[0] != other[0] and one[1:] != other[1:]:
+    for first, other in combinations(sorted(wide.columns), 2):
+        if first[0] != other[0] and first[1:] != other[1:]:
             continue
-        both = (wide[one] - wide[other]).dropna()
-        found = crossed_estimate([*both])
-        names = {"system": " ".join(one).strip(), "against": " ".join(other).strip(), "seeds": len(both)}
-        numbers = {"points": found.mean, "low": found.low, "high": found.high, "p": found.p_value()}
-        rows.append(names | numbers | {"seen": found.smallest_seen()})
+        differences = (wide[first] - wide[other]).dropna()
+        estimate = crossed_estimate([*differences])
+        names = {
+            "system": " ".join(first).strip(),
+            "against": " ".join(other).strip(),
+            "seeds": len(differences),
+        }
+        numbers = {
+            "points": estimate.mean,
+            "low": estimate.low,
+            "high": estimate.high,
+            "p": estimate.p_value(),
+        }
+        rows.append(names | numbers | {"seen": estimate.smallest_seen()})
     return pd.DataFrame(rows).round(4)
 
 
