@@ -64,7 +64,7 @@ class Changed:
     change: str
     metric: str
     score: float
-    alike: float
+    agreement: float
     """Share of examples whose predictions are those of the unchanged model."""
 
 
@@ -104,5 +104,5 @@ class ModulesAtTest(Diagnostic):
                     change=change,
                     metric=evaluation.metric,
                     score=evaluation.score(model),
-                    alike=sum(equal) / len(equal),
+                    agreement=sum(equal) / len(equal),
                 )

@@ -17,12 +17,19 @@ TWICE = HERE.parent / "twice" / "rows-scores.csv"
 AS_TRAINED = "own adapters"
 """What every other arm is held against."""
 
+EARLIER_TRAINED = "own adapters of the earlier study"
+"""What joint encoders and shared adapters are compared with: on another processor a seed is another draw."""
+
 NAMES = {"source-only": AS_TRAINED, "changed-modules": "stripped"}
-EARLIER = {"joint, twice": "joint", "shared-adapter, twice": "shared adapters", "adapter, twice": AS_TRAINED}
+EARLIER = {
+    "joint, twice": "joint",
+    "shared-adapter, twice": "shared adapters",
+    "adapter, twice": EARLIER_TRAINED,
+}
 
 
 def write(runs: Path) -> None:
-    """Write the scores of each arm, and how alike translations are in it, from the records of runs."""
+    """Write scores and agreement of each arm, and the CKA of translations in it, from the records of runs."""
     from isogloss.reports.measurements import read_measurements
 
     m = read_measurements(runs)
@@ -30,7 +37,7 @@ def write(runs: Path) -> None:
     scores = with_arm(m.frame("modules-at-test"))
     stripped = with_arm(m.frame("scores"))
     stripped = stripped[stripped["main"].eq(True) & (stripped["arm"] == "stripped")].assign(change="none")
-    arms = pd.concat([scores, stripped])[[*keys[1:], "change", "score", "alike"]]
+    arms = pd.concat([scores, stripped])[[*keys[1:], "change", "score", "agreement"]]
     arms.drop_duplicates().sort_values([*keys[1:], "change"]).round(6).to_csv(HERE / "arms.csv", index=False)
     cka = with_arm(m.frame("cka"))
     cka[["task", "encoder.seed", "arm", "layer", "cka"]].round(4).to_csv(HERE / "cka.csv", index=False)
@@ -53,21 +60,23 @@ def scores() -> pd.DataFrame:
     earlier = earlier[earlier["encoder"].isin([*EARLIER]) & (earlier["method"] == "qaa-qad")]
     earlier = earlier[earlier["task"].isin(rows["task"])].assign(arm=earlier["encoder"].map(EARLIER))
     again = rows[(rows["arm"] == AS_TRAINED)].merge(
-        earlier[earlier["arm"] == AS_TRAINED], on=["task", "language", "seed"], suffixes=("", " earlier")
+        earlier[earlier["arm"] == EARLIER_TRAINED], on=["task", "language", "seed"], suffixes=("", " earlier")
     )
-    apart = (again["score"] - again["score earlier"]).abs().max()
-    print(f"encoders made again: their scores differ by {apart:.6f} at most")
-    all_rows = pd.concat([earlier, rows]).drop_duplicates(["task", "arm", "language", "seed"], keep="last")
-    return 100 * all_rows.pivot_table(index=["task", "arm", "language"], columns="seed", values="score")
+    apart = (again["score"] - again["score earlier"]).abs().groupby(again["seed"]).max()
+    print(f"encoders made again: largest difference in points by seed: {(100 * apart).round(2).to_dict()}")
+    return 100 * pd.concat([earlier, rows]).pivot_table(
+        index=["task", "arm", "language"], columns="seed", values="score"
+    )
 
 
 def lines() -> Iterator[str]:
     """Yield a line for each arm and language."""
     table = scores()
     for (task, arm, language), row in table.iterrows():
-        apart = (row - table.loc[task, AS_TRAINED, language]).dropna()
+        trained = EARLIER_TRAINED if arm in EARLIER.values() else AS_TRAINED
+        apart = (row - table.loc[task, trained, language]).dropna()
         text = f"{task} {language}: {arm}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
-        if arm != AS_TRAINED and len(apart) > 1:
+        if arm != trained and len(apart) > 1:
             half = t.ppf(0.975, len(apart) - 1) * apart.sem()
             low, high, p = apart.mean() - half, apart.mean() + half, ttest_1samp(apart, 0).pvalue
             text += f", {apart.mean():+.1f} [{low:.1f}, {high:.1f}], p = {p:.2g}, n = {len(apart)}"
