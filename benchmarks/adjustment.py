@@ -54,18 +54,18 @@ def main() -> None:
         shape = SHAPES["tiny" if chosen.quick else chosen.shape]
         make_material(Path(folder), shape, sentences=1)
         if chosen.quick:
-            found = {way: [measured(way, Path(folder), steps)] for way in WAYS}
+            rounds_by_way = {way: [measured(way, Path(folder), steps)] for way in WAYS}
         else:
-            found = in_turns(__file__, WAYS, rounds, ["--folder", folder, "--shape", chosen.shape])
-    print("\n".join(table(found)))
+            rounds_by_way = in_turns(__file__, WAYS, rounds, ["--folder", folder, "--shape", chosen.shape])
+    print("\n".join(table(rounds_by_way)))
 
 
-def table(found: dict[str, list[dict[str, float]]]) -> list[str]:
+def table(rounds_by_way: dict[str, list[dict[str, float]]]) -> list[str]:
     """Return the speeds and peaks, and their ratios."""
-    speed = {way: statistics.median(one["speed"] for one in rounds) for way, rounds in found.items()}
-    peak = {way: max(one["peak"] for one in rounds) for way, rounds in found.items()}
+    speed = {way: statistics.median(run["speed"] for run in rounds) for way, rounds in rounds_by_way.items()}
+    peak = {way: max(run["peak"] for run in rounds) for way, rounds in rounds_by_way.items()}
     lines = ["| adjustment | sentence pairs/s | MiB above start | mean loss |", "|---|---|---|---|"]
-    for way, rounds in found.items():
+    for way, rounds in rounds_by_way.items():
         lines.append(f"| {way} | {speed[way]:.2f} | {peak[way]:.0f} | {rounds[0]['loss']:.1f} |")
     lines += ["", "| isogloss : two models | speed | goal | memory |", "|---|---|---|---|"]
     for precision in ("float32", "bfloat16"):
@@ -82,9 +82,9 @@ def measured(way: str, folder: Path, steps: int) -> dict[str, float]:
     precision = way.rpartition(" ")[2]
     pairs = sentence_pairs(steps * BATCH, load_tokenizer(folder / "encoder"))
     adjust(folder / "encoder", pairs[:BATCH], precision)
-    start, before = now(), resident()
+    start, memory = now(), resident()
     loss = adjust(folder / "encoder", pairs, precision)
-    return {"speed": len(pairs) / (now() - start), "peak": peak_above(before), "loss": loss}
+    return {"speed": len(pairs) / (now() - start), "peak": peak_above(memory), "loss": loss}
 
 
 def ours(encoder: Path, pairs: list[Translation], precision: str) -> float:
@@ -115,12 +115,12 @@ def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
             states = model(**source).last_hidden_state, model(**target).last_hidden_state
             with torch.no_grad():
-                before = frozen(**source).last_hidden_state
+                original = frozen(**source).last_hidden_state
         loss = torch.zeros(())
         for row, pair in enumerate(batch):
             s, t, s0 = (
-                words(given, encoded, row)
-                for given, encoded in ((states[0], source), (states[1], target), (before, source))
+                words(layers, encoded, row)
+                for layers, encoded in ((states[0], source), (states[1], target), (original, source))
             )
             i, j = torch.tensor(pair.links).T + 1
             ends = torch.tensor([0, -1])
@@ -137,8 +137,8 @@ def words(states: torch.Tensor, encoded: object, row: int) -> torch.Tensor:
     """Return the means of each word's subwords, with [CLS] first and [SEP] last."""
     of = encoded.word_ids(row)
     count = max(word for word in of if word is not None) + 1
-    real = [place for place, word in enumerate(of) if word is not None]
-    number = torch.tensor([of[place] for place in real])
+    real = [position for position, word in enumerate(of) if word is not None]
+    number = torch.tensor([of[position] for position in real])
     sums = torch.zeros(count, states.size(2)).index_add(0, number, states[row, real].float())
     means = sums / torch.bincount(number).unsqueeze(1)
     return torch.cat([states[row, :1].float(), means, states[row, real[-1] + 1].float().unsqueeze(0)])
@@ -150,11 +150,13 @@ def sentence_pairs(count: int, tokenizer: object) -> list[Translation]:
 
     rng = np.random.Generator(np.random.PCG64(1))
     made = []
-    for number, one in enumerate(_sentences(count, len(tokenizer))):
-        words = one.words[:60]
+    for number, sentence in enumerate(_sentences(count, len(tokenizer))):
+        words = sentence.words[:60]
         length = max(2, round(len(words) * rng.normal(1.0, 0.15)))
-        second = [words[place % len(words)] for place in range(length)]
-        links = tuple((place, place) for place in range(min(len(words), length)) if rng.random() < 0.7)
+        second = [words[position % len(words)] for position in range(length)]
+        links = tuple(
+            (position, position) for position in range(min(len(words), length)) if rng.random() < 0.7
+        )
         text = " ".join(words), " ".join(second)
         made.append(Translation(id=str(number), first=text[0], second=text[1], links=links or ((0, 0),)))
     return made

@@ -58,11 +58,13 @@ def main() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     shape, size = ("tiny", QUICK) if chosen.quick else (chosen.shape, SIZES[chosen.shape])
-    found = measure(shape, size)
-    print("\n".join(markdown(found)))
-    path = chosen.out / f"{found['date']}-{found['machine']}{'-base' if chosen.shape == 'base' else ''}.json"
+    results = measure(shape, size)
+    print("\n".join(markdown(results)))
+    path = (
+        chosen.out / f"{results['date']}-{results['machine']}{'-base' if chosen.shape == 'base' else ''}.json"
+    )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
     print(f"\nWritten: {path.name}", file=sys.stderr)
 
 
@@ -76,7 +78,7 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
         alone = {name: products_alone(material, name, rounds=rounds) for name in ("float32", "bfloat16")}
     peaks = matrix_speeds("cpu", rounds=4 if size == QUICK else 400)
     chosen = OURS_HALF if faster(peaks) == "bfloat16" else OURS
-    seconds = {one.name: one.seconds for one in walked}
+    seconds = {path.name: path.seconds for path in walked}
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": _machine(),
@@ -90,16 +92,16 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
         "share_of_products_alone": {name: 6 * matrices * alone[name] / peaks[name] for name in peaks},
         "training": [
             {
-                "name": one.name,
-                "precision": one.precision,
-                "subwords_per_second": one.speed,
-                "rounds": one.speeds,
-                "mean_loss": sum(one.losses) / len(one.losses),
-                "share_of_peak": 6 * matrices * one.speed / peaks[one.precision],
+                "name": contestant.name,
+                "precision": contestant.precision,
+                "subwords_per_second": contestant.speed,
+                "rounds": contestant.speeds,
+                "mean_loss": sum(contestant.losses) / len(contestant.losses),
+                "share_of_peak": 6 * matrices * contestant.speed / peaks[contestant.precision],
             }
-            for one in training.values()
+            for contestant in training.values()
         ],
-        "path": [{**asdict(one), "scores": [round(score, 4) for score in one.scores]} for one in walked],
+        "path": [{**asdict(path), "scores": [round(score, 4) for score in path.scores]} for path in walked],
         "ratios": [
             *(
                 _goal(f"{a} : {b}", training[a].speed / training[b].speed, goal)
@@ -111,32 +113,35 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
     }
 
 
-def markdown(found: dict[str, Any]) -> list[str]:
+def markdown(results: dict[str, Any]) -> list[str]:
     """Return the tables of a result."""
-    peaks = ", ".join(f"{name} {peak:.0f}" for name, peak in found["gflops_peak"].items())
+    peaks = ", ".join(f"{name} {peak:.0f}" for name, peak in results["gflops_peak"].items())
     lines = [
-        f"{found['machine']}, one thread; {found['shape']} shape; mean length {found['mean_length']:.1f} "
+        f"{results['machine']}, one thread; {results['shape']} shape; "
+        f"mean length {results['mean_length']:.1f} "
         f"subwords; GFLOP/s of one layer: {peaks}",
         "",
         "| training | precision | real subwords/s | share of peak | mean loss |",
         "|---|---|---|---|---|",
     ]
     lines += [
-        f"| {one['name']} | {one['precision']} | {one['subwords_per_second']:.0f} "
-        f"| {one['share_of_peak']:.0%} | {one['mean_loss']:.3f} |"
-        for one in found["training"]
+        f"| {row['name']} | {row['precision']} | {row['subwords_per_second']:.0f} "
+        f"| {row['share_of_peak']:.0%} | {row['mean_loss']:.3f} |"
+        for row in results["training"]
     ]
     lines += [
         f"| products alone | {name} | | {share:.0%} | |"
-        for name, share in found["share_of_products_alone"].items()
+        for name, share in results["share_of_products_alone"].items()
     ]
     lines += ["", "| path | precision | seconds | points |", "|---|---|---|---|"]
     lines += [
-        f"| {one['name']} | {one['precision']} | {one['seconds']:.1f} | {len(one['scores'])} |"
-        for one in found["path"]
+        f"| {row['name']} | {row['precision']} | {row['seconds']:.1f} | {len(row['scores'])} |"
+        for row in results["path"]
     ]
     lines += ["", "| ratio | measured | goal |", "|---|---|---|"]
-    lines += [f"| {one['name']} | {one['measured']:.2f} | {one['goal'] or '–'} |" for one in found["ratios"]]
+    lines += [
+        f"| {row['name']} | {row['measured']:.2f} | {row['goal'] or '–'} |" for row in results["ratios"]
+    ]
     return lines
 
 

@@ -80,21 +80,23 @@ class Found:
 
 def look(folder: DiskFolder, check: Check) -> Found:
     """Read, count, write back, compare."""
-    place = Behind(folder, check.path)
+    folder_of_check = Behind(folder, check.path)
     started = time.process_time()
-    examples = _read(place, check)
+    examples = _read(folder_of_check, check)
     seconds = time.process_time() - started
-    return Found(check, check.count(examples), written_back(place, check, examples), len(examples), seconds)
+    return Found(
+        check, check.count(examples), written_back(folder_of_check, check, examples), len(examples), seconds
+    )
 
 
 def written_back(folder: Source, check: Check, examples: Sequence[Example]) -> str:
     """Write the examples and say what is equal to what was on disk: its bytes, or its data."""
     corpus, language, split = check.corpus, check.language, check.splits[0]
     text = "".join(line + "\n" for line in corpus.write(examples, language))
-    whole = "".join("".join(file.read()) for file in corpus.files(folder, language, split))
-    if text == whole:
+    original = "".join("".join(file.read()) for file in corpus.files(folder, language, split))
+    if text == original:
         return "bytes"
-    if list(filter(None, text.split("\n"))) == list(filter(None, whole.split("\n"))):
+    if list(filter(None, text.split("\n"))) == list(filter(None, original.split("\n"))):
         return "bytes but empty lines"
     back = _read(Written({corpus.path(language, split): text}), check)
     if back == examples:
@@ -110,8 +112,8 @@ class Written:
     name: str = "written"
 
     def find(self, patterns: Iterable[str]) -> list[File]:
-        found = [name for pattern in patterns for name in fnmatch.filter(self.texts, pattern)]
-        return [_file(name, self.texts[name]) for name in found[:1]]
+        names = [name for pattern in patterns for name in fnmatch.filter(self.texts, pattern)]
+        return [_file(name, self.texts[name]) for name in names[:1]]
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
         return corpus.find(self, language, split)
@@ -146,18 +148,18 @@ def _file(name: str, text: str) -> File:
 
 
 def _read(folder: Source, check: Check) -> list[Example]:
-    return [one for split in check.splits for one in check.corpus.read(folder, check.language, split)]
+    return [example for split in check.splits for example in check.corpus.read(folder, check.language, split)]
 
 
 def _without_ids(examples: Sequence[Example]) -> list[Example]:
     documents: dict[int, int] = {}
-    return [_without_id(one, documents) for one in examples]
+    return [_without_id(example, documents) for example in examples]
 
 
-def _without_id(one: Example, documents: dict[int, int]) -> Example:
-    if isinstance(one, TextLine):
-        return replace(one, id="", document=documents.setdefault(one.document, len(documents)))
-    return replace(one, id="") if isinstance(one, SentencePair) else one
+def _without_id(example: Example, documents: dict[int, int]) -> Example:
+    if isinstance(example, TextLine):
+        return replace(example, id="", document=documents.setdefault(example.document, len(documents)))
+    return replace(example, id="") if isinstance(example, SentencePair) else example
 
 
 def peak(read: Callable[[], Iterable[object]]) -> int:
@@ -174,16 +176,16 @@ def summary(results: Sequence[Found], absent: Sequence[Check]) -> Iterator[str]:
     """Give a row for each folder."""
     yield "| folder | read with | files or pairs | counts equal | stated nothing | written back | speed |"
     yield "|---|---|---|---|---|---|---|"
-    for place in dict.fromkeys(found.check.place for found in results):
-        of = [found for found in results if found.check.place == place]
-        equal, unstated = (sum(found.equal == what for found in of) for what in ("yes", "–"))
+    for directory in dict.fromkeys(result.check.place for result in results):
+        of = [result for result in results if result.check.place == directory]
+        equal, unstated = (sum(result.equal == what for result in of) for what in ("yes", "–"))
         written = ", ".join(
-            f"{how} {sum(found.written == how for found in of)}"
-            for how in dict.fromkeys(f.written for f in of)
+            f"{kind} {sum(result.written == kind for result in of)}"
+            for kind in dict.fromkeys(f.written for f in of)
         )
-        corpora = ", ".join(dict.fromkeys(found.check.corpus.name for found in of))
+        corpora = ", ".join(dict.fromkeys(result.check.corpus.name for result in of))
         cells = (
-            place,
+            directory,
             corpora,
             len(of),
             f"{equal} of {len(of) - unstated}",
@@ -192,11 +194,11 @@ def summary(results: Sequence[Found], absent: Sequence[Check]) -> Iterator[str]:
             _speed(of),
         )
         yield "| " + " | ".join(map(str, cells)) + " |"
-    lost = [found for found in results if not found.sound]
+    lost = [result for result in results if not result.sound]
     yield ""
     yield f"{len(results)} read, {len(lost)} of them with another count than stated or lost in writing."
     if absent:
-        names = ", ".join(f"{one.place} {one.of or one.language} {one.split}" for one in absent)
+        names = ", ".join(f"{check.place} {check.of or check.language} {check.split}" for check in absent)
         yield f"Stated in a SOURCE.md but not in the folder: {names}."
 
 
@@ -204,16 +206,16 @@ def rows(results: Sequence[Found]) -> Iterator[str]:
     """Give a row for each file or language."""
     yield "| folder | of | language | split | read | stated | equal | written back | examples/s |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    for found in results:
-        check = found.check
+    for result in results:
+        check = result.check
         where = (check.place, check.of or check.corpus.name, check.language, check.split)
-        cells = (found.read, check.stated or "–", found.equal, found.written, _speed([found]))
+        cells = (result.read, check.stated or "–", result.equal, result.written, _speed([result]))
         yield "| " + " | ".join((*where, *cells)) + " |"
 
 
 def _speed(results: Sequence[Found]) -> str:
     """Give examples a second, to two figures."""
-    rate = sum(found.examples for found in results) / max(sum(found.seconds for found in results), 1e-6)
+    rate = sum(result.examples for result in results) / max(sum(result.seconds for result in results), 1e-6)
     return f"{float(f'{rate:.2g}'):,.0f}"
 
 
@@ -221,7 +223,7 @@ def memory(folder: DiskFolder, largest: Sequence[Found]) -> Iterator[str]:
     """Give a row for each of the largest."""
     yield "| folder | language | split | examples | million characters | lines, MB | examples, MB |"
     yield "|---|---|---|---|---|---|---|"
-    for check in (found.check for found in largest):
+    for check in (result.check for result in largest):
         language, split = check.language, check.splits[0]
         files = check.corpus.files(folder, language, split)
         size = sum(len(line) for file in files for line in file.read())
@@ -235,10 +237,10 @@ def memory(folder: DiskFolder, largest: Sequence[Found]) -> Iterator[str]:
 def _largest(results: Sequence[Found]) -> list[Found]:
     """Give what has most examples of each folder."""
     most: dict[str, Found] = {}
-    for found in results:
-        known = most.setdefault(found.check.place, found)
-        if found.examples > known.examples:
-            most[found.check.place] = found
+    for result in results:
+        most_examples = most.setdefault(result.check.place, result)
+        if result.examples > most_examples.examples:
+            most[result.check.place] = result
     return list(most.values())
 
 
@@ -248,19 +250,19 @@ def main() -> int:
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the real corpora")
     parser.add_argument("--only", action="append", default=[], help="a folder below it; may be given often")
-    asked = parser.parse_args()
-    folder = DiskFolder(asked.data)
-    known = [one for place in asked.only or places(folder) for one in checks(folder, place)]
-    absent = [one for one in known if one.named and not one.is_there(folder)]
+    options = parser.parse_args()
+    folder = DiskFolder(options.data)
+    planned = [check for directory in options.only or places(folder) for check in checks(folder, directory)]
+    absent = [check for check in planned if check.named and not check.is_there(folder)]
     results = []
-    for one in known:
-        if one.is_there(folder):
-            results.append(look(folder, one))
-            print(one.place, one.of, one.language, one.split, results[-1].written, file=sys.stderr)
+    for check in planned:
+        if check.is_there(folder):
+            results.append(look(folder, check))
+            print(check.place, check.of, check.language, check.split, results[-1].written, file=sys.stderr)
     made = f"Made with Python {platform.python_version()} on {platform.system()} {platform.machine()}."
     print(HEADING, made, "", *summary(results, absent), WHY_NOT_BYTES, MEMORY, sep="\n")
     print(*memory(folder, _largest(results)), "", "## All files", "", *rows(results), sep="\n")
-    return int(any(not found.sound for found in results))
+    return int(any(not result.sound for result in results))
 
 
 if __name__ == "__main__":

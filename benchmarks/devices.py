@@ -29,18 +29,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--jobs", type=int, default=2, help="processes on one GPU")
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
-    asked = parser.parse_args()
-    found = gpus()
-    if not found:
+    options = parser.parse_args()
+    devices = gpus()
+    if not devices:
         print("There is no GPU here that torch can use: nothing to compare.")
         return
-    print("\n".join(f"{one}: {described(one)}" for one in found))
-    ways = {"one": ("0", 1), f"{asked.jobs} on one": ("0", asked.jobs)}
-    if len(found) > 1:
-        ways[f"one on each of {len(found)}"] = ("all", len(found))
+    print("\n".join(f"{device}: {described(device)}" for device in devices))
+    ways = {"one": ("0", 1), f"{options.jobs} on one": ("0", options.jobs)}
+    if len(devices) > 1:
+        ways[f"one on each of {len(devices)}"] = ("all", len(devices))
     with tempfile.TemporaryDirectory() as folder:
-        sizes = QUICK if asked.quick else SIZES
-        all_well = [compared(Path(folder), sizes, way, *how) for way, how in ways.items()]
+        sizes = QUICK if options.quick else SIZES
+        all_well = [compared(Path(folder), sizes, way, *settings) for way, settings in ways.items()]
     print(f"A process takes {beside_tensors() / 1e6:.0f} MB beside tensors; {CONTEXT / 1e6:.0f} are assumed.")
     sys.exit(not all(all_well))
 
@@ -53,7 +53,7 @@ def compared(folder: Path, sizes: dict[str, int], way: str, devices: str, jobs: 
     ).outcome
     seconds = perf_counter() - start
     records = {path.parent.name: path.read_bytes() for path in sorted((folder / "one").glob("*/record.json"))}
-    differ = [key for key, one in records.items() if read(folder / way / key / "record.json") != one]
+    differ = [key for key, record in records.items() if read(folder / way / key / "record.json") != record]
     print(
         f"{way}: {seconds:.1f} s for {len(outcome.made)} runs, {len(differ)} of {len(records)} records "
         f"differ, {len(outcome.died)} made again, {len(outcome.failed)} failed."

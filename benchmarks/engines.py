@@ -31,8 +31,10 @@ def main() -> None:
     print("| engine | start | each run | made | made twice |\n|---|---|---|---|---|")
     for engine in chosen.engines:
         took, busy, made = together(engine, chosen.runs, 1)
-        each = f"{1000 * busy / (chosen.runs - 1):.1f} ms"
-        print(f"| {engine} | {took - busy:.1f} s | {each} | {len(made)} | {twice(made)} |", flush=True)
+        milliseconds = f"{1000 * busy / (chosen.runs - 1):.1f} ms"
+        print(
+            f"| {engine} | {took - busy:.1f} s | {milliseconds} | {len(made)} | {twice(made)} |", flush=True
+        )
     print(
         "\n| processes in one folder (serial) | from the first run to the last | made twice |\n|---|---|---|"
     )
@@ -46,7 +48,7 @@ def together(engine: str, runs: int, processes: int) -> tuple[float, float, Coun
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, __file__, "--one", engine, str(runs), folder]
         running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(processes)]
-        took = [float(one.communicate()[0].splitlines()[-1]) for one in running]
+        took = [float(process.communicate()[0].splitlines()[-1]) for process in running]
         lines = [line.split() for line in Path(folder, "made.log").read_text().splitlines()]
     times = [float(at) for at, _ in lines]
     return max(took), max(times) - min(times), Counter(run for _, run in lines)
@@ -65,9 +67,9 @@ def seconds(engine: str, runs: int, out: Path) -> float:
 
     planned = plan_recipe(recipe(runs), out=out)
     planned = replace(planned, sources=quick(planned.sources))
-    how = Execution(engine=engine, jobs=1 if engine == "serial" else 2)
+    execution = Execution(engine=engine, jobs=1 if engine == "serial" else 2)
     begin = time.perf_counter()
-    outcome = make_planned(planned, how)
+    outcome = make_planned(planned, execution)
     if outcome.failed:
         raise SystemExit(str(outcome.failed))
     return time.perf_counter() - begin

@@ -31,30 +31,30 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     parser.add_argument("--as", dest="label", default="after")
     parser.add_argument("--task", help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.task:
-        print(json.dumps(measured(asked.task, asked.runs[0], asked.folders)))
+    options = parser.parse_args()
+    if options.task:
+        print(json.dumps(measured(options.task, options.runs[0], options.folders)))
         return
     with tempfile.TemporaryDirectory() as temporary:
-        folders = asked.folders or Path(temporary)
-        rows = [{"runs": count, **of_size(count, folders / str(count))} for count in asked.runs]
-        grid = of_grid(asked.grid, folders / f"grid-{asked.grid}")
+        folders = options.folders or Path(temporary)
+        rows = [{"runs": count, **of_size(count, folders / str(count))} for count in options.runs]
+        grid = of_grid(options.grid, folders / f"grid-{options.grid}")
     print(f"| {' | '.join(rows[0])} |\n|{'---|' * len(rows[0])}")
     for row in rows:
         print(f"| {' | '.join(f'{value:,}' for value in row.values())} |")
-    print(f"a grid of {asked.grid:,} finished runs: {grid} s")
-    if asked.out:
-        written = json.loads(asked.out.read_text("utf-8")) if asked.out.exists() else {}
-        written |= {asked.label: rows, f"a grid of {asked.grid:,}, {asked.label}": grid}
-        asked.out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    print(f"a grid of {options.grid:,} finished runs: {grid} s")
+    if options.out:
+        written = json.loads(options.out.read_text("utf-8")) if options.out.exists() else {}
+        written |= {options.label: rows, f"a grid of {options.grid:,}, {options.label}": grid}
+        options.out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
 
 
 def of_size(count: int, out: Path) -> dict[str, float]:
     """Return the seconds of each task and the peaks of its process."""
     ensure_runs(count, out)
-    found = {task: json.loads(process(task, count, out)) for task in TASKS}
-    seconds = {task: of_task["seconds"] for task, of_task in found.items()}
-    return {**seconds, **{f"{task}, MB": of_task["peak"] for task, of_task in found.items()}}
+    results = {task: json.loads(process(task, count, out)) for task in TASKS}
+    seconds = {task: of_task["seconds"] for task, of_task in results.items()}
+    return {**seconds, **{f"{task}, MB": of_task["peak"] for task, of_task in results.items()}}
 
 
 def ensure_runs(count: int, out: Path) -> None:
@@ -102,10 +102,10 @@ def of_grid(count: int, out: Path) -> float:
 
 
 def cost(words: list[str]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(words, check=True, capture_output=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return after.ru_utime + after.ru_stime - start.ru_utime - start.ru_stime
 
 
 def write_runs(count: int, out: Path) -> None:

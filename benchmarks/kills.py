@@ -117,23 +117,26 @@ def main() -> None:
         if _started(folder, str(folder / "whole"), "serial").wait():
             sys.exit("the undisturbed run failed")
         seconds = time.monotonic() - began
-        whole = records(folder / "whole")
-        print(f"undisturbed: {len(whole)} runs in {seconds:.1f} s", flush=True)
-        found = {engine: Found() for engine in options.engine}
-        while (left := options.kills - _kills(found)) > 0:
-            engine = min(found, key=lambda one: found[one].kills.total())
-            this = _Round(folder, engine, found[engine], drawn)
+        undisturbed_records = records(folder / "whole")
+        print(f"undisturbed: {len(undisturbed_records)} runs in {seconds:.1f} s", flush=True)
+        results = {engine: Found() for engine in options.engine}
+        while (left := options.kills - _kills(results)) > 0:
+            engine = min(results, key=lambda name: results[name].kills.total())
+            this = _Round(folder, engine, results[engine], drawn)
             for what in this.kill(min(left, options.each), seconds):
                 done = len(records(this.copied()))
-                print(f"[{_kills(found)}/{options.kills}] {what}, {done} of {len(whole)} done", flush=True)
+                print(
+                    f"[{_kills(results)}/{options.kills}] {what}, {done} of {len(undisturbed_records)} done",
+                    flush=True,
+                )
             this.finish()
-            look(this.copied(), found[engine], whole)
-    print(_table(found))
-    sys.exit(not all(one.is_good for one in found.values()))
+            look(this.copied(), results[engine], undisturbed_records)
+    print(_table(results))
+    sys.exit(not all(result.is_good for result in results.values()))
 
 
-def _kills(found: dict[str, Found]) -> int:
-    return sum(one.kills.total() for one in found.values())
+def _kills(results: dict[str, Found]) -> int:
+    return sum(result.kills.total() for result in results.values())
 
 
 def _options() -> argparse.Namespace:
@@ -173,7 +176,7 @@ class _Round:
         self.running = [self._start(which) for which in range(len(self.caches))]
         for _ in range(times):
             time.sleep(self.drawn.uniform(0, LONGEST * seconds))
-            if all(one.poll() is not None for one in self.running):
+            if all(process.poll() is not None for process in self.running):
                 return
             which = self.drawn.randrange(len(self.running))
             whom = self.drawn.choice(("main",) if self.engine in ("serial", BUCKET) else WHOM)
@@ -236,9 +239,9 @@ def _kill(process: "subprocess.Popen[bytes]", whom: str, drawn: random.Random) -
     if process.poll() is not None:
         return []
     below = _below(process.pid)
-    one = [drawn.choice(below)] if below else []
+    worker = [drawn.choice(below)] if below else []
     killed = []
-    for victim in {"main": [process.pid], "worker": one, "all": [process.pid, *below]}[whom]:
+    for victim in {"main": [process.pid], "worker": worker, "all": [process.pid, *below]}[whom]:
         try:
             os.kill(victim, signal.SIGKILL)
             killed.append(victim)
@@ -257,24 +260,26 @@ def _below(pid: int) -> list[int]:
             parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError):
             continue
-    found, new = set[int](), {pid}
+    children, new = set[int](), {pid}
     while new:
-        new = {child for child, parent in parents.items() if parent in new} - found
-        found |= new
-    return sorted(found)
+        new = {child for child, parent in parents.items() if parent in new} - children
+        children |= new
+    return sorted(children)
 
 
 def records(out: Path) -> dict[str, bytes]:
     return {path.parent.name: path.read_bytes() for path in out.glob(f"*/{RECORD}")}
 
 
-def look(out: Path, found: Found, whole: dict[str, bytes]) -> None:
+def look(out: Path, result: Found, undisturbed_records: dict[str, bytes]) -> None:
     """Compare what a round left with the undisturbed run."""
-    found.rounds += 1
-    found.differing += records(out) != whole
+    result.rounds += 1
+    result.differing += records(out) != undisturbed_records
     lines = [json.loads(line) for path in (out / LEASES / "log").iterdir() for line in path.open()]
-    made = Counter(line["run"] for line in lines if line["event"] == "finished" and line["run"] in whole)
-    found.twice += sum(number > 1 for number in made.values())
+    made = Counter(
+        line["run"] for line in lines if line["event"] == "finished" and line["run"] in undisturbed_records
+    )
+    result.twice += sum(number > 1 for number in made.values())
     left = {
         "leases": [path for path in (out / LEASES).iterdir() if path.name not in ("log", "folder")],
         "work folders": list(out.glob(f"*/{WORK}")),
@@ -284,28 +289,28 @@ def look(out: Path, found: Found, whole: dict[str, bytes]) -> None:
     }
     for kind, paths in left.items():
         if paths:
-            found.left[kind] += len(paths)
+            result.left[kind] += len(paths)
             print(
                 f"  left in {out.name}: {', '.join(str(path.relative_to(out)) for path in paths)}", flush=True
             )
 
 
-def _table(found: dict[str, Found]) -> str:
+def _table(results: dict[str, Found]) -> str:
     heads = ("engine", "kills", "of", "rounds", "restarts", "differing", "twice", "left", "told", "errors")
     rows = [
         (
             engine,
-            one.kills.total(),
-            " ".join(f"{whom} {number}" for whom, number in sorted(one.kills.items())),
-            one.rounds,
-            one.restarts,
-            one.differing,
-            one.twice,
-            " ".join(f"{kind} {number}" for kind, number in one.left.items()) or 0,
-            one.killed_twice,
-            one.errors,
+            result.kills.total(),
+            " ".join(f"{whom} {number}" for whom, number in sorted(result.kills.items())),
+            result.rounds,
+            result.restarts,
+            result.differing,
+            result.twice,
+            " ".join(f"{kind} {number}" for kind, number in result.left.items()) or 0,
+            result.killed_twice,
+            result.errors,
         )
-        for engine, one in found.items()
+        for engine, result in results.items()
     ]
     return "\n".join(f"| {' | '.join(map(str, row))} |" for row in (heads, ["---"] * len(heads), *rows))
 

@@ -44,16 +44,20 @@ def checked(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int
     except DataError as error:
         return 0, {}, [str(error)]
     errors = [*split.errors[:1], *([f"{len(split.errors)} such rows"] if len(split.errors) > 1 else [])]
-    return split.examples, split.labels, [*(one.partition(": ")[2] for one in split.remarks), *errors]
+    return split.examples, split.labels, [*(remark.partition(": ")[2] for remark in split.remarks), *errors]
 
 
-def row(name: str, found: tuple[int, dict[str, int], list[str]], expected: tuple[int, dict[str, int]]) -> str:
-    said = " ".join(found[2])
-    said = (said.rpartition("own.toml: ")[2] if "own.toml" in said else said).replace("|", "\\|")
-    begin = said.find("test.txt:")
-    said = said[begin:] if begin >= 0 else said
-    same = "equal" if found[:2] == expected else f"{expected[0]:,}: {counts(expected[1])}"
-    return f"| {name.replace('|', ' ')} | {found[0]:,} | {counts(found[1])} | {same} | {said} |"
+def row(
+    name: str, outcome: tuple[int, dict[str, int], list[str]], expected: tuple[int, dict[str, int]]
+) -> str:
+    messages = " ".join(outcome[2])
+    messages = (messages.rpartition("own.toml: ")[2] if "own.toml" in messages else messages).replace(
+        "|", "\\|"
+    )
+    begin = messages.find("test.txt:")
+    messages = messages[begin:] if begin >= 0 else messages
+    same = "equal" if outcome[:2] == expected else f"{expected[0]:,}: {counts(expected[1])}"
+    return f"| {name.replace('|', ' ')} | {outcome[0]:,} | {counts(outcome[1])} | {same} | {messages} |"
 
 
 def main() -> None:
@@ -74,10 +78,10 @@ def main() -> None:
         for real in REAL if folder.is_dir() else ():
             split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
             body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
-            found = checked(here, f'{body}bad_rows = "skip"\n', str(folder))
-            found = (*found[:2], [part.partition(f"{folder}/")[2] or part for part in found[2]])
+            outcome = checked(here, f'{body}bad_rows = "skip"\n', str(folder))
+            outcome = (*outcome[:2], [part.partition(f"{folder}/")[2] or part for part in outcome[2]])
             count, labels = real.count(lines_of(folder, real.path))
-            print(row(real.path, found, (count, dict(labels))))
+            print(row(real.path, outcome, (count, dict(labels))))
 
 
 if __name__ == "__main__":

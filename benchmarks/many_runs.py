@@ -79,7 +79,7 @@ def simulate(count: int) -> list[str]:
             len(list(path.iterdir())) for path in (out, out / "figures", out / ".claims") if path.exists()
         )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    seconds = (f"{one:.1f} s" for one in (planning, making))
+    seconds = (f"{duration:.1f} s" for duration in (planning, making))
     return [
         f"{len(plan.runs):,}",
         *seconds,
@@ -106,8 +106,8 @@ def recipe(count: int) -> dict[str, Any]:
 
 
 def scored(language: str) -> dict[str, Any]:
-    about = {"language": language, "split": "dev", "metric": "accuracy"}
-    return {**about, "score": 0.5, "main": True, "baseline": 0.1, "examples": 100}
+    row = {"language": language, "split": "dev", "metric": "accuracy"}
+    return {**row, "score": 0.5, "main": True, "baseline": 0.1, "examples": 100}
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:

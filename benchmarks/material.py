@@ -60,13 +60,13 @@ class Material:
     @cached_property
     def features(self) -> list[dict[str, list[int]]]:
         """The same rows as Trainer takes them: a label for each first subword, -100 elsewhere."""
-        found = []
+        rows = []
         for row in self.rows:
             labels = np.full(len(row.subwords), -100)
             labels[list(row.positions)] = row.gold
             ids = list(row.subwords)
-            found.append({"input_ids": ids, "attention_mask": [1] * len(ids), "labels": labels.tolist()})
-        return found
+            rows.append({"input_ids": ids, "attention_mask": [1] * len(ids), "labels": labels.tolist()})
+        return rows
 
     def optimization(self, precision: str) -> Optimization:
         return with_fields(
@@ -101,12 +101,12 @@ def _tokenizer(size: int) -> Any:
 def _sentences(count: int, vocabulary: int) -> list[TaggedSentence]:
     rng = np.random.Generator(np.random.PCG64(0))
     lengths = rng.lognormal(np.log(MEAN_WORDS) - SPREAD**2 / 2, SPREAD, size=count).round().clip(2, 90)
-    found = []
+    tagged = []
     for number, length in enumerate(lengths.astype(int)):
         words = [f"w{n}{'s' if split else ''}" for n, split in _words(rng, length, vocabulary - 6)]
         tags = tuple(UPOS.labels[n] for n in rng.integers(len(UPOS.labels), size=length))
-        found.append(TaggedSentence(id=str(number), words=tuple(words), tags=tags))
-    return found
+        tagged.append(TaggedSentence(id=str(number), words=tuple(words), tags=tags))
+    return tagged
 
 
 def _words(rng: np.random.Generator, length: int, kinds: int) -> list[tuple[int, bool]]:

@@ -66,20 +66,22 @@ def main() -> None:
         return
     shape, subwords = ("tiny", 512) if chosen.quick else (chosen.shape, chosen.subwords)
     if chosen.quick:
-        found = {way: [measured(way, SHAPES[shape], chosen.precision, subwords)] for way in WAYS}
+        rounds_by_way = {way: [measured(way, SHAPES[shape], chosen.precision, subwords)] for way in WAYS}
     else:
         options = ["--shape", shape, "--subwords", str(subwords), "--precision", chosen.precision]
-        found = in_turns(__file__, WAYS, ROUNDS, options)
-    print("\n".join(table(found, f"{shape}, batches of {subwords} subwords, {chosen.precision}")))
+        rounds_by_way = in_turns(__file__, WAYS, ROUNDS, options)
+    print("\n".join(table(rounds_by_way, f"{shape}, batches of {subwords} subwords, {chosen.precision}")))
 
 
-def table(found: dict[str, list[dict[str, float]]], what: str) -> list[str]:
+def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[str]:
     """Return the times and peaks, and their ratios to joint training."""
-    seconds = {way: statistics.median(one["seconds"] for one in rounds) for way, rounds in found.items()}
-    peak = {way: max(one["peak"] for one in rounds) for way, rounds in found.items()}
+    seconds = {
+        way: statistics.median(run["seconds"] for run in rounds) for way, rounds in rounds_by_way.items()
+    }
+    peak = {way: max(run["peak"] for run in rounds) for way, rounds in rounds_by_way.items()}
     lines = [f"{what}:", "", "| training | seconds a step | : joint | MiB above the model | : joint |"]
     lines.append("|---|---|---|---|---|")
-    for way in found:
+    for way in rounds_by_way:
         times, larger = seconds[way] / seconds[JOINT], peak[way] / peak[JOINT]
         lines.append(f"| {way} | {seconds[way]:.3f} | {times:.2f} | {peak[way]:.0f} | {larger:.2f} |")
     return lines
@@ -104,10 +106,10 @@ def measured(way: str, shape: Architecture, precision: str, subwords: int) -> di
     if way == JOINT:
         fit(model, Timed(batches.train, clock), masked_lm_loss, updates=updates, seed=0)
     else:
-        own = {language: language_parameters(model, language) for language in LANGUAGES}
+        parameters = {language: language_parameters(model, language) for language in LANGUAGES}
         learning = Learning(own_rate=1e-4, inner_rate=1e-4, second_order=way)
-        learner = MetaLearner(model, own, masked_lm_loss, learning=learning, updates=updates)
-        fit(learner, Timed(batches, clock), lambda one, batch: one(batch), updates=updates, seed=0)
+        learner = MetaLearner(model, parameters, masked_lm_loss, learning=learning, updates=updates)
+        fit(learner, Timed(batches, clock), lambda step, batch: step(batch), updates=updates, seed=0)
     return {"seconds": clock.seconds() / STEPS, "peak": clock.peak()}
 
 

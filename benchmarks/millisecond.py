@@ -49,4 +49,4 @@ class Quick(Sources):
 
 
 def quick(sources: Sources) -> Quick:
-    return Quick(**{one.name: getattr(sources, one.name) for one in fields(sources) if one.init})
+    return Quick(**{field.name: getattr(sources, field.name) for field in fields(sources) if field.init})

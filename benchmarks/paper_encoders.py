@@ -63,19 +63,19 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
     parser.add_argument("--capture", action="store_true", help="make updates of a shape CUDA graphs")
     parser.add_argument("--precisions", nargs="+", default=["bfloat16", "float32"])
-    asked = parser.parse_args()
-    encoders = {"tiny": SHAPES["tiny"]} if asked.quick else ENCODERS
-    size = QUICK if asked.quick else Size()
+    options = parser.parse_args()
+    encoders = {"tiny": SHAPES["tiny"]} if options.quick else ENCODERS
+    size = QUICK if options.quick else Size()
     where = torch.cuda.get_device_name() if device().type == "cuda" else "CPU"
     print(f"{where}, torch {torch.__version__}\n")
     print("| | rows | precision | ms an update | subwords/s | TFLOP/s | of the plan | peak, GB | estimate |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for precision in asked.precisions:
-        updates = Updates(learning_rate=1e-5, precision=precision, capture=asked.capture)
+    for precision in options.precisions:
+        updates = Updates(learning_rate=1e-5, precision=precision, capture=options.capture)
         for name, shape in encoders.items():
             for length in (LENGTH, SENTENCE):
                 print(row(f"{name}, tagging", shape, length, size, updates=updates), flush=True)
-        paper = SHAPES["tiny" if asked.quick else "paper"]
+        paper = SHAPES["tiny" if options.quick else "paper"]
         print(row("8 layers, masked LM", paper, LENGTH, size, updates=updates, pretrains=True), flush=True)
 
 
@@ -111,8 +111,8 @@ def row(
     sizes = shape_of(model.config)
     share = predicted / (rows * length)
     done, planned = (
-        training_operations(sizes, rows * each, each, predicted=share) / seconds / 1e12
-        for each in (length, LENGTH)
+        training_operations(sizes, rows * subwords, subwords, predicted=share) / seconds / 1e12
+        for subwords in (length, LENGTH)
     )
     load, on = (
         Load(rows=rows, length=length, predicted=predicted),

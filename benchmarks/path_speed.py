@@ -67,9 +67,9 @@ def _theirs(
         first, second = load_file(material.folder / WEIGHTS), load_file(other / WEIGHTS)
         mixed = {key: (1 - alpha) * first[key] + alpha * second[key] for key in first}
         made.model.load_state_dict(mixed)
-        found = made.predict(material.features)
-        real = found.label_ids != -100
-        scores.append(float((found.predictions.argmax(-1) == found.label_ids)[real].mean()))
+        output = made.predict(material.features)
+        real = output.label_ids != -100
+        scores.append(float((output.predictions.argmax(-1) == output.label_ids)[real].mean()))
     return Walk(name, "float32", time.process_time() - start, scores)
 
 

@@ -168,24 +168,24 @@ def _started(folder: Path, out: str, environment: Mapping[str, str], *stop: str)
     return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
-def child(place: str, side: str, words: list[str]) -> None:
+def child(pause_at: str, side: str, words: list[str]) -> None:
     """Run isogloss with short leases in a process that stops itself once."""
     from isogloss.cli import main as isogloss
 
     store = store_at(words[words.index("--out") + 1])
     store.leases.duration = LEASE_DURATION
-    if place == "lease":
+    if pause_at == "lease":
         board = type(store.leases.board)
         _stop_around(board, "create", side, lambda _, name, __: bool(re.match(r"[0-9a-f]{12}\.1$", name)))
-    elif place and store.url:
-        _stop_around(Remote, "_put", side, lambda _, names: any(map(partial(_is_at, place), names)))
-        _stop_around(Remote, "write", side, lambda _, name, __, **___: _is_at(place, name))
-    elif place:
+    elif pause_at and store.url:
+        _stop_around(Remote, "_put", side, lambda _, names: any(map(partial(_is_at, pause_at), names)))
+        _stop_around(Remote, "write", side, lambda _, name, __, **___: _is_at(pause_at, name))
+    elif pause_at:
         number = iter(range(1000))
-        nth = 1 if place.startswith("checkpoint") else 0
+        nth = 1 if pause_at.startswith("checkpoint") else 0
 
         def is_it(_: object, to: object) -> bool:
-            return fnmatch(Path(str(to)).name, place) and next(number) == nth
+            return fnmatch(Path(str(to)).name, pause_at) and next(number) == nth
 
         _stop_around(os, "rename", side, is_it)
         _stop_around(os, "replace", side, is_it)
@@ -215,9 +215,9 @@ def _is_stopped(process: "subprocess.Popen[bytes]") -> bool:
     return stat.rpartition(")")[2].split()[0] == "T"
 
 
-def _is_at(place: str, name: str) -> bool:
+def _is_at(pause_at: str, name: str) -> bool:
     """Return whether an uploaded file is the one of a pause, or a file of the model."""
-    return f"/{place}" in name
+    return f"/{pause_at}" in name
 
 
 def _wait(condition: Callable[[], bool], what: str) -> None:
@@ -244,7 +244,7 @@ def _options() -> argparse.Namespace:
 
 def played(
     folder: Path,
-    whole: dict[str, bytes],
+    undisturbed_records: dict[str, bytes],
     pause: Pause,
     environment_of: Callable[[str], Mapping[str, str]] | None = None,
 ) -> tuple[tuple[int, int], int, dict[str, int]]:
@@ -256,10 +256,10 @@ def played(
         runs.remote.write(PRECISION, (folder / "whole" / PRECISION).read_bytes())
     else:
         shutil.copy(folder / "whole" / PRECISION, out)
-    codes, found = paused(runs, pause), Found()
-    look(runs.copied(), found, whole)
+    codes, result = paused(runs, pause), Found()
+    look(runs.copied(), result, undisturbed_records)
     shutil.rmtree(out)
-    return codes, found.differing, dict(found.left)
+    return codes, result.differing, dict(result.left)
 
 
 def main() -> None:
@@ -278,14 +278,14 @@ def main() -> None:
             os.environ.update(environment_of("benchmark"))
         folder = Path(name)
         (folder / "recipe.toml").write_text(SMALL, encoding="utf-8")
-        whole = undisturbed(folder, "whole")
+        undisturbed_records = undisturbed(folder, "whole")
         for number, pause in enumerate(islice(cycle(chosen), options.rounds), 1):
             began = time.monotonic()
-            codes, differing, left = played(folder, whole, pause, environment_of)
+            codes, differing, left = played(folder, undisturbed_records, pause, environment_of)
             is_good = (codes, differing, left) == ((0, 0), 0, {})
             good += is_good
-            found = f"exit codes {codes[0]} and {codes[1]}, {differing} differing, left {left or 'nothing'}"
-            what = f"{'good' if is_good else 'BAD'}: {pause}: {found}"
+            outcome = f"exit codes {codes[0]} and {codes[1]}, {differing} differing, left {left or 'nothing'}"
+            what = f"{'good' if is_good else 'BAD'}: {pause}: {outcome}"
             print(f"[{number}/{options.rounds}] {what} ({time.monotonic() - began:.0f} s)", flush=True)
     print(f"{good} of {options.rounds} rounds good")
     sys.exit(good < options.rounds)

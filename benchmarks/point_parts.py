@@ -40,17 +40,17 @@ def main() -> None:
     parser.add_argument("--examples", type=int, default=200)
     parser.add_argument("--points", type=int, default=len(ALPHAS))
     parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     peak = matrix_speeds("cpu", clock=time.process_time)["float32"]
-    found = [measured(task, asked.examples, ALPHAS[: asked.points], peak) for task in CORPORA]
+    rows = [measured(task, options.examples, ALPHAS[: options.points], peak) for task in CORPORA]
     print(f"| task | {' | '.join(f'{part}, ms' for part in PARTS)} | a point, ms | floor | score |")
     print(f"|{'---|' * (len(PARTS) + 4)}")
-    for row in found:
+    for row in rows:
         cells = [f"{1000 * row[part]:.1f}" for part in PARTS] + [f"{1000 * row['point']:.1f}"]
         print(f"| {row['task']} | {' | '.join(cells)} | {row['floor']:.0%} | {row['scores'][-1]:.4f} |")
-    if asked.out:
-        asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    if options.out:
+        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 def measured(name: str, examples: int, alphas: tuple[float, ...], peak: float) -> dict[str, Any]:

@@ -37,16 +37,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--lines", type=int, nargs="+", default=[1_000, 100_000])
     parser.add_argument("--mixed", action="store_true")
-    wanted = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         made = random_model()
-        if wanted.mixed:
+        if options.mixed:
             made = replace(made, mixup=Mixup(layer=2))
         model = made.export(Path(folder) / "model")
-        for count in wanted.lines:
+        for count in options.lines:
             text = write_lines(Path(folder) / f"{count}.txt", count)
             start = time.perf_counter()
-            peak = peak_memory(model, text, ["--translations", str(text)] if wanted.mixed else [])
+            peak = peak_memory(model, text, ["--translations", str(text)] if options.mixed else [])
             seconds = time.perf_counter() - start
             print(f"{count} lines: peak {peak} MiB, {seconds:.0f} s with starting", flush=True)
 
@@ -74,7 +74,7 @@ def write_lines(path: Path, count: int) -> Path:
     """Write lines of 1 to 20 words, and one word of 10,000 characters in every thousand."""
     with path.open("w", encoding="utf-8") as file:
         for number in range(count):
-            words = [WORDS[(number + place) % len(WORDS)] for place in range(1 + number % 20)]
+            words = [WORDS[(number + position) % len(WORDS)] for position in range(1 + number % 20)]
             file.write(f"{' '.join(words)} {'x' * 10_000 if number % 1000 == 999 else '.'}\n")
     return path
 

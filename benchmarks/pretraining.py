@@ -102,25 +102,25 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         budget = QUICK_SUBWORDS if chosen.quick else BATCH_SUBWORDS[device.type]
         draw = partial(text_of, shape=shape, budget=budget)
-        found = contest(Path(folder), shape, draw, steps=steps, rounds=rounds, precision=precision)
+        trained = contest(Path(folder), shape, draw, steps=steps, rounds=rounds, precision=precision)
     peak = matrix_speeds(device.type, rounds=4 if chosen.quick else 400)[precision]
-    print("\n".join(markdown(found, shape, f"{device.type}, {precision}", peak)))
+    print("\n".join(markdown(trained, shape, f"{device.type}, {precision}", peak)))
 
 
 def contest(
     folder: Path, shape: Architecture, draw: Callable[..., Text], *, steps: int, rounds: int, precision: str
 ) -> dict[str, Contestant]:
     """Let everyone train in turns, so that whatever else the machine does slows all alike."""
-    for one in contestants(draw(folder / "warm", steps=1), shape, precision):
-        one.prepare()()  # One step of each warms caches and kernels up.
+    for contestant in contestants(draw(folder / "warm", steps=1), shape, precision):
+        contestant.prepare()()  # One step of each warms caches and kernels up.
     everyone = contestants(draw(folder / "text", steps=steps), shape, precision)
     for number in range(rounds):
-        for one in everyone if number % 2 == 0 else reversed(everyone):
-            train = one.prepare()
+        for contestant in everyone if number % 2 == 0 else reversed(everyone):
+            train = contestant.prepare()
             start = now()
-            one.losses.append(train())
-            one.speeds.append(one.subwords / (now() - start))
-    return {one.name: one for one in everyone}
+            contestant.losses.append(train())
+            contestant.speeds.append(contestant.subwords / (now() - start))
+    return {contestant.name: contestant for contestant in everyone}
 
 
 def text_of(folder: Path, *, shape: Architecture, steps: int, budget: int) -> Text:
@@ -204,7 +204,7 @@ def theirs(
     return lambda: float(made.train().training_loss)
 
 
-def markdown(found: dict[str, Contestant], shape: Architecture, where: str, peak: float) -> list[str]:
+def markdown(trained: dict[str, Contestant], shape: Architecture, where: str, peak: float) -> list[str]:
     """Return the tables of a result."""
     model = new_encoder(shape, _Size(shape.vocabulary), seed=0)
     head = model.get_output_embeddings().weight.numel() + shape.dim**2
@@ -216,14 +216,13 @@ def markdown(found: dict[str, Contestant], shape: Architecture, where: str, peak
         "| pretraining | real subwords/s | share of peak | mean loss |",
         "|---|---|---|---|",
     ]
-    for one in found.values():
-        work = 6 * (layers + head * (MASKED if one.name == OURS else 1)) * one.speed
-        lines.append(
-            f"| {one.name} | {one.speed:.0f} | {work / peak:.0%} | {statistics.fmean(one.losses):.3f} |"
-        )
+    for contestant in trained.values():
+        work = 6 * (layers + head * (MASKED if contestant.name == OURS else 1)) * contestant.speed
+        loss = statistics.fmean(contestant.losses)
+        lines.append(f"| {contestant.name} | {contestant.speed:.0f} | {work / peak:.0%} | {loss:.3f} |")
     lines += ["", "| ratio | measured | goal |", "|---|---|---|"]
     for other in (BLOCKS, LINES):
-        lines.append(f"| {OURS} : {other} | {found[OURS].speed / found[other].speed:.2f} | {GOAL} |")
+        lines.append(f"| {OURS} : {other} | {trained[OURS].speed / trained[other].speed:.2f} | {GOAL} |")
     return lines
 
 

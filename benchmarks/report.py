@@ -50,44 +50,44 @@ print(time.process_time() - began, report.html.stat().st_size, len(report.figure
 Made = tuple[Content, list[dict[str, Any]]]
 
 
-def study(wanted: int) -> Iterator[Made]:
+def study(number: int) -> Iterator[Made]:
     """Give about as many runs as wanted: models of some seeds, and what was measured of them."""
-    seeds = range(max(1, wanted // 80))
+    seeds = range(max(1, number // 80))
     for (corpus, task), seed in product(TASKS, seeds):
-        about: dict[str, Any] = {"corpus": corpus, "task": task, "seed": seed}
-        alone = model(**about)
+        facts: dict[str, Any] = {"corpus": corpus, "task": task, "seed": seed}
+        alone = model(**facts)
         made = [alone]
         for target in TARGETS:
-            pair = {"target": [target], **about}
-            only, both = model("target-only", **pair), model("bilingual", **pair)
-            made += [only, both, model("x-mixup", fields={"layer": 0, "ratio": 0.5}, **pair)]
-            yield path_of(alone, both, corpus, target)
-            yield path_of(only, both, corpus, target)
-            yield deltas_of(both, alone, only, corpus)
-        for one in made:
-            yield trained(one)
-            yield scored(one, corpus)
-            yield similar(one)
+            pair = {"target": [target], **facts}
+            only, bilingual = model("target-only", **pair), model("bilingual", **pair)
+            made += [only, bilingual, model("x-mixup", fields={"layer": 0, "ratio": 0.5}, **pair)]
+            yield path_of(alone, bilingual, corpus, target)
+            yield path_of(only, bilingual, corpus, target)
+            yield deltas_of(bilingual, alone, only, corpus)
+        for content in made:
+            yield trained(content)
+            yield scored(content, corpus)
+            yield similar(content)
     for seed, modules in product(seeds, ("", "adapter")):
         yield pretrained(pretrain(LANGUAGES, seed=seed, modules=modules))
 
 
-def trained(one: Content) -> Made:
+def trained(content: Content) -> Made:
     losses = [{"step": step, "loss": 2 / step, "rate": 1e-4} for step in range(20, 420, 20)]
     epoch = {"step": 400, "language": "qaa", "split": "dev", "metric": "accuracy", "score": 0.8}
-    return one, [*losses, *({**epoch, "epoch": n, "chosen": n == 3} for n in (1, 2, 3))]
+    return content, [*losses, *({**epoch, "epoch": n, "chosen": n == 3} for n in (1, 2, 3))]
 
 
-def scored(one: Content, corpus: str) -> Made:
-    values = {code: 0.9 - 0.05 * at + noise(one, code) for at, code in enumerate(LANGUAGES)}
-    return measure("scores", [one], languages=list(LANGUAGES), corpus=corpus), scores(one, values)
+def scored(content: Content, corpus: str) -> Made:
+    values = {code: 0.9 - 0.05 * at + noise(content, code) for at, code in enumerate(LANGUAGES)}
+    return measure("scores", [content], languages=list(LANGUAGES), corpus=corpus), scores(content, values)
 
 
 def path_of(start: Content, end: Content, corpus: str, target: str) -> Made:
     rows = [
         row
         for code, rise in (("qaa", 0.0), (target, 0.2))
-        for row in path(start, end, {one: 0.7 + rise * one + noise(end, code) for one in ALPHAS}, code)
+        for row in path(start, end, {alpha: 0.7 + rise * alpha + noise(end, code) for alpha in ALPHAS}, code)
     ]
     return measure("interpolation", [start, end], corpus=corpus), rows
 
@@ -98,31 +98,31 @@ def deltas_of(origin: Content, first: Content, second: Content, corpus: str) -> 
     return measure("deltas", [origin, first, second], corpus=corpus), [row]
 
 
-def similar(one: Content) -> Made:
+def similar(content: Content) -> Made:
     rows = [
-        {"model": identity(one), "first": "qaa", "second": code, "layer": layer, "sentences": 100}
-        | {"cka": 0.5 + noise(one, code), "debiased": 0.4 + noise(one, code)}
+        {"model": identity(content), "first": "qaa", "second": code, "layer": layer, "sentences": 100}
+        | {"cka": 0.5 + noise(content, code), "debiased": 0.4 + noise(content, code)}
         for code, layer in product(TARGETS, range(13))
     ]
-    return measure("cka", [one], corpus="bitext", languages=list(LANGUAGES)), rows
+    return measure("cka", [content], corpus="bitext", languages=list(LANGUAGES)), rows
 
 
-def pretrained(one: Content) -> Made:
-    about = {"step": 100, "split": "dev", "metric": "perplexity"}
-    return one, [
-        {**about, "epoch": epoch, "language": code, "score": 90.0 - epoch}
+def pretrained(content: Content) -> Made:
+    facts = {"step": 100, "split": "dev", "metric": "perplexity"}
+    return content, [
+        {**facts, "epoch": epoch, "language": code, "score": 90.0 - epoch}
         for epoch, code in product((1, 2, 3), LANGUAGES)
     ]
 
 
-def noise(one: Content, code: str) -> float:
-    return int(identity({**one, "of": code}), 16) % 1000 / 20_000
+def noise(content: Content, code: str) -> float:
+    return int(identity({**content, "of": code}), 16) % 1000 / 20_000
 
 
-def make(out: Path, wanted: int) -> int:
+def make(out: Path, number: int) -> int:
     """Write the folder; return how many runs it has."""
     names = []
-    for content, rows in study(wanted):
+    for content, rows in study(number):
         names.append(write(out, content, rows, title=f"{content['kind']} {len(names)}"))
         if content["kind"] == "measure" and content["diagnostic"]["kind"] == "scores":
             keep_predictions(out, names[-1], {row["language"]: row["score"] for row in rows}, examples=500)
@@ -149,11 +149,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--keep", type=Path, help="folder to keep the runs in")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        out = asked.keep or Path(temporary) / "runs"
+        out = options.keep or Path(temporary) / "runs"
         began = time.perf_counter()
-        number = make(out, asked.runs)
+        number = make(out, options.runs)
         print(f"{number} runs made up in {time.perf_counter() - began:.1f} s")
         print(f"first report: {written(out)}")
         print(f"nothing new:  {written(out)}")

@@ -34,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         sentence = Path(folder, "sentence.txt")
         sentence.write_text("Tuki mirne baboza .\n", encoding="utf-8")
@@ -50,34 +50,37 @@ def main() -> None:
                 PREDICTION,
             ],
         }
-        rounds = [{name: cost(words) for name, words in commands.items()} for _ in range(asked.rounds)]
-    found = {name: min(one[name] for one in rounds) for name in commands}
+        rounds = [{name: cost(words) for name, words in commands.items()} for _ in range(options.rounds)]
+    seconds_by_command = {name: min(costs[name] for costs in rounds) for name in commands}
     print("| process | processor seconds | : import torch |\n|---|---|---|")
-    for name, seconds in found.items():
-        print(f"| {name} | {seconds:.2f} | {seconds / found[TORCH]:.2f} |")
-    if asked.out:
-        asked.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for name, seconds in seconds_by_command.items():
+        print(f"| {name} | {seconds:.2f} | {seconds / seconds_by_command[TORCH]:.2f} |")
+    if options.out:
+        options.out.write_text(json.dumps(seconds_by_command, indent=1) + "\n", encoding="utf-8")
         command = [sys.executable, "-X", "importtime", "-c", PREDICTION]
-        told = subprocess.run(command, check=True, capture_output=True, text=True).stderr
-        shares = json.dumps(import_shares(told), indent=1)
-        asked.out.with_name("imports.json").write_text(shares + "\n", encoding="utf-8")
+        times = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+        shares = json.dumps(import_shares(times), indent=1)
+        options.out.with_name("imports.json").write_text(shares + "\n", encoding="utf-8")
 
 
 def import_shares(report: str) -> list[dict[str, object]]:
     """Return what imports take, and what asks for them, as shares of all; ``report`` is Python's own."""
     lines = [line.removeprefix("import time:").split("|") for line in report.splitlines() if "|" in line]
-    taken = {name.strip(): int(whole) for _, whole, name in lines if whole.strip().isdigit()}
+    microseconds = {
+        name.strip(): int(cumulative) for _, cumulative, name in lines if cumulative.strip().isdigit()
+    }
     total = sum(int(alone) for alone, *_ in lines if alone.strip().isdigit())
     return [
-        {"import": name, "asked for by": by, "share": taken[name] / total} for name, by in ASKED_BY.items()
+        {"import": name, "asked for by": by, "share": microseconds[name] / total}
+        for name, by in ASKED_BY.items()
     ]
 
 
 def cost(words: list[str]) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    start = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return after.ru_utime + after.ru_stime - start.ru_utime - start.ru_stime
 
 
 if __name__ == "__main__":

@@ -19,17 +19,19 @@ from isogloss.data.files import DiskFolder
 from isogloss.data.corpora.texts_and_trees import Ud
 
 
-def pairs_or_questions(found: Sequence[Example]) -> str:
-    return str(len(found))
+def pairs_or_questions(examples: Sequence[Example]) -> str:
+    return str(len(examples))
 
 
-def sentences_and_words(found: Sequence[Example]) -> str:
-    words = sum(len(one.words) for one in found if isinstance(one, TaggedSentence | ParsedSentence))
-    return f"{len(found)} / {words}"
+def sentences_and_words(examples: Sequence[Example]) -> str:
+    words = sum(
+        len(sentence.words) for sentence in examples if isinstance(sentence, TaggedSentence | ParsedSentence)
+    )
+    return f"{len(examples)} / {words}"
 
 
-def documents_and_lines(found: Sequence[Example]) -> str:
-    return f"{len({one.document for one in found if isinstance(one, TextLine)})} / {len(found)}"
+def documents_and_lines(examples: Sequence[Example]) -> str:
+    return f"{len({line.document for line in examples if isinstance(line, TextLine)})} / {len(examples)}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,12 +65,14 @@ class Check:
 
 def places(folder: DiskFolder) -> list[str]:
     """Give the folders that are there and have a SOURCE.md to be compared with."""
-    return [place for place in CHECKS if Path(folder.path, place, "SOURCE.md").is_file()]
+    return [directory for directory in CHECKS if Path(folder.path, directory, "SOURCE.md").is_file()]
 
 
-def checks(folder: DiskFolder, place: str) -> list[Check]:
+def checks(folder: DiskFolder, directory: str) -> list[Check]:
     """Give all checks of one folder, whether their files are there or not."""
-    return list(CHECKS[place](place, Path(folder.path, place, "SOURCE.md").read_text(encoding="utf-8")))
+    return list(
+        CHECKS[directory](directory, Path(folder.path, directory, "SOURCE.md").read_text(encoding="utf-8"))
+    )
 
 
 def table(text: str) -> list[list[str]]:
@@ -83,13 +87,13 @@ def find(pattern: str, text: str) -> tuple[str, ...]:
     return tuple(group.replace(",", "") for group in match.groups())
 
 
-def _treebanks(place: str, text: str) -> Iterator[Check]:
+def _treebanks(directory: str, text: str) -> Iterator[Check]:
     for treebank, name, *cells in table(text):
         match = re.fullmatch(r"([a-z]+)(?:_\w+)?-ud-(\w+)\.conllu", name)
         if match:
             yield Check(
-                place=place,
-                corpus=Ud(treebanks=((match[1], f"{place}/{treebank}"),)),
+                place=directory,
+                corpus=Ud(treebanks=((match[1], f"{directory}/{treebank}"),)),
                 language=match[1],
                 splits=tuple(split for split in SPLITS if split == match[2]),
                 stated=f"{cells[0]} / {cells[1]}",
@@ -98,75 +102,78 @@ def _treebanks(place: str, text: str) -> Iterator[Check]:
             )
 
 
-def _universal_tags(corpus: str, place: str, text: str) -> Iterator[Check]:
+def _universal_tags(corpus: str, directory: str, text: str) -> Iterator[Check]:
     for language, *cells in table(text):
         for split, stated in zip(SPLITS, cells, strict=True):
             if re.fullmatch(r"\d+ / \d+", stated):
-                yield _check(place, corpus, language, split, stated, sentences_and_words)
+                yield _check(directory, corpus, language, split, stated, sentences_and_words)
 
 
-def _panx(place: str, text: str) -> Iterator[Check]:
+def _panx(directory: str, text: str) -> Iterator[Check]:
     for language, counts in re.findall(r"\b([a-z]{2}) (\d+(?:/\d+)+)", text):
         for split, stated in zip(SPLITS, counts.split("/"), strict=False):
-            yield _check(place, "wikiann", language, split, stated)
+            yield _check(directory, "wikiann", language, split, stated)
 
 
-def _xnli(place: str, text: str) -> Iterator[Check]:
+def _xnli(directory: str, text: str) -> Iterator[Check]:
     dev, test = find(r"(\d+) and (\d+) pairs a language", text)
     again = find(r"xtreme-format/: .* for ([a-z ]+)\.", text)[0].split()
     languages = ["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
     for split, stated in (("dev", dev), ("test", test)):
-        yield from (_check(place, "xnli", language, split, stated) for language in languages)
+        yield from (_check(directory, "xnli", language, split, stated) for language in languages)
         for language in again:
-            yield _check(place, "xnli", language, split, stated, of="xtreme-format", path="xtreme-format/")
+            yield _check(
+                directory, "xnli", language, split, stated, of="xtreme-format", path="xtreme-format/"
+            )
 
 
-def _english_inference(place: str, text: str) -> Iterator[Check]:
+def _english_inference(directory: str, text: str) -> Iterator[Check]:
     counts = {row[0]: re.findall(r"\d+", row[-1]) for row in table(text)}
     for name, start, splits in (
         ("snli", "snli_", SPLITS[1:]),
         ("cad-nli", "cad_", SPLITS),
         ("sick", "sick", SPLITS),
     ):
-        (found,) = (numbers for cell, numbers in counts.items() if cell.startswith(start))
+        (numbers_of_splits,) = (numbers for cell, numbers in counts.items() if cell.startswith(start))
         yield from (
-            _check(place, name, "en", split, stated) for split, stated in zip(splits, found, strict=True)
+            _check(directory, name, "en", split, stated)
+            for split, stated in zip(splits, numbers_of_splits, strict=True)
         )
 
 
-def _mrpc(place: str, text: str) -> Iterator[Check]:
+def _mrpc(directory: str, text: str) -> Iterator[Check]:
     counts = find(r"(\d+) train / (\d+) val / (\d+) test", text)
-    yield from (_check(place, "mrpc", "en", split, n) for split, n in zip(SPLITS, counts, strict=True))
+    yield from (_check(directory, "mrpc", "en", split, n) for split, n in zip(SPLITS, counts, strict=True))
 
 
-def _pawsx(place: str, text: str) -> Iterator[Check]:
+def _pawsx(directory: str, text: str) -> Iterator[Check]:
     (dev,) = find(r"dev (\d+) each", text)
     (tests,) = find(r"; test (.*): rows where", text)
     for stated, languages in re.findall(r"(\d+) \(([a-z, ]+?)(?::[^)]*)?\)", tests):
         for language in re.findall(r"[a-z]{2}", languages):
-            yield _check(place, "pawsx", language, "dev", dev)
-            yield _check(place, "pawsx", language, "test", stated)
+            yield _check(directory, "pawsx", language, "dev", dev)
+            yield _check(directory, "pawsx", language, "test", stated)
 
 
-def _squad(place: str, text: str) -> Iterator[Check]:
+def _squad(directory: str, text: str) -> Iterator[Check]:
     (train,) = find(r"paragraphs, ([\d,]+) questions", text)
     (dev,) = find(r"dev-v1\.1\.rebuilt\.json: [\d,]+ / [\d,]+ / ([\d,]+)", text)
-    yield _check(place, "squad", "en", "train", train)
-    yield _check(place, "squad", "en", "dev", dev)
+    yield _check(directory, "squad", "en", "train", train)
+    yield _check(directory, "squad", "en", "dev", dev)
 
 
-def _xquad(place: str, text: str) -> Iterator[Check]:
+def _xquad(directory: str, text: str) -> Iterator[Check]:
     languages, stated = find(r"languages \(([a-z ]+)\).* (\d+) questions each", text)
-    yield from (_check(place, "squad", language, "test", stated) for language in languages.split())
+    yield from (_check(directory, "squad", language, "test", stated) for language in languages.split())
 
 
-def _mlqa(place: str, text: str) -> Iterator[Check]:
+def _mlqa(directory: str, text: str) -> Iterator[Check]:
     (counts,) = find(r"Same-language counts: (.*);", text)
     stated = dict(re.findall(r"([a-z]{2}) (\d+)", counts))
     for passages in CORPORA["mlqa"].own_rules:
         for questions in CORPORA["mlqa"].own_rules:
             yield Check(
-                place=place,
+                place=directory,
                 corpus=replace(CORPORA["mlqa"], collection="" if questions == passages else questions),
                 language=passages,
                 splits=("dev",),
@@ -175,53 +182,55 @@ def _mlqa(place: str, text: str) -> Iterator[Check]:
             )
 
 
-def _tydiqa(place: str, text: str) -> Iterator[Check]:
+def _tydiqa(directory: str, text: str) -> Iterator[Check]:
     dev, train = find(r"dev \(.*?\): ([a-z0-9, ]+)\. train: ([a-z0-9, ]+)\.", text)
     for split, counts in (("dev", dev), ("train", train)):
         for language, stated in re.findall(r"([a-z]{2}) (\d+)", counts):
-            yield _check(place, "tydiqa", language, split, stated)
+            yield _check(directory, "tydiqa", language, split, stated)
 
 
-def _bible(place: str, text: str) -> Iterator[Check]:
+def _bible(directory: str, text: str) -> Iterator[Check]:
     for languages, counts, *_ in table(text):
         numbers = re.findall(r"\d+", counts)
         for language, stated in zip(re.findall(r"\b[a-z]{2}\b", languages), numbers, strict=False):
-            yield Check(place=place, corpus=CORPORA["bible"], language=language, splits=SPLITS, stated=stated)
+            yield Check(
+                place=directory, corpus=CORPORA["bible"], language=language, splits=SPLITS, stated=stated
+            )
 
 
-def _tico(place: str, text: str) -> Iterator[Check]:
+def _tico(directory: str, text: str) -> Iterator[Check]:
     codes, stated = find(r"\(id, en, ([a-z, ]+)\); (\d+) rows", text)
     for code in codes.split():
-        yield _bitext(place, f"en-{code}", stated)
+        yield _bitext(directory, f"en-{code}", stated)
 
 
-def _tatoeba(place: str, text: str) -> Iterator[Check]:
-    each, but = find(r"(\d+) pairs each but (.*)\.", text)
+def _tatoeba(directory: str, text: str) -> Iterator[Check]:
+    pairs, but = find(r"(\d+) pairs each but (.*)\.", text)
     fewer = dict(re.findall(r"([a-z]{3}) (\d+)", but))
-    for language in (one for one in NAMES if one != "en"):
-        own = [fewer[code] for code in codes_of_three_letters(language) if code in fewer]
-        yield replace(_bitext(place, f"{language}-en", (*own, each)[0]), named=bool(own))
+    for language in (code for code in NAMES if code != "en"):
+        counts = [fewer[code] for code in codes_of_three_letters(language) if code in fewer]
+        yield replace(_bitext(directory, f"{language}-en", (*counts, pairs)[0]), named=bool(counts))
 
 
-def _alignments(place: str, text: str) -> Iterator[Check]:
+def _alignments(directory: str, text: str) -> Iterator[Check]:
     for first, second, stated in re.findall(r"\b([a-z]{2})([a-z]{2}) \((\d+)\)", text):
-        yield _bitext(place, f"{first}-{second}", stated)
+        yield _bitext(directory, f"{first}-{second}", stated)
 
 
-def _rawtext(place: str, text: str) -> Iterator[Check]:
+def _rawtext(directory: str, text: str) -> Iterator[Check]:
     sums: dict[str, list[int]] = {}
     for language, _name, _source, _licence, documents, lines, *_ in (r for r in table(text) if len(r) == 9):
         if language in NAMES:
-            known = sums.setdefault(language, [0, 0])
-            known[0] += int(documents)
-            known[1] += int(lines)
+            totals = sums.setdefault(language, [0, 0])
+            totals[0] += int(documents)
+            sum_of[1] += int(lines)
     for language, (documents, lines) in sums.items():
         stated = f"{documents} / {lines}"
-        yield _check(place, "rawtext", language, "train", stated, documents_and_lines)
+        yield _check(directory, "rawtext", language, "train", stated, documents_and_lines)
 
 
 def _check(
-    place: str,
+    directory: str,
     corpus: str,
     language: str,
     split: Split,
@@ -230,7 +239,7 @@ def _check(
     **more: str,
 ) -> Check:
     return Check(
-        place=place,
+        place=directory,
         corpus=CORPORA[corpus],
         language=language,
         splits=(split,),
@@ -240,8 +249,10 @@ def _check(
     )
 
 
-def _bitext(place: str, pair: str, stated: str) -> Check:
-    return Check(place=place, corpus=Bitext(collection=place), language=pair, splits=("test",), stated=stated)
+def _bitext(directory: str, pair: str, stated: str) -> Check:
+    return Check(
+        place=directory, corpus=Bitext(collection=directory), language=pair, splits=("test",), stated=stated
+    )
 
 
 CHECKS: dict[str, Callable[[str, str], Iterator[Check]]] = {

@@ -53,19 +53,20 @@ def main() -> None:
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32")
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=[*KINDS])
     parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"| training, {asked.shape}, {asked.precision} | step, ms | {' | '.join(HEADS)} |")
+    print(f"| training, {options.shape}, {options.precision} | step, ms | {' | '.join(HEADS)} |")
     print(f"|{'---|' * (len(HEADS) + 2)}")
-    found = {}
-    for kind in asked.kinds:
+    rows = {}
+    for kind in options.kinds:
         with tempfile.TemporaryDirectory() as folder:
-            found[kind] = measured(KINDS[kind](Path(folder), asked.shape, asked.precision))
-        parts = " | ".join(f"{found[kind][head]:.0%}" for head in HEADS)
-        print(f"| {kind} | {found[kind]['milliseconds']:.0f} | {parts} |", flush=True)
-    if asked.out:
-        asked.out.write_text(
-            json.dumps({"shape": asked.shape, "precision": asked.precision, "kinds": found}, indent=1) + "\n",
+            rows[kind] = measured(KINDS[kind](Path(folder), options.shape, options.precision))
+        parts = " | ".join(f"{rows[kind][head]:.0%}" for head in HEADS)
+        print(f"| {kind} | {rows[kind]['milliseconds']:.0f} | {parts} |", flush=True)
+    if options.out:
+        options.out.write_text(
+            json.dumps({"shape": options.shape, "precision": options.precision, "kinds": rows}, indent=1)
+            + "\n",
             encoding="utf-8",
         )
 
@@ -78,8 +79,8 @@ def measured(train: Callable[[], object]) -> dict[str, float]:
     seconds = Counter[str]()
     for event in operations.key_averages():
         seconds[kind_of(event.key.lower())] += event.self_cpu_time_total / 1e6
-    whole = seconds.total()
-    return {"milliseconds": 1000 * whole / STEPS} | {head: seconds[head] / whole for head in HEADS}
+    total = seconds.total()
+    return {"milliseconds": 1000 * total / STEPS} | {head: seconds[head] / total for head in HEADS}
 
 
 def kind_of(operation: str) -> str:

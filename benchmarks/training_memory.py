@@ -60,42 +60,42 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=32)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
-    if wanted.one:
-        print(json.dumps(measured(*json.loads(wanted.one))))
+    options = parser.parse_args()
+    if options.one:
+        print(json.dumps(measured(*json.loads(options.one))))
         return
     print("| kind | shape | rows | how | precision | measured | estimate | ratio | of what it adds |")
     print("|---|---|---|---|---|---|---|---|---|")
-    every = product(wanted.kinds, wanted.shapes, wanted.families or [""], wanted.how, wanted.precisions)
-    found = []
-    for kind, shape, family, how, precision in every:
-        asked = [kind, shape, family, how, precision, wanted.rows]
-        command = [sys.executable, __file__, "--one", json.dumps(asked)]
+    cases = product(options.kinds, options.shapes, options.families or [""], options.how, options.precisions)
+    rows = []
+    for kind, shape, family, way, precision in cases:
+        case = [kind, shape, family, way, precision, options.rows]
+        command = [sys.executable, __file__, "--one", json.dumps(case)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(done.stderr)
-        found.append(json.loads(done.stdout.splitlines()[-1]))
-        print(line(found[-1]), flush=True)
-    if wanted.out:
-        wanted.out.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        rows.append(json.loads(done.stdout.splitlines()[-1]))
+        print(line(rows[-1]), flush=True)
+    if options.out:
+        options.out.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
-def line(one: dict) -> str:
+def line(row: dict) -> str:
     """Return a measurement as a row of a table."""
-    added = one["estimate"] - one["program"]
-    estimate, measured = one["before"] + added, one["measured"]
+    added = row["estimate"] - row["program"]
+    estimate, measured = row["before"] + added, row["measured"]
     sizes = [f"{size / 1e6:,.0f} MB" for size in (measured, estimate)]
-    ratios = [f"{estimate / measured:.2f}", f"{added / (measured - one['before']):.2f}"]
-    return f"| {' | '.join([*map(str, one['asked']), *sizes, *ratios])} |"
+    ratios = [f"{estimate / measured:.2f}", f"{added / (measured - row['before']):.2f}"]
+    return f"| {' | '.join([*map(str, row['asked']), *sizes, *ratios])} |"
 
 
-def measured(kind: str, name: str, family: str, how: str, precision: str, rows: int) -> dict:
+def measured(kind: str, name: str, family: str, way: str, precision: str, rows: int) -> dict:
     """Train in this process; return the sizes in bytes."""
     torch.set_num_threads(1)
     shape = replace(SHAPES[name], family=family or SHAPES[name].family)
-    pretrains, updates = kind == "pretrain", replace(HOW[how], precision=precision)
+    pretrains, updates = kind == "pretrain", replace(HOW[way], precision=precision)
     new_model(replace(shape, layers=1, dim=64, heads=1, feed_forward=64, vocabulary=10), pretrains=pretrains)
-    before, on_gpu = resident(), torch.cuda.is_available()
+    memory, on_gpu = resident(), torch.cuda.is_available()
     model = new_model(shape, pretrains=pretrains)
     make, loss = (masked, masked_lm_loss) if pretrains else (tagged, TASKS["upos"].loss)
     callbacks = (
@@ -108,11 +108,11 @@ def measured(kind: str, name: str, family: str, how: str, precision: str, rows: 
     load = Load(rows=rows, length=LENGTH, predicted=predicted)
     estimate = training_memory(shape_of(model.config), load, updates, machine, best=not pretrains)
     return {
-        "asked": [kind, " ".join(filter(None, (name, family))), rows, how, precision],
+        "asked": [kind, " ".join(filter(None, (name, family))), rows, way, precision],
         "measured": measured_peak(),  # Not getrusage's, which begins with that of the parent.
         "estimate": estimate,
         "program": machine.program,
-        "before": 0 if on_gpu else before,
+        "before": 0 if on_gpu else memory,
     }
 
 

@@ -36,22 +36,22 @@ class Contestant:
 
 def contest(material: Material, *, rounds: int) -> dict[str, Contestant]:
     """Let everyone train in turns, so that whatever else the machine does slows all alike."""
-    for one in _contestants(Material(material.folder, material.sentences[:BATCH])):
-        one.prepare()()  # One step of each warms caches and kernels up.
+    for contestant in _contestants(Material(material.folder, material.sentences[:BATCH])):
+        contestant.prepare()()  # One step of each warms caches and kernels up.
     contestants = _contestants(material)
     for _ in range(rounds):
-        for one in contestants:
-            train = one.prepare()
+        for contestant in contestants:
+            train = contestant.prepare()
             start = time.process_time()
-            one.losses.append(train())
-            one.speeds.append(material.subwords / (time.process_time() - start))
-    return {one.name: one for one in contestants}
+            contestant.losses.append(train())
+            contestant.speeds.append(material.subwords / (time.process_time() - start))
+    return {contestant.name: contestant for contestant in contestants}
 
 
 def _contestants(material: Material) -> list[Contestant]:
-    def theirs(**how: object) -> Callable[[], Callable[[], float]]:
+    def theirs(**options: object) -> Callable[[], Callable[[], float]]:
         def prepare() -> Callable[[], float]:
-            made = trainer(material, **how)
+            made = trainer(material, **options)
             return lambda: made.train().training_loss
 
         return prepare

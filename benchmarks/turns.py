@@ -13,13 +13,13 @@ def in_turns(
     file: str, ways: Iterable[str], rounds: int, options: Sequence[str]
 ) -> dict[str, list[dict[str, float]]]:
     """Run a benchmark's file with ``--way`` for each way, round by round; return what it prints as JSON."""
-    found: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
+    results: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     for _ in range(rounds):
-        for way, measured in found.items():
+        for way, measured in results.items():
             command = [sys.executable, file, "--way", way, *options]
             ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             measured.append(json.loads(ended.stdout.splitlines()[-1]))
-    return found
+    return results
 
 
 def now() -> float:
@@ -38,10 +38,10 @@ def resident() -> float:
     return pages * resource.getpagesize() / 2**20
 
 
-def peak_above(before: float) -> float:
-    """Return by how many MiB the peak of memory (a GPU's, if there is one) exceeds ``before``; at least 1."""
+def peak_above(start: float) -> float:
+    """Return by how many MiB the peak of memory (a GPU's, if there is one) exceeds ``start``; at least 1."""
     import torch
 
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated() / 2**20
-    return max(1.0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before)
+    return max(1.0, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - start)

@@ -111,39 +111,43 @@ def systran_align(test: Test) -> tuple[str, list[Aligned], float]:
     from systran_align import Aligner, generate_alignment_probabilities
 
     words = [
-        (one.first.lower().split(" "), one.second.lower().split(" ")) for one in [*test.gold, *test.more]
+        (pair.first.lower().split(" "), pair.second.lower().split(" ")) for pair in [*test.gold, *test.more]
     ]
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        text, *tables = (Path(place, name) for name in ("text", "forward", "backward"))
-        text.write_text("".join(f"{' '.join(one)} ||| {' '.join(two)}\n" for one, two in words))
+        text, *tables = (Path(folder, name) for name in ("text", "forward", "backward"))
+        text.write_text("".join(f"{' '.join(first)} ||| {' '.join(second)}\n" for first, second in words))
         options = {"favor_diagonal": True, "optimize_tension": True, "variational_bayes": True}
         generate_alignment_probabilities(str(text), *map(str, tables), **options)
         linked = Aligner(*map(str, tables)).align_batch(*map(list, zip(*words, strict=True)))
         seconds = time.perf_counter() - start
-    found = [Aligned(links=tuple(sorted(one["alignments"]))) for one in linked[: len(test.gold)]]
-    return "systran-align", found, seconds
+    aligned = [Aligned(links=tuple(sorted(row["alignments"]))) for row in linked[: len(test.gold)]]
+    return "systran-align", aligned, seconds
 
 
 def eflomal(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
     start = time.perf_counter()
     forward, backward = Eflomal().directions(setting([*test.gold, *test.more]))
-    links = [one.links for one in forward], [one.links for one in backward]
+    links = [pair.links for pair in forward], [pair.links for pair in backward]
     yield from symmetrizations(test, "eflomal", links, time.perf_counter() - start)
 
 
 def symmetrizations(
     test: Test, name: str, directions: Sequence[Sequence[Iterable[Link]]], seconds: float
 ) -> Iterator[tuple[str, list[Aligned], float]]:
-    for how in SYMMETRIZATIONS:
-        pairs = zip(*(one[: len(test.gold)] for one in directions), strict=True)
-        yield f"{name}, {how}", [Aligned(links=symmetrized(a, b, how)) for a, b in pairs], seconds
+    for symmetrization in SYMMETRIZATIONS:
+        pairs = zip(*(links[: len(test.gold)] for links in directions), strict=True)
+        yield (
+            f"{name}, {symmetrization}",
+            [Aligned(links=symmetrized(a, b, symmetrization)) for a, b in pairs],
+            seconds,
+        )
 
 
 def by_encoder(test: Test, aligner: EncoderSimilarity, what: str) -> tuple[str, list[Aligned], float]:
     start = time.perf_counter()
-    found = aligner.align(setting(test.gold, test.encoder))
-    return f"encoder, {what}", found, time.perf_counter() - start
+    aligned = aligner.align(setting(test.gold, test.encoder))
+    return f"encoder, {what}", aligned, time.perf_counter() - start
 
 
 def setting(pairs: list[Translation], encoder: str = "") -> AlignSetting:
@@ -152,12 +156,14 @@ def setting(pairs: list[Translation], encoder: str = "") -> AlignSetting:
 
 def score(gold: Sequence[Translation], links: Sequence[Aligned]) -> AlignmentScores:
     return alignment_scores(
-        [pair.links or () for pair in gold], [pair.possible for pair in gold], [one.links for one in links]
+        [pair.links or () for pair in gold],
+        [pair.possible for pair in gold],
+        [aligned.links for aligned in links],
     )
 
 
-def row(test: Test, name: str, found: AlignmentScores, seconds: float) -> str:
-    numbers = (found.precision, found.recall, found.f1, found.aer)
+def row(test: Test, name: str, scores: AlignmentScores, seconds: float) -> str:
+    numbers = (scores.precision, scores.recall, scores.f1, scores.aer)
     pairs = len(test.gold) + (0 if name.startswith("encoder") else len(test.more))
     written = " | ".join(f"{number:.3f}" for number in numbers)
     return f"| {test.name} | {name} | {written} | {seconds:.1f} | {pairs / seconds:.0f} |"

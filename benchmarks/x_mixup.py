@@ -65,20 +65,22 @@ def main() -> None:
         shape = "tiny" if chosen.quick else chosen.shape
         make_material(Path(folder), SHAPES[shape], sentences=1)
         if chosen.quick:
-            found = {way: [measured(way, Path(folder), updates, chosen.precision)] for way in WAYS}
+            rounds_by_way = {way: [measured(way, Path(folder), updates, chosen.precision)] for way in WAYS}
         else:
             options = ["--folder", folder, "--shape", shape, "--precision", chosen.precision]
-            found = in_turns(__file__, WAYS, rounds, options)
-    print("\n".join(table(found, f"{shape}, {2 * PAIRS} rows an update, {chosen.precision}")))
+            rounds_by_way = in_turns(__file__, WAYS, rounds, options)
+    print("\n".join(table(rounds_by_way, f"{shape}, {2 * PAIRS} rows an update, {chosen.precision}")))
 
 
-def table(found: dict[str, list[dict[str, float]]], what: str) -> list[str]:
+def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[str]:
     """Return the times and peaks, and their ratios to translate-train."""
-    seconds = {way: statistics.median(one["seconds"] for one in rounds) for way, rounds in found.items()}
-    peak = {way: statistics.median(one["peak"] for one in rounds) for way, rounds in found.items()}
+    seconds = {
+        way: statistics.median(run["seconds"] for run in rounds) for way, rounds in rounds_by_way.items()
+    }
+    peak = {way: statistics.median(run["peak"] for run in rounds) for way, rounds in rounds_by_way.items()}
     lines = [f"{what}:", "", "| training | seconds an update | : plain | MiB above start | : plain | loss |"]
     lines.append("|---|---|---|---|---|---|")
-    for way, rounds in found.items():
+    for way, rounds in rounds_by_way.items():
         times, larger = seconds[way] / seconds[PLAIN], peak[way] / peak[PLAIN]
         row = f"| {way} | {seconds[way]:.3f} | {times:.2f} | {peak[way]:.0f} | {larger:.2f} |"
         lines.append(f"{row} {rounds[0]['loss']:.2f} |")
@@ -89,10 +91,10 @@ def measured(way: str, folder: Path, updates: int, precision: str) -> dict[str, 
     """Train once, after an update that warms caches up; return seconds an update, peak and mean loss."""
     torch.set_num_threads(1)
     train(way, folder, pairs(PAIRS), precision)
-    examples, before = pairs(updates * PAIRS), resident()
+    examples, memory = pairs(updates * PAIRS), resident()
     start = now()
     loss = train(way, folder, examples, precision)
-    return {"seconds": (now() - start) / updates, "peak": peak_above(before), "loss": loss}
+    return {"seconds": (now() - start) / updates, "peak": peak_above(memory), "loss": loss}
 
 
 def train(way: str, folder: Path, examples: dict[str, list[SentencePair]], precision: str) -> float:
@@ -122,17 +124,17 @@ def pairs(count: int) -> dict[str, list[SentencePair]]:
     texts = [
         rng.integers(5000, size=n) for n in rng.lognormal(2.6, 0.5, 2 * count).round().clip(3, 50).astype(int)
     ]
-    found: dict[str, list[SentencePair]] = {}
+    corpora: dict[str, list[SentencePair]] = {}
     for code in ("en", "en-xx", "en-xx-en"):
-        said = [translated(text, rng) if code != "en" else text for text in texts]
-        words = [" ".join(f"w{number}" for number in text) for text in said]
-        found[code] = [
+        written = [translated(text, rng) if code != "en" else text for text in texts]
+        words = [" ".join(f"w{number}" for number in text) for text in written]
+        corpora[code] = [
             SentencePair(
                 id=str(n), first=words[2 * n], second=words[2 * n + 1], label=TASKS["nli"].labels[n % 3]
             )
             for n in range(count)
         ]
-    return found
+    return corpora
 
 
 def translated(text: Any, rng: np.random.Generator) -> Any:

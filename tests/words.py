@@ -1,7 +1,8 @@
-"""Filler words in src: names that say nothing of what they name, and phrases that nobody in the field uses.
+"""Filler words in code: names that say nothing of what they name, and phrases that nobody in the field uses.
 
-`python tests/words.py` prints today's counts by package; with `--record` it sets the bounds in words.json to
-them. Counts may only fall: name a local for the thing, and write sentences as a colleague would say them.
+`python tests/words.py` prints today's counts by package of src, and of names in the scripts of docs, examples
+and benchmarks; with `--record` it sets the bounds in words.json to them. Counts may only fall: name a local for
+the thing, and write sentences as a colleague would say them.
 """
 
 import ast
@@ -12,7 +13,9 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-SRC = Path(__file__).parents[1] / "src" / "isogloss"
+ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src" / "isogloss"
+SCRIPTS = ("docs", "examples", "benchmarks")
 BOUNDS = Path(__file__).with_suffix(".json")
 FILLERS = {
     *(
@@ -75,13 +78,16 @@ def texts(tree: ast.AST) -> Iterator[str]:
 
 def counts() -> dict[str, Counter[str]]:
     """Return, by package, how often each filler is bound and each phrase is written."""
-    found: dict[str, Counter[str]] = {}
+    by_package: dict[str, Counter[str]] = {}
     for path in sorted(SRC.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        words = found.setdefault(path.relative_to(SRC).parts[0].removesuffix(".py"), Counter())
+        words = by_package.setdefault(path.relative_to(SRC).parts[0].removesuffix(".py"), Counter())
         words.update(name for name in bound(tree) if name in FILLERS)
         words.update(f'"{phrase.lower()}"' for text in texts(tree) for phrase in PHRASES.findall(text))
-    return {package: words for package, words in found.items() if words}
+    for folder in SCRIPTS:
+        trees = (ast.parse(path.read_text(encoding="utf-8")) for path in (ROOT / folder).rglob("*.py"))
+        by_package[folder] = Counter(name for tree in trees for name in bound(tree) if name in FILLERS)
+    return {package: words for package, words in by_package.items() if words}
 
 
 def totals(words: Counter[str]) -> dict[str, int]:
@@ -90,12 +96,12 @@ def totals(words: Counter[str]) -> dict[str, int]:
     return {"names": words.total() - phrases, "phrases": phrases}
 
 
-def table(found: dict[str, Counter[str]]) -> str:
+def table(by_package: dict[str, Counter[str]]) -> str:
     """Return the counts as text: a line for each package, the commonest words first."""
     lines = [
         f"{package:14}{totals(words)['names']:6}{totals(words)['phrases']:6}  "
         + ", ".join(f"{word} {count}" for word, count in words.most_common())
-        for package, words in {**found, "all": sum(found.values(), Counter())}.items()
+        for package, words in {**by_package, "all": sum(by_package.values(), Counter())}.items()
     ]
     return "\n".join([f"{'package':14} names phrases", *lines])
 
