@@ -1,7 +1,7 @@
-"""Write README.md from the checks of claims: `python docs/results/claims/table.py [RUNS [CLAIM ...]]`.
+"""Write README.md from the checks of claims: `python docs/results/claims/table.py [RUNS CLAIM ...]`.
 
-With RUNS, a folder of runs with its report, its checks take the place of those in checks.csv: of the claims
-named, or of all. That of all claims tests no 2m; name it with the folder of eight targets afterwards.
+With RUNS, a folder of runs with its report, its checks of the claims named take the place of those in
+checks-again.csv. checks.csv has those of all claims by the rules of then.
 """
 
 import math
@@ -20,6 +20,7 @@ from isogloss.reports.verdicts import PAPERS, Verdict, p_text
 
 HERE = Path(__file__).parent
 CHECKS = HERE / "checks.csv"
+MADE_AGAIN = HERE / "checks-again.csv"
 
 HEAD = """# Checks of claims
 
@@ -39,8 +40,11 @@ id is of all that decides what it makes). Only 2m is of another folder, with eig
 today's rules, from the rows of [under_specified](../under_specified/README.md)), and from
 [checks-rows.csv](checks-rows.csv) (`python docs/results/claims/from_rows.py`: claims of others by today's
 rules, from scores that are kept where the runs are gone; their chance is that of seeds alone), and from
-[checks-again.csv](checks-again.csv) (twelve encoders of papers/interference/claims, joint ones of a far and a
-near pair with six seeds, made again in some 1.5 hours of a process on two busy cores: 4b and 4c).
+[checks-again.csv](checks-again.csv) (what was made again: 4b and 4c, twelve encoders of
+papers/interference/claims, joint ones of a far and a near pair with six seeds, in some 1.5 hours of a process
+on two busy cores; 4i, [learning-speed.toml](learning-speed.toml), eighteen encoders; 4m,
+papers/interference/table-4, eight encoders, half an hour of an idle core; 3c, the recipes of
+[distances-ner.toml](distances-ner.toml), fifteen models of the original encoder, half an hour).
 
 A check is a number with its 95 % interval and the range that the claim gives it. p is of the bound that
 decides, after Holm's correction over the claim's checks. A claim is **supported** where all its checks are
@@ -62,13 +66,16 @@ CHANGED = {
     "2d": "the baseline of Table 5, without mixup in training and at inference; seeds alone",
     "2j": "the baseline of Table 5, without mixup in training and at inference; seeds alone",
     "4a": "equal steps and two languages alone; independent encoders; seeds alone",
+    "3c": "cosine in place of a distance that changes with the scale of states, made again",
     "4b": "equal seeds are one unit, made again",
     "4c": "equal seeds are one unit, made again",
     "4e": "every field of Algorithm 1; independent encoders; seeds alone",
     "4g": "every field of Algorithm 1; independent encoders; seeds alone",
     "4h": "independent encoders; seeds alone",
+    "4i": "independent encoders, made again",
     "4j": "independent encoders; seeds alone",
     "4l": "independent encoders; seeds alone",
+    "4m": "independent encoders, made again",
 }
 """Why checks are others than they were; "seeds alone": from rows without the answers of examples."""
 
@@ -78,17 +85,9 @@ KNOWN = {
 }
 """Claims whose condition is known not to be met, with today's verdict."""
 
-OTHER_CHECKS = {
-    "3c": "cosine in place of a distance that changes with the scale of states",
-    "4i": "independent encoders",
-    "4m": "independent encoders",
-}
-"""Claims of which today's checks need runs that are not there; what is tested otherwise."""
-
 PAGE = """## What is published, what their code does, what is seen here
 
-Verdicts are today's. Where it is in parentheses, today's checks need runs that are not there any more, and it
-is the one by the rules of then. *Here*: how many checks have which verdict, and the one that decides.
+Verdicts are today's. *Here*: how many checks have which verdict, and the one that decides.
 
 | | published | their code | here | verdict |
 |---|---|---|---|---|
@@ -136,8 +135,6 @@ class Judged:
     today: str
     why: str
     checks: pd.DataFrame
-    again: bool = True
-    """Whether today's rules could be applied."""
 
 
 def judged(claim: str, then: pd.DataFrame, today: pd.DataFrame) -> Judged:
@@ -145,8 +142,6 @@ def judged(claim: str, then: pd.DataFrame, today: pd.DataFrame) -> Judged:
     verdict = min(then["verdict"], key=get_args(Verdict).index)
     if claim in KNOWN:
         return Judged(verdict, *KNOWN[claim], checks=then)
-    if claim in OTHER_CHECKS:
-        return Judged(verdict, verdict, f"run again: {OTHER_CHECKS[claim]}", then, again=False)
     if len(today):
         return Judged(verdict, claim_verdict(today), CHANGED.get(claim, "the same rule"), today)
     rows = p_values(then)
@@ -207,10 +202,11 @@ def main() -> None:
     """Write the page."""
     checks = pd.read_csv(CHECKS)
     if sys.argv[1:]:
-        theirs = pd.read_csv(Path(sys.argv[1]) / "tables" / "checks.csv")
-        theirs = theirs[theirs["claim"].isin(sys.argv[2:] or theirs["claim"])]
-        checks = pd.concat([checks[~checks["claim"].isin(theirs["claim"])], theirs])
-        checks.sort_values("claim", kind="stable").to_csv(CHECKS, index=False)
+        runs, *claims = sys.argv[1:]
+        again, theirs = pd.read_csv(MADE_AGAIN), pd.read_csv(Path(runs) / "tables" / "checks.csv")
+        again = again[~again["claim"].isin(claims)]
+        again = pd.concat([again, theirs[theirs["claim"].isin(claims)].reindex(columns=[*again])])
+        again.sort_values("claim", kind="stable").to_csv(MADE_AGAIN, index=False)
     today = pd.concat(pd.read_csv(HERE / f"checks-{name}.csv") for name in ("paper-1", "rows", "again"))
     today = today[today["judged"]]
     results = {
@@ -226,20 +222,17 @@ def page(results: Mapping[str, Judged]) -> list[str]:
     lines = [HEAD, *PAGE.rstrip().split("\n")]
     for claim in CLAIMS:
         result = results.get(claim.id)
-        verdict = "not tested" if result is None else result.today if result.again else f"({result.today})"
+        verdict = "not tested" if result is None else result.today
         here = "–" if result is None else seen_here(result)
         lines.append(f"| {claim.id} | {claim.says} ({claim.where}) | {claim.code} | {here} | {verdict} |")
     lines += ["", *AGAIN.rstrip().split("\n")]
-    lines += [
-        f"| {key} | {result.then} | {result.today if result.again else '–'} | {result.why} |"
-        for key, result in results.items()
-    ]
+    lines += [f"| {key} | {result.then} | {result.today} | {result.why} |" for key, result in results.items()]
     for paper, title in PAPERS.items():
         claims = [claim for claim in CLAIMS if claim.paper == paper and claim.id in results]
         lines += [f"\n## {title}\n"] if claims else []
         for claim in claims:
             result = results[claim.id]
-            of_then = "" if result.again and claim.id not in KNOWN else ", checks of then"
+            of_then = ", checks of then" if claim.id in KNOWN else ""
             lines += [f"\n**{claim.id} {result.today}{of_then}**: {claim.says} ({claim.where})\n"]
             lines += [
                 "| check | seen | claimed | p | n | | would have seen |",
