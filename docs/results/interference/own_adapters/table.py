@@ -20,6 +20,7 @@ AS_TRAINED = "own adapters"
 EARLIER_TRAINED = "own adapters of the earlier study"
 """What joint encoders and shared adapters are compared with: on another processor a seed is another draw."""
 
+PAIRS = {"qaa+qad": "far", "qaa+qab": "near"}
 NAMES = {"source-only": AS_TRAINED, "changed-modules": "stripped"}
 EARLIER = {
     "joint, twice": "joint",
@@ -33,24 +34,27 @@ def write(runs: Path) -> None:
     from isogloss.reports.measurements import read_measurements
 
     m = read_measurements(runs)
-    keys = ["model", "task", "encoder.seed", "arm", "language"]
+    keys = ["model", "task", "pair", "encoder.seed", "arm", "language"]
     scores = with_arm(m.frame("modules-at-test"))
     stripped = with_arm(m.frame("scores"))
     stripped = stripped[stripped["main"].eq(True) & (stripped["arm"] == "stripped")].assign(change="none")
     arms = pd.concat([scores, stripped])[[*keys[1:], "change", "score", "agreement"]]
     arms.drop_duplicates().sort_values([*keys[1:], "change"]).round(6).to_csv(HERE / "arms.csv", index=False)
     cka = with_arm(m.frame("cka"))
-    cka[["task", "encoder.seed", "arm", "layer", "cka"]].round(4).to_csv(HERE / "cka.csv", index=False)
+    cka[["task", "pair", "encoder.seed", "arm", "layer", "cka"]].round(4).to_csv(
+        HERE / "cka.csv", index=False
+    )
 
 
 def with_arm(rows: pd.DataFrame) -> pd.DataFrame:
-    """Name the arm of each model; of an encoder that no task was learned on, there is none."""
+    """Name the arm of each model and the pair of its encoder; without a task the arm is "before"."""
     arm = rows["method"].map(NAMES).fillna("before")
-    return rows.assign(arm=rows["method.arm"].where(rows["method"] == "changed-modules", arm))
+    arm = rows["method.arm"].where(rows["method"] == "changed-modules", arm)
+    return rows.assign(arm=arm, pair=rows["encoder.languages"].map(PAIRS))
 
 
 def scores() -> pd.DataFrame:
-    """Return percent [arm language, seed], those of the earlier study among them."""
+    """Return percent [task pair arm language, seed], those of the earlier study among them."""
     rows = pd.read_csv(HERE / "arms.csv")
     changed = rows["arm"] + rows["change"].map(
         lambda change: "" if change == "none" else f", {change} at the test"
@@ -58,24 +62,28 @@ def scores() -> pd.DataFrame:
     rows = rows.assign(arm=changed, seed=rows["encoder.seed"])
     earlier = pd.read_csv(TWICE)
     earlier = earlier[earlier["encoder"].isin([*EARLIER]) & (earlier["method"] == "qaa-qad")]
-    earlier = earlier[earlier["task"].isin(rows["task"])].assign(arm=earlier["encoder"].map(EARLIER))
+    earlier = earlier[earlier["task"].isin(rows["task"])].assign(
+        arm=earlier["encoder"].map(EARLIER), pair="far"
+    )
     again = rows[(rows["arm"] == AS_TRAINED)].merge(
-        earlier[earlier["arm"] == EARLIER_TRAINED], on=["task", "language", "seed"], suffixes=("", " earlier")
+        earlier[earlier["arm"] == EARLIER_TRAINED],
+        on=["task", "pair", "language", "seed"],
+        suffixes=("", " earlier"),
     )
     apart = (again["score"] - again["score earlier"]).abs().groupby(again["seed"]).max()
     print(f"encoders made again: largest difference in points by seed: {(100 * apart).round(2).to_dict()}")
     return 100 * pd.concat([earlier, rows]).pivot_table(
-        index=["task", "arm", "language"], columns="seed", values="score"
+        index=["task", "pair", "arm", "language"], columns="seed", values="score"
     )
 
 
 def lines() -> Iterator[str]:
     """Yield a line for each arm and language."""
     table = scores()
-    for (task, arm, language), row in table.iterrows():
+    for (task, pair, arm, language), row in table.iterrows():
         trained = EARLIER_TRAINED if arm in EARLIER.values() else AS_TRAINED
-        apart = (row - table.loc[task, trained, language]).dropna()
-        text = f"{task} {language}: {arm}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
+        apart = (row - table.loc[task, pair, trained, language]).dropna()
+        text = f"{pair} {task} {language}: {arm}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
         if arm != trained and len(apart) > 1:
             half = t.ppf(0.975, len(apart) - 1) * apart.sem()
             low, high, p = apart.mean() - half, apart.mean() + half, ttest_1samp(apart, 0).pvalue
