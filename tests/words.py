@@ -1,7 +1,7 @@
 """Filler words in code: names that say nothing of what they name, and phrases that nobody in the field uses.
 
-`python tests/words.py` prints today's counts by package of src, and of names in the scripts of docs, examples
-and benchmarks; with `--record` it sets the bounds in words.json to them. Counts may only fall: name a local for
+`python tests/words.py` prints today's counts by package of src, and of names in scripts of docs, examples and
+benchmarks; with `--record` it sets the bounds in words.json to them. Counts may only fall: name a local for
 the thing, and write sentences as a colleague would say them.
 """
 
