@@ -205,8 +205,12 @@ def main() -> None:
     if sys.argv[1:]:
         runs, *claims = sys.argv[1:]
         again, theirs = pd.read_csv(MADE_AGAIN), pd.read_csv(Path(runs) / "tables" / "checks.csv")
-        again = again[~again["claim"].isin(claims)]
-        again = pd.concat([again, theirs[theirs["claim"].isin(claims)].reindex(columns=[*again])])
+        if not claims or set(claims) - set(theirs["claim"]):
+            sys.exit(
+                f"{runs} has checks of {', '.join(theirs['claim'].unique())}; name one or several of these"
+            )
+        theirs = theirs[theirs["claim"].isin(claims)].reindex(columns=[*again])
+        again = pd.concat([again[~again["claim"].isin(claims)], theirs])
         again.sort_values("claim", kind="stable").to_csv(MADE_AGAIN, index=False)
     today = pd.concat(pd.read_csv(HERE / f"checks-{name}.csv") for name in ("paper-1", "rows", "again"))
     today = today[today["judged"]]

@@ -114,15 +114,10 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
             gains_by_seed[way, "its models", on] = (wide[on, way] - members).dropna()
     rows = []
     for (what, against, on), values in gains_by_seed.items():
-        estimate = crossed_estimate([*values.dropna()])
+        gain = crossed_estimate([*values.dropna()])
         row = {"what": what, "against": against, "on": on, "units": len(values.dropna())}
-        numbers = {
-            "points": estimate.mean,
-            "low": estimate.low,
-            "high": estimate.high,
-            "p": estimate.p_value(),
-        }
-        rows.append(row | numbers | {"seen": estimate.smallest_seen()})
+        numbers = {"points": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
+        rows.append(row | numbers | {"seen": gain.smallest_seen()})
     return pd.DataFrame(rows).round(4)
 
 

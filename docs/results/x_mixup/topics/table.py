@@ -37,19 +37,14 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
         if first[0] != other[0] and first[1:] != other[1:]:
             continue
         differences = (wide[first] - wide[other]).dropna()
-        estimate = crossed_estimate([*differences])
+        gain = crossed_estimate([*differences])
         names = {
             "system": " ".join(first).strip(),
             "against": " ".join(other).strip(),
             "seeds": len(differences),
         }
-        numbers = {
-            "points": estimate.mean,
-            "low": estimate.low,
-            "high": estimate.high,
-            "p": estimate.p_value(),
-        }
-        rows.append(names | numbers | {"seen": estimate.smallest_seen()})
+        numbers = {"points": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
+        rows.append(names | numbers | {"seen": gain.smallest_seen()})
     return pd.DataFrame(rows).round(4)
 
 
