@@ -223,7 +223,7 @@ def _rawtext(directory: str, text: str) -> Iterator[Check]:
         if language in NAMES:
             totals = sums.setdefault(language, [0, 0])
             totals[0] += int(documents)
-            sum_of[1] += int(lines)
+            totals[1] += int(lines)
     for language, (documents, lines) in sums.items():
         stated = f"{documents} / {lines}"
         yield _check(directory, "rawtext", language, "train", stated, documents_and_lines)
