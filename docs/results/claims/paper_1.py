@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from isogloss.reports.claims_transfer import CLAIMS
-from isogloss.reports.measurements import FACTS, TESTED, Measurements
+from isogloss.reports.claims_transfer import RULES
+from isogloss.reports.measurements import TESTED, Measurements
+from isogloss.reports.report import CLAIMS
+from isogloss.reports.run_facts import FACTS
 from isogloss.reports.verdicts import check_rows, judge
 
 HERE = Path(__file__).parent
@@ -49,7 +51,8 @@ def measurements() -> Measurements:
 
 def main() -> None:
     """Write the checks."""
-    checks = check_rows(judge(CLAIMS, measurements()))
+    claims = [claim for claim in CLAIMS if claim.id in RULES]
+    checks = check_rows(judge(claims, measurements()))
     checks.to_csv(HERE / "checks-paper-1.csv", index=False)
 
 

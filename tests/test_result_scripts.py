@@ -1,0 +1,76 @@
+"""The scripts of docs/results run from the rows kept beside them, and write the tables that are there."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+RESULTS = Path(__file__).parents[1] / "docs" / "results"
+WRITING = {
+    "averaging/table.py": ["averaging/averages.csv"],
+    "claims/from_rows.py": ["claims/checks-rows.csv"],
+    "claims/paper_1.py": ["claims/checks-paper-1.csv"],
+    "claims/table.py": ["claims/README.md"],
+    "combinations/table.py upos": ["combinations/upos/effects.csv", "combinations/upos/correlations.csv"],
+    "combinations/table.py ner": ["combinations/ner/effects.csv", "combinations/ner/correlations.csv"],
+    "x_mixup/mixing.py": ["x_mixup/mixing/effects.csv"],
+    "x_mixup/topics/table.py": ["x_mixup/topics/differences.csv"],
+}
+"""Commands, and the files that they write."""
+
+PRINTING = [
+    "choosing/sources.py frozen-topics",
+    "differences.py adjustment/continual/rows-scores-nli.csv neither",
+    "interference/own_adapters/others.py",
+    "interference/own_adapters/table.py",
+    "x_mixup/labels/labels.py",
+]
+FROM_RUNS = {
+    "adjustment/apart.py",
+    "adjustment/one_text/make_files.py",
+    "choosing/frozen.py",
+    "interference/own_adapters/arms.py",
+    "own_corpora/make_files.py",
+    "rows.py",
+    "x_mixup/mixed_noise/make_files.py",
+    "x_mixup/mixed_noise/noise_ratio.py",
+    "x_mixup/topics/make_files.py",
+}
+"""Those that read runs or corpora, and the diagnostics of recipes."""
+
+
+def run(command, folder):
+    done = subprocess.run(
+        [sys.executable, *command.split()], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_script_of_the_results_is_listed_here():
+    paths = {str(path.relative_to(RESULTS)) for path in RESULTS.rglob("*.py")}
+    assert paths == {command.split()[0] for command in (*WRITING, *PRINTING)} | FROM_RUNS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", WRITING)
+def test_a_table_of_results_is_what_its_script_makes_of_the_rows_beside_it(command, tmp_path):
+    folder = shutil.copytree(RESULTS, tmp_path / "results")
+    for name in WRITING[command]:
+        (folder / name).unlink()
+    run(command, folder)
+    for name in WRITING[command]:
+        if name.endswith(".csv"):
+            assert_frame_equal(pd.read_csv(folder / name), pd.read_csv(RESULTS / name), rtol=1e-6)
+        else:
+            assert (folder / name).read_text(encoding="utf-8") == (RESULTS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", PRINTING)
+def test_a_script_that_prints_its_table_does_so_from_the_rows_beside_it(command):
+    assert len(run(command, RESULTS).splitlines()) > 5
