@@ -21,6 +21,7 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import numpy as np
 import torch
+from transformers import BatchEncoding
 
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
@@ -133,7 +134,7 @@ def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float
     return statistics.fmean(losses)
 
 
-def words(states: torch.Tensor, encoded: object, row: int) -> torch.Tensor:
+def words(states: torch.Tensor, encoded: BatchEncoding, row: int) -> torch.Tensor:
     """Return the means of each word's subwords, with [CLS] first and [SEP] last."""
     of = encoded.word_ids(row)
     count = max(word for word in of if word is not None) + 1

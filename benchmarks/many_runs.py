@@ -64,7 +64,7 @@ def simulate(count: int) -> list[str]:
         model = {"model": identity(run.subjects[0])}
         return recorded(context, run, [{**scored(language), **model} for language in run.languages])
 
-    work.make = make
+    work.make = make  # type: ignore[attr-defined]
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
         plan, planning = timed(lambda: plan_recipe(recipe(count), out=out))

@@ -41,11 +41,11 @@ class Quick(Sources):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        work.make = make
+        work.make = make  # type: ignore[attr-defined]
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        work.make = make
+        work.make = make  # type: ignore[attr-defined]
 
 
 def quick(sources: Sources) -> Quick:

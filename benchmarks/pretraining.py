@@ -13,7 +13,6 @@ come to the same number of real subwords, padded to the longest; what is between
 import argparse
 import os
 import statistics
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -240,4 +239,4 @@ class _Size:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 from isogloss.core.errors import DataError
 from isogloss.core.languages import NAMES, codes_of_three_letters
 from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, TextLine
 from isogloss.data.files import DiskFolder
@@ -170,11 +172,12 @@ def _xquad(directory: str, text: str) -> Iterator[Check]:
 def _mlqa(directory: str, text: str) -> Iterator[Check]:
     (counts,) = find(r"Same-language counts: (.*);", text)
     stated = dict(re.findall(r"([a-z]{2}) (\d+)", counts))
-    for passages in CORPORA["mlqa"].own_rules:
-        for questions in CORPORA["mlqa"].own_rules:
+    mlqa = cast(LabelledCorpus, CORPORA["mlqa"])
+    for passages in mlqa.own_rules:
+        for questions in mlqa.own_rules:
             yield Check(
                 place=directory,
-                corpus=replace(CORPORA["mlqa"], collection="" if questions == passages else questions),
+                corpus=replace(mlqa, collection="" if questions == passages else questions),
                 language=passages,
                 splits=("dev",),
                 stated=stated[passages] if questions == passages else "",

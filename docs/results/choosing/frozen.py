@@ -107,10 +107,10 @@ def fit(inputs: Tensor, classes: Tensor, number: int, penalty: float) -> Tensor:
         optimizer.zero_grad()
         value = cross_entropy(inputs @ weights[:, :-1].T + weights[:, -1], classes)
         value = value + penalty / 2 * weights[:, :-1].square().sum() / number
-        value.backward()  # type: ignore[no-untyped-call]
+        value.backward()
         return value
 
-    optimizer.step(loss)  # type: ignore[no-untyped-call]
+    optimizer.step(loss)
     return weights.detach()
 
 
