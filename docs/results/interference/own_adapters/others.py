@@ -1,7 +1,9 @@
 """Own adapters by pair, steps and rival: `python docs/results/interference/own_adapters/others.py [RUNS]`.
 
 With the folder of the runs of others.toml others.csv is written from their records first; the table is made
-of it and of the scores of ../built-in (1,400 steps) and ../twice (2,800). Unit: the pretraining seed.
+of it, of the scores of ../built-in (1,400 steps) and ../twice (2,800), and of arms.csv. Unit: the pretraining
+seed. On another kind of core a seed is another draw: embeddings are compared with the own adapters of
+arms.csv ("adapter again"), made on the same kinds of core as they, all others with those of their study.
 Differences are paired by it, with a 95 % t interval, p not corrected.
 """
 
@@ -21,6 +23,8 @@ EARLIER = {
     ("twice", "adapter, twice"): ("far", "adapter", 2800),
 }
 """Encoders of earlier studies, and what they are called here."""
+
+AGAIN = "adapter again"
 
 KEYS = ["pair", "modules", "steps", "language", "seed"]
 
@@ -48,6 +52,9 @@ def scores() -> pd.DataFrame:
         rows = pd.read_csv(HERE.parent / study / "rows-scores.csv")
         rows = rows[(rows["encoder"] == encoder) & (rows["task"] == "upos") & (rows["method"] == "qaa-qad")]
         tables.append(rows.assign(**dict(zip(KEYS[:3], system, strict=True)))[[*KEYS, "score"]])
+    arms = pd.read_csv(HERE / "arms.csv").rename(columns={"encoder.seed": "seed"})
+    arms = arms[(arms["task"] == "upos") & (arms["arm"] == "own adapters") & (arms["change"] == "none")]
+    tables.append(arms.assign(modules=AGAIN, steps=2800)[[*KEYS, "score"]])
     rows = pd.concat(tables)
     apart = rows.groupby(KEYS)["score"].agg(lambda group: group.max() - group.min()).max()
     print(f"encoders made again: their scores differ by {apart:.6f} at most")
@@ -59,9 +66,9 @@ def lines() -> Iterator[str]:
     table = scores()
     for (pair, modules, steps, language), row in table.iterrows():
         text = f"{pair} {steps} {language}: {modules}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
-        adapters = (pair, "adapter", steps, language)
+        adapters = (pair, AGAIN if modules == "embedding" else "adapter", steps, language)
         apart = (table.loc[adapters] - row).dropna() if adapters in table.index else row[:0]
-        if modules != "adapter" and len(apart) > 1:
+        if modules not in ("adapter", AGAIN) and len(apart) > 1:
             half = t.ppf(0.975, len(apart) - 1) * apart.sem()
             low, high, p = apart.mean() - half, apart.mean() + half, ttest_1samp(apart, 0).pvalue
             text += (
