@@ -42,8 +42,8 @@ today's rules, from the rows of [under_specified](../under_specified/README.md))
 rules, from scores that are kept where the runs are gone; their chance is that of seeds alone), and from
 [checks-again.csv](checks-again.csv) (what was made again: 4b and 4c, twelve encoders of
 papers/interference/claims, joint ones of a far and a near pair with six seeds, in some 1.5 hours of a process
-on two busy cores; 4i, [learning-speed.toml](learning-speed.toml), twelve encoders, joint and with
-adapters, 40 minutes of an idle core (six meta-learned ones would take 90); 4m,
+on two busy cores; 4i, [learning-speed.toml](learning-speed.toml), eighteen encoders, six joint, six with
+adapters and six with meta-learned ones, 2.6 hours of an idle core; 4m,
 papers/interference/table-4, eight encoders, half an hour of an idle core; 3c, the recipes of
 [distances-ner.toml](distances-ner.toml), fifteen models of the original encoder, half an hour).
 
@@ -73,7 +73,7 @@ CHANGED = {
     "4e": "every field of Algorithm 1; independent encoders; seeds alone",
     "4g": "every field of Algorithm 1; independent encoders; seeds alone",
     "4h": "independent encoders; seeds alone",
-    "4i": "independent encoders; adapters and joint ones made again, meta-learned ones not",
+    "4i": "independent encoders, made again",
     "4j": "independent encoders; seeds alone",
     "4l": "independent encoders; seeds alone",
     "4m": "independent encoders, made again",
