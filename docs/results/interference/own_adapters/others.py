@@ -25,6 +25,7 @@ EARLIER = {
 """Encoders of earlier studies, and what they are called here."""
 
 AGAIN = "adapter again"
+"""The own adapters of arms.csv: far ones of seeds 3 to 5 and near ones are of the second kind of core."""
 
 KEYS = ["pair", "modules", "steps", "language", "seed"]
 
