@@ -1,4 +1,4 @@
-# make quickstart | test | check | bench | docs | release: each installs what it needs first, into .venv.
+# make quickstart | test | nightly | check | bench | docs | release: each installs what it needs first, into .venv.
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,7 +12,7 @@ OUT := runs/quickstart
 N := 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart install test check lint fast fuzz bench performance docs site release clean
+.PHONY: help quickstart install test nightly check lint fast fuzz bench performance docs site release clean
 
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -25,6 +25,9 @@ install: $(VENV)/.installed ## Install the package into .venv
 
 test: $(VENV)/.installed-dev ## Run every test
 	@$(PYTEST) -n 3
+
+nightly: $(VENV)/.installed-dev ## Run the full products of cases, of which the tests take a sample
+	@$(PYTEST) -n 2 --nightly -m nightly
 
 check: lint fast ## Check form, types, floors and the fast tests (what a commit must pass)
 

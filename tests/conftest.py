@@ -48,6 +48,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--real-data", default="../shared/data", help="folder of the real corpora, from the project's root"
     )
     parser.addoption("--record-messages", action="store_true", help="record the wordings of errors anew")
+    parser.addoption("--nightly", action="store_true", help="run the tests marked nightly, too")
     parser.addoption("--gpu", action="store_true", help="let tests see GPUs; test_on_gpu.py is for them")
 
 
@@ -67,7 +68,11 @@ RECIPES_MADE = ("made", "mixup_runs")
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--nightly"):
+        nightly_tests = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly_tests)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     for item in items:
         if {*RECIPES_MADE} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.slow)

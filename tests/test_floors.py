@@ -213,10 +213,3 @@ def test_location_of_errors_is_a_context_not_a_parameter():
         if isinstance(node, ast.arg) and node.arg == "where"
     }
     assert len(parameters) <= MAX_WHERE, sorted(parameters)
-
-
-def test_no_file_is_longer_than_400_lines():
-    sizes = {
-        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES
-    }
-    assert {name: size for name, size in sizes.items() if size > 400} == {}
