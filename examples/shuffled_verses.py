@@ -1,0 +1,39 @@
+"""Write English, German, Russian and Vietnamese verses of which no two translate each other: a control for bitext.
+
+    python examples/shuffled_verses.py DIR/bible shuffled
+
+Each language keeps its verses, in an order of its own. `shuffled/verses.toml` describes the files for a recipe.
+"""
+
+import lzma
+import sys
+from pathlib import Path
+
+import numpy as np
+
+LANGUAGES = ("en", "de", "ru", "vi")
+DESCRIPTION = """kind = "bitext"
+languages = ["en", "de", "ru", "vi"]
+format = "lines"
+files = "{language}.txt"
+"""
+
+
+def shuffle_verses(bible: Path, folder: Path, seed: int = 0) -> None:
+    """Write each language's verses in a random order, without a verse in its own row."""
+    with lzma.open(bible / "bible.9way.tsv.xz", "rt", encoding="utf-8") as file:
+        header = file.readline().rstrip("\n").split("\t")
+        rows = [dict(zip(header, line.rstrip("\n").split("\t"), strict=True)) for line in file]
+    rows = [row for row in rows if all(row[language] for language in LANGUAGES)]
+    random = np.random.default_rng(seed)
+    order = random.permutation(len(rows))
+    shifts = random.choice(np.arange(1, len(rows)), size=len(LANGUAGES) - 1, replace=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    for language, shift in zip(LANGUAGES, (0, *shifts), strict=True):
+        lines = [rows[index][language] for index in np.roll(order, shift)]
+        (folder / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (folder / "verses.toml").write_text(DESCRIPTION, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    shuffle_verses(Path(sys.argv[1]), Path(sys.argv[2]))
