@@ -98,6 +98,8 @@ class Tally:
     _numbers: dict[str, int] = field(default_factory=dict)
     """By run: its number, counted as they begin."""
     _running: set[str] = field(default_factory=set)
+    _ended: dict[str, str] = field(default_factory=dict)
+    """By run: whether it counts as made or as done."""
 
     def __post_init__(self) -> None:
         """Take what has failed so far to have failed in an earlier call."""
@@ -112,7 +114,7 @@ class Tally:
                 store.remove_leftovers(run)
                 store.forget_leases(run)
                 self._number(key)
-                self.outcome.done.append(key)
+                self._count_done(key)
 
     def finished(self) -> Outcome:
         """Return the outcome, with runs of which no process reported that they are finished."""
@@ -144,11 +146,16 @@ class Tally:
             remark = f" ({FAILED_BEFORE})" if key in self._failed_before else ""
             outcome.failed.setdefault(key, f"{event.message}{remark}")
         elif event.state == "made":
-            outcome.made.append(key)
-            if key in outcome.done:  # Another process saw that before this one was heard.
+            if self._ended.get(key) == "done":  # Another process saw that before this one was heard.
                 outcome.done.remove(key)
-        elif key not in {*outcome.made, *outcome.done}:
-            outcome.done.append(key)
+            self._ended[key] = "made"
+            outcome.made.append(key)
+        elif key not in self._ended:
+            self._count_done(key)
+
+    def _count_done(self, key: str) -> None:
+        self._ended[key] = "done"
+        self.outcome.done.append(key)
 
     def _begin(self, key: str) -> None:
         """Announce a run; one that is begun again keeps its number."""
