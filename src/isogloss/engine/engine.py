@@ -39,9 +39,10 @@ from isogloss.engine.workers import Processes, check_importable, classes_in_main
 from isogloss.planning.plan import Announce, Begun, Planned
 from isogloss.runs.execute import compute_without_recording
 from isogloss.runs.run import Run, RunContext, download, needs, precision_here, unresolved_models
-from isogloss.store.store import Outcome, Store
+from isogloss.store.store import PRECISION, Outcome, Store
 from isogloss.training.distributed import alone, barrier, from_main_process, is_main_process
 from isogloss.training.optimizer import check_optimizer_states
+from isogloss.training.precision import computes, device
 
 FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
@@ -193,7 +194,20 @@ def prepared(
     if missing and not execution.beyond:  # Else it is found where they are made.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
+        _check_precision(context, missing)
     return context, missing, damaged
+
+
+def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
+    """Raise ConfigError for runs in a precision that this machine cannot compute."""
+    for run in runs:
+        precision = context.resolved(run.precision)
+        if not computes(device(), precision):
+            raise ConfigError(
+                f"{context.store.root / PRECISION}: run {identity(run)} is computed in {precision}, as the "
+                f"others of this folder, and this GPU has no units for it. Use another machine, or set "
+                f'precision = "float32" in the recipe.'
+            )
 
 
 def _inspect(planned: Planned) -> dict[str, str]:

@@ -43,6 +43,7 @@ from isogloss.runs.execute import make
 from isogloss.runs.run import Run, RunContext, needs, read_by
 from isogloss.store.leases import Ending, Lease, LeaseHistory
 from isogloss.training.distributed import world_size
+from isogloss.training.precision import computes, device
 
 DEATHS = 3
 """Processes that may die with a run until it has failed."""
@@ -74,9 +75,10 @@ State: TypeAlias = Literal[
 class Event:
     """A change in the state of a run, and its message.
 
-    done: another process has finished it; elsewhere: another process is making it, or it waits until this
-    machine is free; full: no device has room for it; damaged: its checkpoints were, and are set aside; died:
-    it is made again; waiting: this process has nothing to make.
+    done: another process has finished it; elsewhere: another process is making it, it waits until this
+    machine is free, or this machine cannot compute in its precision; full: no device has room for it;
+    damaged: its checkpoints were, and are set aside; died: it is made again; waiting: this process has
+    nothing to make.
     """
 
     run: str
@@ -312,6 +314,8 @@ class Work:
             return Event(key, "done")
         if why := store.failure(run, afresh=True):
             return Event(key, "failed", why)
+        if not computes(device(), self.context.resolved(run.precision)):
+            return Event(key, "elsewhere")
         history = store.leases.history(key)
         if history.is_held:
             return Event(key, "elsewhere")
