@@ -2,7 +2,9 @@
 
 import json
 import os
+import shutil
 import subprocess
+from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,7 +17,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.processes import host
 from isogloss.core.records import FAILED, MADE, RECORD
-from isogloss.engine import devices, engine
+from isogloss.engine import devices, engine, work
 from isogloss.engine.devices import (
     CONTEXT,
     CPU,
@@ -33,7 +35,7 @@ from isogloss.engine.devices import (
 )
 from isogloss.engine.engine import default_jobs, make_planned
 from isogloss.engine.engines import Execution
-from isogloss.engine.work import Work
+from isogloss.engine.work import Event, Work
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.run import RunContext, peak_memory
 from isogloss.store.leases import LEASES, FolderBoard, Leases
@@ -140,9 +142,40 @@ def test_a_run_takes_what_was_measured_of_runs_of_its_sizes_on_such_a_gpu(planne
 
 
 @pytest.mark.parametrize(("second", "precision"), [("float32", "float32"), ("bfloat16", "bfloat16")])
-def test_different_gpus_compute_in_one_precision(tmp_path, second, precision):
-    (tmp_path / PRECISION).write_text(json.dumps({"Made-up 80": "bfloat16", "Old": second}))
-    assert precision_on([*FOUR, Device("4", "Old", GB)], Store(tmp_path)) == precision
+def test_different_gpus_compute_in_one_precision(tmp_path, monkeypatch, second, precision):
+    answers = {"0": "bfloat16", "4": second}
+
+    def measured(visible, _):
+        future = Future()
+        future.set_result(answers[visible])
+        return future
+
+    monkeypatch.setattr(devices, "in_new_process", measured)
+    store = Store(tmp_path)
+    assert precision_on([FOUR[0], Device("4", "Old", GB)], store) == precision
+    assert precision_on([FOUR[0]], store) == precision
+
+
+def test_a_machine_refuses_runs_in_a_precision_that_it_cannot_compute(planned, tiny_runs, monkeypatch):
+    planned = planned()
+    monkeypatch.setattr(engine, "computes", lambda *_: False)
+    with pytest.raises(ConfigError) as caught:
+        make_planned(planned, Execution(jobs=1))
+    assert str(planned.store.root / PRECISION) in str(caught.value)
+    assert 'precision = "float32"' in str(caught.value)
+
+
+def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
+    planned, context_of, monkeypatch
+):
+    """In a cluster, where others can."""
+    planned = planned()
+    monkeypatch.setattr(work, "computes", lambda *_: False)
+    events = []
+    worker = Work(context_of(planned), planned.runs, events.append)
+    first = planned.runs[0]
+    assert worker.attempt(first) == Event(identity(first), "elsewhere")
+    assert events == []
 
 
 def test_each_gpu_makes_one_run_at_a_time_unless_more_are_asked_for(plan):
@@ -300,7 +333,7 @@ def plan_on_scarce_gpus(planned, tiny_runs, monkeypatch):
     store = Scarce(planned.store.root, once=identity(tuned[0]), always=identity(tuned[1]))
     (store.root / LEASES).mkdir(parents=True)
     (precision,) = json.loads((tiny_runs / PRECISION).read_text()).values()
-    (store.root / PRECISION).write_text(json.dumps({"Small": precision}))
+    shutil.copy(tiny_runs / PRECISION, store.root)
     monkeypatch.delenv(VARIABLE, raising=False)
     return replace(planned, store=store), tuned, precision
 

@@ -78,11 +78,11 @@ def test_what_a_living_process_is_writing_stays_when_another_starts(store):
 
 def test_a_precision_that_another_process_wrote_meanwhile_counts(store):
     def measure():  # For longer than a lease.
-        (store.root / PRECISION).write_text('{"device": "bfloat16"}')
+        (store.root / PRECISION).write_text('{"auto": "bfloat16"}')
         return "float32"
 
-    assert store.precision("device", measure) == "bfloat16"
-    assert json.loads((store.root / PRECISION).read_text()) == {"device": "bfloat16"}
+    assert store.precision(measure) == "bfloat16"
+    assert json.loads((store.root / PRECISION).read_text()) == {"auto": "bfloat16"}
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(store):
@@ -99,11 +99,29 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store):
         store.find("zz")
 
 
-def test_precision_is_measured_once_for_a_device(store):
+def test_precision_is_measured_once_in_a_store(store):
+    """Another machine would measure another one, and a table would mix both."""
     answers = iter(["bfloat16", "float32"])
-    assert store.precision("this", lambda: next(answers)) == "bfloat16"
-    assert store.precision("this", lambda: next(answers)) == "bfloat16"
-    assert store.precision("that", lambda: next(answers)) == "float32"
+    assert store.precision(lambda: next(answers)) == "bfloat16"
+    assert store.precision(lambda: next(answers)) == "bfloat16"
+
+
+@pytest.mark.parametrize(
+    ("content", "precision"),
+    [
+        ('{"auto": "bfloat16"}', "bfloat16"),
+        ('{"AVX512": "bfloat16"}', "bfloat16"),  # of older versions: one for each kind of device
+        ('{"AVX512": "bfloat16", "V100": "float32"}', "float32"),
+        ('{"AVX512": "float32", "auto": "bfloat16"}', "bfloat16"),
+        ("{}", "measured"),
+        ('{"auto": "float8"}', "measured"),
+        ("[1", "measured"),
+    ],
+)
+def test_the_precision_of_a_store_is_read_from_any_version(store, content, precision):
+    store.root.mkdir()
+    (store.root / PRECISION).write_text(content)
+    assert store.precision(lambda: "measured") == precision
 
 
 @pytest.mark.parametrize("place", ["", "model", "work"])

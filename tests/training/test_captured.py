@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import pytest
 import torch
 from toys import UPDATES as EVER
-from toys import Drawn, Points, loss, toy
+from toys import Drawn, Points, loss, no_time, toy
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Updates, with_fields
 from isogloss.data.examples import SentencePair
 from isogloss.encoders import load_tokenizer
+from isogloss.engine.work import ran_out
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import LABELS_ROUNDED_TO, ROUNDED_TO, collate
 from isogloss.training import captured
@@ -63,6 +64,16 @@ def replays(monkeypatch):
     return shapes
 
 
+@dataclass(frozen=True)
+class OnAnyDevice:
+    """A batch that stays in the host's memory."""
+
+    x: torch.Tensor
+
+    def to(self, device):
+        return self
+
+
 def close(one, other, tolerance=1e-5):
     return all(torch.allclose(one[name], other[name], atol=tolerance, rtol=0) for name in one)
 
@@ -95,7 +106,7 @@ def test_a_resumed_captured_training_is_one_that_was_not_interrupted(tmp_path):
     whole, resumed = toy(), toy()
 
     def run(model, batches):
-        callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / str(id(model)), 5))
+        callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / str(id(model)), 5, no_time))
         fit(model, batches, loss, updates=CAPTURED, seed=0, callbacks=callbacks)
 
     run(whole, RoundedDraws())
@@ -290,3 +301,31 @@ def test_an_update_that_no_graph_can_contain_is_named(gpu):
     do(points)
     with pytest.raises(ConfigError, match=r"capture: .* not permitted .* Leave capture out"):
         do(points)
+
+
+def test_memory_that_runs_out_in_a_capture_is_reported_as_such(monkeypatch):
+    """The run is then made again alone, where "cannot be a CUDA graph" would end it for good."""
+
+    @contextmanager
+    def graph(*_, **__):
+        yield
+
+    class Graph:
+        def pool(self):
+            return 1
+
+    def update(batch):
+        updates.append(batch)
+        if len(updates) == 2:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+        return batch.x.sum()
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
+    monkeypatch.setattr(torch.cuda, "graph", graph)
+    updates = []
+    captured = Captured(update, torch.device("cuda"))
+    batch = OnAnyDevice(torch.ones(2))
+    captured(batch)
+    with pytest.raises(torch.OutOfMemoryError) as caught:
+        captured(batch)
+    assert ran_out(caught.value)

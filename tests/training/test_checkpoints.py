@@ -1,17 +1,30 @@
 import errno
+import itertools
 import json
+import math
 import os
+import resource
 import shutil
+from itertools import pairwise
 
 import pytest
 import torch
-from toys import UPDATES, Drawn, loss, toy
+from safetensors.torch import load_file
+from toys import UPDATES, Drawn, loss, no_time, toy
 
 from each import each
 from isogloss.core.checksums import CHECKSUMS, Checksum, read_checksums
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import Interrupted, host, stopping_if_lost
-from isogloss.training.checkpoints import Checkpoints, State
+from isogloss.training.checkpoints import (
+    CHECKPOINT_SHARE,
+    DTYPES,
+    FIRST_CHECKPOINT,
+    Checkpoints,
+    CheckpointTimes,
+    State,
+    write_tensors,
+)
 from isogloss.training.fit import Callbacks, fit
 from isogloss.training.optimizer import adamw
 from trained import equal, weights
@@ -175,19 +188,19 @@ def test_a_full_disk_is_a_storage_error_and_the_last_checkpoint_stays(tmp_path, 
     assert store.load(model, optimizer).step == 1
 
 
-def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path, monkeypatch):
-    """safetensors has an error of its own for what the disk says; a folder in the file's place makes it."""
-    from isogloss.training import checkpoints
-
-    def into_a_folder(tensors, path):
-        path.mkdir()
-        real(tensors, path)
-
-    real = checkpoints.save_file
-    monkeypatch.setattr(checkpoints, "save_file", into_a_folder)
+@pytest.mark.parametrize("in_thread", [False, True])
+def test_a_disk_that_fills_while_weights_are_written_is_a_storage_error(tmp_path, in_thread):
+    """The limit on the size of a file stands for a full disk."""
     model, optimizer = trained_steps()
-    with pytest.raises(StorageError, match="cannot write"):
-        Checkpoints(tmp_path, 1).save(model, optimizer, State(2, {}, None))
+    store = Checkpoints(tmp_path, 1)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (600, limits[1]))
+    try:
+        with pytest.raises(StorageError, match=r"cannot write .*Free some space"):
+            store.save(model, optimizer, State(2, {}, None), in_thread=in_thread)
+            store.finish()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -229,3 +242,139 @@ def test_whoever_shares_the_folder_can_go_on_from_a_checkpoint(tmp_path):
     assert modes == dict.fromkeys(
         ("model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS), 0o664
     )
+
+
+class Clock:
+    """A clock that tests set."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def written_steps(every, *, step_seconds, write_seconds, steps):
+    """The steps with a checkpoint, and the share of the time that writing took."""
+    clock = Clock()
+    times = CheckpointTimes(every, clock)
+    written = []
+    for step in range(1, steps + 1):
+        clock.now += step_seconds
+        if times.is_due(step):
+            written.append(step)
+            with times.measured():
+                clock.now += write_seconds
+    return written, len(written) * write_seconds / clock.now
+
+
+@pytest.mark.parametrize("every", [1, 7, 200])
+@pytest.mark.parametrize("step_seconds", [0.001, 0.014, 0.5, 45.0, 90.0])
+@pytest.mark.parametrize("write_seconds", [0.0, 0.01, 1.0, 10.0, 300.0])
+def test_checkpoints_take_two_percent_of_the_time_at_most(every, step_seconds, write_seconds):
+    steps = 20_000
+    written, share = written_steps(every, step_seconds=step_seconds, write_seconds=write_seconds, steps=steps)
+    first = min(every, math.ceil(FIRST_CHECKPOINT / step_seconds))
+    assert written[0] == first
+    assert all(step % every == 0 for step in written[1:])
+    # The first one is written before anything is known of its price.
+    assert share <= CHECKPOINT_SHARE + write_seconds / (steps * step_seconds)
+    longest_gap = max(every, write_seconds / CHECKPOINT_SHARE / step_seconds + every)
+    assert all(after - before <= longest_gap + 1 for before, after in pairwise(written))
+
+
+def test_no_checkpoint_is_due_where_none_are_wanted():
+    assert written_steps(0, step_seconds=100.0, write_seconds=1.0, steps=50) == ([], 0.0)
+
+
+def test_losses_are_logged_at_the_same_steps_however_long_checkpoints_take(tmp_path):
+    """Records contain the rows, so the disk must not change them."""
+    slow_disk = itertools.count(step=1000.0).__next__
+    rows = [
+        fit(
+            toy(),
+            Drawn(),
+            loss,
+            updates=UPDATES,
+            seed=5,
+            callbacks=Callbacks(checkpoints=Checkpoints(tmp_path / name, 3, clock)),
+        )
+        for name, clock in (("quick", no_time), ("slow", slow_disk))
+    ]
+    assert rows[0] == rows[1]
+    assert [row["step"] for row in rows[0]] == [3, 6, 9, 12]
+
+
+def test_a_training_continues_from_a_checkpoint_between_two_logged_steps(tmp_path):
+    """The first checkpoint comes after a minute, wherever the training is then."""
+    clock = Clock()
+
+    class Slow(Drawn):
+        def __getitem__(self, step):
+            clock.now += 15.0
+            return super().__getitem__(step)
+
+    def train(folder, stop=-1):
+        model = toy()
+        callbacks = Callbacks(checkpoints=Checkpoints(folder, 100, clock))
+        return model, fit(model, Slow(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(tmp_path / "x", stop=8)
+    assert [path.name for path in (tmp_path / "x").iterdir()] == ["checkpoint-000000004"]
+    again, rows_again = train(tmp_path / "x")
+    whole, rows = train(tmp_path / "whole")
+    assert equal(weights(again), weights(whole))
+    assert rows_again == rows
+
+
+def test_a_thread_writes_the_state_of_the_moment_although_training_continues(tmp_path):
+    model, optimizer = trained_steps()
+    best = weights(toy(seed=9))
+    Checkpoints(tmp_path / "here", 1).save(model, optimizer, State(3, {}, best))
+    store = Checkpoints(tmp_path / "thread", 1)
+    store.save(model, optimizer, State(3, {}, best), in_thread=True)
+    loss(model, Drawn()[9]).backward()
+    optimizer.step()
+    store.finish()
+    name = "checkpoint-000000003"
+    assert read_checksums(tmp_path / "thread" / name) == read_checksums(tmp_path / "here" / name)
+
+
+def test_checkpoints_written_by_threads_follow_each_other(tmp_path):
+    model, optimizer = trained_steps()
+    store = Checkpoints(tmp_path, 1)
+    for step in range(1, 6):
+        store.save(model, optimizer, State(step, {}, None), in_thread=True)
+    store.finish()
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint-000000005"]
+
+
+def test_who_lost_a_run_while_a_thread_writes_learns_of_it(tmp_path):
+    model, optimizer = trained_steps()
+    store = Checkpoints(tmp_path, 1)
+
+    def check():
+        raise Interrupted
+
+    with pytest.raises(Interrupted), stopping_if_lost(check):
+        store.save(model, optimizer, State(6, {}, None), in_thread=True)
+        store.finish()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 5), (2, 0, 4)])
+def test_tensors_are_written_as_safetensors_reads_them(tmp_path, dtype, shape):
+    tensors = {
+        "a": torch.arange(1, 4, dtype=torch.int8),
+        "ü": (torch.randn(shape) * 9).to(dtype),
+        "z": torch.ones(2, dtype=torch.float64),
+    }
+    checksum = write_tensors(tmp_path / "x.safetensors", tensors)
+    assert checksum == Checksum.of_file(tmp_path / "x.safetensors")
+    loaded = load_file(tmp_path / "x.safetensors")
+    assert loaded.keys() == tensors.keys()
+    for name, tensor in tensors.items():
+        assert loaded[name].dtype == tensor.dtype
+        assert torch.equal(loaded[name], tensor)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from processes import in_processes
 from torch import nn
-from toys import UPDATES, Drawn, loss, toy
+from toys import UPDATES, Drawn, loss, no_time, toy
 
 from isogloss.training import fit as module
 from isogloss.training.checkpoints import Checkpoints
@@ -89,7 +89,7 @@ def train_together(rank, folder, accumulation, stop, apart):
 
     callbacks = Callbacks(
         periodic=(Callback(rows=lambda done: [{"step": done, "seen": 1}], every=5),),
-        checkpoints=Checkpoints(folder, 4),
+        checkpoints=Checkpoints(folder, 4, no_time),
         on_progress=told.append,
     )
     updates = replace(UPDATES, accumulation=accumulation)

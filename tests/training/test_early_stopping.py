@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from toys import UPDATES, Drawn, loss, toy
+from toys import UPDATES, Drawn, loss, no_time, toy
 
 from each import each
 from isogloss.core.identity import identity
@@ -65,9 +65,9 @@ def test_what_is_trained_is_the_beginning_of_the_whole_training():
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 3, 4])
 def test_an_interrupted_training_stops_where_it_would_have(tmp_path, every):
-    whole, rows, _ = train(checkpoints=Checkpoints(tmp_path / "whole", every))
+    whole, rows, _ = train(checkpoints=Checkpoints(tmp_path / "whole", every, no_time))
     for stop in range(8):
-        checkpoints = Checkpoints(tmp_path / str(stop), every)
+        checkpoints = Checkpoints(tmp_path / str(stop), every, no_time)
         with pytest.raises(KeyboardInterrupt):
             train(checkpoints=checkpoints, stop=stop)
         again, rows_again, _ = train(checkpoints=checkpoints)
@@ -76,7 +76,7 @@ def test_an_interrupted_training_stops_where_it_would_have(tmp_path, every):
 
 
 def test_a_training_that_had_stopped_already_does_nothing_more(tmp_path):
-    checkpoints = Checkpoints(tmp_path, 8)
+    checkpoints = Checkpoints(tmp_path, 8, no_time)
     first = train(checkpoints=checkpoints)
     again = train(checkpoints=checkpoints)
     assert equal(again[0], first[0])

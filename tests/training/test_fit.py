@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 from torch import nn
-from toys import UPDATES, Drawn, accuracy, loss, toy
+from toys import UPDATES, Drawn, accuracy, loss, no_time, toy
 
 from each import each
 from forked import Forked
@@ -294,7 +294,7 @@ def watched(model, folder, every):
         evaluate=evaluate,
         evaluate_at=(4, 8, 12),
         periodic=(callback,),
-        checkpoints=Checkpoints(folder, every),
+        checkpoints=Checkpoints(folder, every, no_time),
     )
 
 
@@ -320,7 +320,7 @@ def test_8_bit_states_are_a_quarter_learn_alike_and_resume_to_the_bit(tmp_path):
 
     def train(name, stop=-1, **how):
         model, updates = wide(), replace(UPDATES, learning_rate=0.01, **how)
-        callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / name, 3))
+        callbacks = Callbacks(checkpoints=Checkpoints(tmp_path / name, 3, no_time))
         rows = fit(model, Drawn(40, stop=stop), loss, updates=updates, seed=5, callbacks=callbacks)
         (kept,) = (tmp_path / name).glob("checkpoint-*/optimizer.safetensors")
         return weights(model), rows, kept.stat().st_size
@@ -506,7 +506,7 @@ def observed(model, every=5, folder=None, stop=-1):
         return [{"step": done, "seen": float(value.detach())}]
 
     kept = []
-    checkpoints = Checkpoints(folder, 3) if folder else None
+    checkpoints = Checkpoints(folder, 3, no_time) if folder else None
     callbacks = watched(model, folder, 3) if folder else Callbacks()
     callbacks = replace(callbacks, periodic=(Callback(rows=look, every=every),), checkpoints=checkpoints)
     rows = fit(model, Drawn(stop=stop), loss, updates=UPDATES, seed=5, callbacks=callbacks)

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 import torch
 from torch import nn
-from toys import UPDATES
+from toys import UPDATES, no_time
 
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callbacks, fit
@@ -195,8 +195,8 @@ def test_what_is_meta_learned_lowers_the_loss_of_both_languages(second_order, in
 @pytest.mark.parametrize("stop", [0, 3, 7])
 def test_a_training_that_was_interrupted_ends_as_if_it_was_not(tmp_path, stop, inner_step, precision):
     updates, learning = replace(UPDATES, precision=precision), replace(LEARNING, inner_step=inner_step)
-    checkpoints = Checkpoints(tmp_path / "work", 3)
-    whole, rows = trained(learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3))
+    checkpoints = Checkpoints(tmp_path / "work", 3, no_time)
+    whole, rows = trained(learning, updates=updates, checkpoints=Checkpoints(tmp_path / "whole", 3, no_time))
     with pytest.raises(KeyboardInterrupt):
         trained(learning, updates=updates, steps=Steps(updates, stop=stop), checkpoints=checkpoints)
     again, rows_again = trained(learning, updates=updates, checkpoints=checkpoints)

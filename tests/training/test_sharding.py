@@ -9,7 +9,7 @@ import pytest
 import torch
 from processes import in_processes
 from torch import nn
-from toys import UPDATES
+from toys import UPDATES, no_time
 
 from each import each
 from isogloss.core.errors import ConfigError
@@ -77,7 +77,7 @@ def train_in(folder, stop=-1):
     callbacks = Callbacks(
         evaluate=notes,
         evaluate_at=(3, 6),
-        checkpoints=Checkpoints(folder, 4),
+        checkpoints=Checkpoints(folder, 4, no_time),
         periodic=(Callback(rows=notes, every=STEPS, at_start=True),),
     )
     rows = fit(network, Texts(stop), masked_lm_loss, updates=HOW, seed=0, callbacks=callbacks)

@@ -11,6 +11,11 @@ from isogloss.core.run_parts import Updates
 UPDATES = Updates(learning_rate=0.05, precision="float32")
 
 
+def no_time():
+    """A clock that stands still: checkpoints take no time, so that all that are due are written."""
+    return 0.0
+
+
 @dataclass(frozen=True)
 class Points:
     x: Tensor

@@ -192,14 +192,16 @@ def precision_on(devices: Sequence[Device], store: Store) -> str:
     def measured(kind: str, visible: str) -> str:
         return in_new_process(visible, partial(measured_precision, kind)).result()
 
-    cpu = torch.backends.cpu.get_cpu_capability()
     kinds = {
-        ("cpu", cpu, "") if device == CPU else ("cuda", device.name, device.visible) for device in devices
+        ("cpu", "") if device == CPU else ("cuda", device.visible)
+        for device in {device.name: device for device in devices}.values()
     }
-    precisions = {
-        store.precision(name, partial(measured, kind, visible)) for kind, name, visible in sorted(kinds)
-    }
-    return precisions.pop() if len(precisions) == 1 else "float32"
+
+    def measured_on_all() -> str:
+        precisions = {measured(kind, visible) for kind, visible in sorted(kinds)}
+        return precisions.pop() if len(precisions) == 1 else "float32"
+
+    return store.precision(measured_on_all)
 
 
 def assign_devices(devices: Sequence[Device], jobs: int) -> list[Device]:

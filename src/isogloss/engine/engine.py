@@ -39,9 +39,10 @@ from isogloss.engine.workers import Processes, check_importable, classes_in_main
 from isogloss.planning.plan import Announce, Begun, Planned
 from isogloss.runs.execute import compute_without_recording
 from isogloss.runs.run import Run, RunContext, download, needs, precision_here, unresolved_models
-from isogloss.store.store import Outcome, Store
+from isogloss.store.store import PRECISION, Outcome, Store
 from isogloss.training.distributed import alone, barrier, from_main_process, is_main_process
 from isogloss.training.optimizer import check_optimizer_states
+from isogloss.training.precision import computes, device
 
 FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
@@ -98,6 +99,8 @@ class Tally:
     _numbers: dict[str, int] = field(default_factory=dict)
     """By run: its number, counted as they begin."""
     _running: set[str] = field(default_factory=set)
+    _ended: dict[str, str] = field(default_factory=dict)
+    """By run: whether it counts as made or as done."""
 
     def __post_init__(self) -> None:
         """Take what has failed so far to have failed in an earlier call."""
@@ -112,7 +115,7 @@ class Tally:
                 store.remove_leftovers(run)
                 store.forget_leases(run)
                 self._number(key)
-                self.outcome.done.append(key)
+                self._count_done(key)
 
     def finished(self) -> Outcome:
         """Return the outcome, with runs of which no process reported that they are finished."""
@@ -144,11 +147,16 @@ class Tally:
             remark = f" ({FAILED_BEFORE})" if key in self._failed_before else ""
             outcome.failed.setdefault(key, f"{event.message}{remark}")
         elif event.state == "made":
-            outcome.made.append(key)
-            if key in outcome.done:  # Another process saw that before this one was heard.
+            if self._ended.get(key) == "done":  # Another process saw that before this one was heard.
                 outcome.done.remove(key)
-        elif key not in {*outcome.made, *outcome.done}:
-            outcome.done.append(key)
+            self._ended[key] = "made"
+            outcome.made.append(key)
+        elif key not in self._ended:
+            self._count_done(key)
+
+    def _count_done(self, key: str) -> None:
+        self._ended[key] = "done"
+        self.outcome.done.append(key)
 
     def _begin(self, key: str) -> None:
         """Announce a run; one that is begun again keeps its number."""
@@ -186,7 +194,20 @@ def prepared(
     if missing and not execution.beyond:  # Else it is found where they are made.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
+        _check_precision(context, missing)
     return context, missing, damaged
+
+
+def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
+    """Raise ConfigError for runs in a precision that this machine cannot compute."""
+    for run in runs:
+        precision = context.resolved(run.precision)
+        if not computes(device(), precision):
+            raise ConfigError(
+                f"{context.store.root / PRECISION}: run {identity(run)} is computed in {precision}, as the "
+                f"others of this folder, and this GPU has no units for it. Use another machine, or set "
+                f'precision = "float32" in the recipe.'
+            )
 
 
 def _inspect(planned: Planned) -> dict[str, str]:

@@ -12,7 +12,8 @@ continue from their last checkpoints, and nothing is created in place of the fol
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from graphlib import TopologicalSorter
@@ -25,7 +26,7 @@ from typing import Literal, TypeAlias, TypeVar
 import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError, RunError, StorageError
-from isogloss.core.identity import identity
+from isogloss.core.identity import derive, identity
 from isogloss.core.processes import (
     Interrupted,
     interruptible,
@@ -33,6 +34,7 @@ from isogloss.core.processes import (
     should_stop,
     stop_if_lost,
     stopping_if_lost,
+    this_process,
 )
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.engine.damage import missing_file, quarantine_checkpoints
@@ -41,6 +43,7 @@ from isogloss.runs.execute import make
 from isogloss.runs.run import Run, RunContext, needs, read_by
 from isogloss.store.leases import Ending, Lease, LeaseHistory
 from isogloss.training.distributed import world_size
+from isogloss.training.precision import computes, device
 
 DEATHS = 3
 """Processes that may die with a run until it has failed."""
@@ -72,9 +75,10 @@ State: TypeAlias = Literal[
 class Event:
     """A change in the state of a run, and its message.
 
-    done: another process has finished it; elsewhere: another process is making it, or it waits until this
-    machine is free; full: no device has room for it; damaged: its checkpoints were, and are set aside; died:
-    it is made again; waiting: this process has nothing to make.
+    done: another process has finished it; elsewhere: another process is making it, it waits until this
+    machine is free, or this machine cannot compute in its precision; full: no device has room for it;
+    damaged: its checkpoints were, and are set aside; died: it is made again; waiting: this process has
+    nothing to make.
     """
 
     run: str
@@ -96,18 +100,33 @@ def needs_within(runs: Mapping[str, Run]) -> dict[str, list[str]]:
 
 
 class Agenda:
-    """The runs of a plan that can be made, in its order, but trainings last: numbers come early."""
+    """The runs of a plan that can be made, in its order, but trainings last: numbers come early.
 
-    def __init__(self, runs: Sequence[Run]) -> None:
+    It takes several reads to see that another process makes a run, and network folders answer slowly. So
+    runs with a lease are looked at for a second, then set aside until no other run is left. One listing of
+    the leases, once a second, shows which of them have none any more.
+    """
+
+    def __init__(self, runs: Sequence[Run], leased: Callable[[], Set[str]], position: float = 0.0) -> None:
+        """Take the runs, a listing of the ids with a lease, and the share of the plan to begin after."""
         self._runs = {identity(run): run for run in runs}
-        self._numbers = {key: number for number, key in enumerate(self._runs)}
+        first = int(position * len(self._runs))
+        self._numbers = {key: (number - first) % len(self._runs) for number, key in enumerate(self._runs)}
         self.needs = needs_within(self._runs)
         self._graph = TopologicalSorter(self.needs)
         self._graph.prepare()
         self._ready: list[tuple[bool, int, str]] = []
         """A heap of whether they train, numbers and ids."""
-        self._postponed: list[tuple[bool, int, str]] = []
-        self._looked = monotonic()
+        self._current: tuple[bool, int, str] | None = None
+        """The run that ``next`` returned."""
+        self._set_aside: deque[tuple[bool, int, str]] = deque()
+        """Runs that had a lease."""
+        self._list_leases = leased
+        self._leased: Set[str] = frozenset()
+        self._listed = -inf
+        self._pass_began = monotonic()
+        self._unchecked = 0
+        """Number of runs that were set aside and are not looked at yet in this pass."""
         self.left = len(self._runs)
         """Number of runs that are not settled."""
         self._add_ready()
@@ -115,30 +134,66 @@ class Agenda:
     @property
     def open(self) -> int:
         """Number of runs that can be made, those included that another process makes."""
-        return len(self._ready) + len(self._postponed)
+        return len(self._ready) + len(self._set_aside)
 
     def next(self) -> Run | None:
-        """Return the first run that can be made; None if all such are postponed."""
-        if monotonic() - self._looked > CHECK_EVERY:
-            self.look_again()
-        return self._runs[self._ready[0][-1]] if self._ready else None
+        """Return the next run to try: those without a lease first; None if all were tried in this pass."""
+        if monotonic() - self._listed > CHECK_EVERY:
+            self._look()
+        checking = monotonic() - self._pass_began <= CHECK_EVERY
+        while self._ready:
+            entry = heappop(self._ready)
+            if checking or entry[-1] not in self._leased:
+                return self._take(entry)
+            self._set_aside.append(entry)
+        if self._unchecked > 0 and self._set_aside:
+            self._unchecked -= 1
+            return self._take(self._set_aside.popleft())
+        return None
 
     def postpone(self) -> None:
-        """Set the first run aside for a moment."""
-        self._postponed.append(heappop(self._ready))
+        """Set the run that ``next`` returned aside: another process makes it."""
+        entry = self._taken()
+        if entry[-1] not in self._leased:  # The listing is out of date, so the next run may be leased, too.
+            self._look()
+        self._set_aside.append(entry)
 
-    def look_again(self) -> None:
-        """Take up what was postponed."""
-        self._looked = monotonic()
-        for entry in self._postponed:
-            heappush(self._ready, entry)
-        self._postponed.clear()
+    def put_back(self) -> None:
+        """Put the run that ``next`` returned back in its place: it cannot be made at the moment."""
+        heappush(self._ready, self._taken())
+
+    def begin_pass(self) -> None:
+        """Look at all runs again."""
+        self._pass_began = monotonic()
+        self._look()
+        self._unchecked = len(self._set_aside)
 
     def settle(self) -> None:
-        """Let the runs go on that wait for the first one, which is finished or has failed."""
-        self._graph.done(heappop(self._ready)[-1])
+        """Let the runs go on that need the one that ``next`` returned, which is finished or has failed."""
+        self._graph.done(self._taken()[-1])
         self.left -= 1
         self._add_ready()
+
+    def _take(self, entry: tuple[bool, int, str]) -> Run:
+        self._current = entry
+        return self._runs[entry[-1]]
+
+    def _taken(self) -> tuple[bool, int, str]:
+        entry, self._current = self._current, None
+        if entry is None:
+            raise RuntimeError("no run was taken from the agenda")
+        return entry
+
+    def _look(self) -> None:
+        """List the leases, and take up the runs that have none any more."""
+        self._leased = self._list_leases()
+        self._listed = monotonic()
+        for _ in range(len(self._set_aside)):
+            entry = self._set_aside.popleft()
+            if entry[-1] in self._leased:
+                self._set_aside.append(entry)
+            else:
+                heappush(self._ready, entry)
 
     def _add_ready(self) -> None:
         for key in self._graph.get_ready():
@@ -166,7 +221,10 @@ class Work:
         store = self.context.store
         with interruptible(), store.guarded():
             self._patiently(store.refresh)
-            self.agenda = Agenda([run for run in self.runs if not store.is_finished(run)])
+            leased = self._patiently(store.leases.leased_keys)
+            position = random_position() if leased else 0.0
+            missing = [run for run in self.runs if not store.is_finished(run)]
+            self.agenda = Agenda(missing, partial(self._patiently, store.leases.leased_keys), position)
             idle = 0.0
             while self.agenda.left and idle <= self.patience:
                 idle = self._step(idle)
@@ -183,9 +241,11 @@ class Work:
         if event and event.state == "elsewhere":
             self.agenda.postpone()
             return idle
+        if event:
+            self.agenda.put_back()
         pause = min(max(FIRST_WAIT, idle), CHECK_EVERY)
         self._wait(pause)
-        self.agenda.look_again()
+        self.agenda.begin_pass()
         return idle + pause
 
     def _settle(self, run: Run) -> Event:
@@ -254,6 +314,8 @@ class Work:
             return Event(key, "done")
         if why := store.failure(run, afresh=True):
             return Event(key, "failed", why)
+        if not computes(device(), self.context.resolved(run.precision)):
+            return Event(key, "elsewhere")
         history = store.leases.history(key)
         if history.is_held:
             return Event(key, "elsewhere")
@@ -338,6 +400,14 @@ class Work:
             raise error
         store.fail(run, reason)
         return Event(key, "failed", reason)
+
+
+def random_position() -> float:
+    """Return the share of a plan after which this process begins: another one for each process.
+
+    Processes that begin at the same run all try to lease it, and then the next.
+    """
+    return derive(0, this_process()) % 1_000 / 1_000
 
 
 def _deadly(history: LeaseHistory) -> str:

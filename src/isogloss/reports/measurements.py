@@ -5,7 +5,8 @@ becomes one row of facts (method and each of its fields, encoder, seed, language
 of one kind joined with the facts of their models. Nothing is parsed from names.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, wraps
@@ -209,7 +210,16 @@ class Measurements:
             f"Run {run.id} {words[run.state]}: {run.error}" for run in self.runs if run.state in words
         ]
         of_runs = [f"{run.record.title}: {text}" for run in self.runs for text in run.record.warnings]
-        return (*self.notes, *failures, *dict.fromkeys(of_runs))
+        return (*self.notes, *failures, *self._mixed_precisions(), *dict.fromkeys(of_runs))
+
+    def _mixed_precisions(self) -> Iterator[str]:
+        """State that models were trained in different precisions."""
+        counts = Counter(
+            run.made.precision for run in self.runs if run.kind == "fine-tune" and run.made.precision
+        )
+        if len(counts) > 1:
+            parts = " and ".join(f"{count} in {name}" for name, count in sorted(counts.items()))
+            yield f"Of the models, {parts} were trained: their differences are also due to rounding."
 
     @property
     def unread(self) -> list[str]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import ClassVar, TypeVar
 
-import torch
-
 from isogloss.core.errors import ConfigError, did_you_mean, located
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress
@@ -386,7 +384,5 @@ def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int
 
 
 def precision_here(store: Store) -> str:
-    """Return the precision that "auto" stands for on this machine."""
-    if torch.cuda.is_available():
-        return store.precision(torch.cuda.get_device_name(), lambda: measured_precision("cuda"))
-    return store.precision(torch.backends.cpu.get_cpu_capability(), lambda: measured_precision("cpu"))
+    """Return the precision that "auto" stands for in a store; measure it here if nobody has."""
+    return store.precision(lambda: measured_precision(device().type))

@@ -73,6 +73,9 @@ class Board(Protocol):
     def read(self, name: str) -> bytes | None:
         """Return the content of a file; None if it is missing."""
 
+    def names(self) -> list[str]:
+        """Return the names of the files, but for those in folders."""
+
     def remove(self, name: str) -> None:
         """Remove a file, if it is there."""
 
@@ -130,6 +133,11 @@ class FolderBoard:
             return path.read_bytes()
         except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
             return None
+
+    def names(self) -> list[str]:  # noqa: D102
+        with suppress(FileNotFoundError, NotADirectoryError):
+            return [path.name for path in self.folder.iterdir()]
+        return []
 
     def remove(self, name: str) -> None:  # noqa: D102
         (self.folder / name).unlink(missing_ok=True)
@@ -243,6 +251,10 @@ class Leases:
         """Return who holds the lease of a run, for messages; empty where no process does."""
         history = self.history(key)
         return history.holder if history.is_held else ""
+
+    def leased_keys(self) -> frozenset[str]:
+        """Return the runs of which there is a lease, held or not, from one listing of the board."""
+        return frozenset(name.rpartition(".")[0] for name in self.board.names())
 
     def history(self, key: str) -> LeaseHistory:
         """Read the leases of a run."""

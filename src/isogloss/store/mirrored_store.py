@@ -255,6 +255,10 @@ class RemoteBoard:
         self.remote.write(f"{LEASES}/{name}", content, waits=False)
         return True
 
+    def names(self) -> list[str]:  # noqa: D102
+        names = [name.removeprefix(f"{LEASES}/") for name in self.remote.listing(LEASES)]
+        return [name for name in names if "/" not in name]
+
     def remove(self, name: str) -> None:  # noqa: D102
         self.remote.remove([f"{LEASES}/{name}"], waits=False)
 

@@ -31,7 +31,7 @@ from isogloss.core.untrusted import T, fitting, parse_json, read_regular, within
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
 
-PRECISION = "precision.json"
+PRECISION, AUTO = "precision.json", "auto"
 WORK = "work"
 """Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""
 
@@ -171,19 +171,20 @@ class Store:
         """Return the plan of the last recipe; empty without one."""
         return json_or_empty(self.read(PLAN), Plan)
 
-    def precision(self, device: str, measure: Callable[[], str]) -> str:
-        """Return the precision that pays on a device, measured once for each device and store.
+    def precision(self, measure: Callable[[], str]) -> str:
+        """Return the precision that "auto" stands for in this store, on whatever machine.
 
-        A second measurement, on a busier machine, must not change the precision within a plan.
+        It is measured when the first run is made. A second measurement, on another machine or a busier one,
+        must not change the precision within a plan.
         """
         with self.leases.alone(PRECISION):
-            precisions = json_or_empty(self.read(PRECISION), dict[str, str])
-            if device not in precisions:
-                measured = {device: measure()}
-                # Another process may have measured another device meanwhile.
-                precisions = measured | json_or_empty(self.read(PRECISION), dict[str, str])
-                self.write(PRECISION, json.dumps(precisions, indent=1) + "\n")
-        return precisions[device]
+            decided = _precision_in(self.read(PRECISION))
+            if not decided:
+                measured = measure()
+                # Another process may have measured meanwhile, if this one was paused.
+                decided = _precision_in(self.read(PRECISION)) or measured
+                self.write(PRECISION, json.dumps({AUTO: decided}, indent=1) + "\n")
+        return decided
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
@@ -241,6 +242,18 @@ class Store:
     def write(self, name: str, text: str) -> None:
         """Write a small file that all processes with the same store see."""
         write_text(self.root / name, text)
+
+
+def _precision_in(content: bytes | None) -> str:
+    """Return the precision that a store has decided for; empty without one.
+
+    Older versions wrote one for each kind of device; if these differ, only float32 is what all can compute.
+    """
+    answers = json_or_empty(content, dict[str, str])
+    chosen = {answer for answer in answers.values() if answer in ("float32", "bfloat16")}
+    if AUTO in answers and answers[AUTO] in chosen:
+        return answers[AUTO]
+    return chosen.pop() if len(chosen) == 1 else "float32" if chosen else ""
 
 
 def check_there(folder: Path) -> None:

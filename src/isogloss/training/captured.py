@@ -69,6 +69,8 @@ class Captured:
         try:
             with torch.cuda.graph(graph, pool=self._pool):
                 loss = self._update(memory)
+        except torch.OutOfMemoryError:
+            raise  # Made again alone, or in smaller batches: the model itself can be captured.
         except RuntimeError as error:
             raise ConfigError(
                 f"capture: an update of this model cannot be a CUDA graph ({error}). Leave capture out."

@@ -2,23 +2,32 @@
 
 A checkpoint is written under a temporary name and renamed, and only then is the previous one removed:
 whenever the process dies, one complete checkpoint (or none, before the first) exists.
+
+Time decides how often one is written (``CheckpointTimes``): the state of a base encoder is 4.4 GB, and
+writing it takes longer than two hundred updates on a GPU. There the training waits only while the state is
+copied to the host's memory; a thread writes it.
 """
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
+from threading import Thread
+from time import monotonic
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from isogloss.core.atomic_files import atomic_folder, storage_error, sweep_folder
-from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
+from isogloss.core.checksums import CHECKSUMS, Checksum, as_text
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import stop_if_lost
 from isogloss.encoders.family import unfrozen
@@ -31,6 +40,25 @@ _MODEL, _OPTIMIZER, _BEST, _STATE = (
     "state.json",
 )
 
+CHECKPOINT_SHARE = 0.02
+"""Largest share of a training's time that its checkpoints take."""
+
+FIRST_CHECKPOINT = 60.0
+"""Seconds after which the first checkpoint is due, however many updates were made."""
+
+DTYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int32: "I32",
+    torch.int16: "I16",
+    torch.int8: "I8",
+    torch.uint8: "U8",
+    torch.bool: "BOOL",
+}
+"""Names of data types in safetensors files."""
 
 Notes = dict[str, Any]
 """Plain data, as in JSON."""
@@ -45,36 +73,94 @@ class State:
     best: dict[str, Tensor] | None
 
 
+class CheckpointTimes:
+    """Decides after which updates a checkpoint is written.
+
+    One is due every ``every`` updates (0: never), and the first after a minute at the latest. A checkpoint
+    that is due is skipped while it would take more than ``CHECKPOINT_SHARE`` of the time since the last one.
+    """
+
+    def __init__(self, every: int, clock: Callable[[], float] = monotonic) -> None:
+        self._every, self._clock = every, clock
+        self._start = clock()
+        self._last_end: float | None = None
+        self._seconds = 0.0
+        """How long the training waited for the last checkpoint."""
+
+    def is_due(self, step: int) -> bool:
+        """Return whether to write a checkpoint after so many updates."""
+        if not self._every:
+            return False
+        if self._last_end is None:
+            return step % self._every == 0 or self._clock() - self._start >= FIRST_CHECKPOINT
+        return step % self._every == 0 and self._clock() - self._last_end >= self._seconds / CHECKPOINT_SHARE
+
+    @contextmanager
+    def measured(self) -> Iterator[None]:
+        """Measure how long the training waits for a checkpoint."""
+        start = self._clock()
+        yield
+        self._last_end = self._clock()
+        self._seconds = self._last_end - start
+
+
 @dataclass(frozen=True)
 class Checkpoints:
-    """Checkpoints of one run under ``folder``, written every ``every`` steps (0: never)."""
+    """Checkpoints of one run under ``folder``; ``every`` and ``clock`` as in ``CheckpointTimes``."""
 
     folder: Path
     every: int
+    clock: Callable[[], float] = monotonic
+    _writers: list["_Writer"] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The thread that writes, if any."""
 
-    def save(self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State) -> None:
-        """Write a checkpoint, then remove the previous one; other processes only send their shares."""
+    def times(self) -> CheckpointTimes:
+        """Return what decides when a checkpoint is written, from now on."""
+        return CheckpointTimes(self.every, self.clock)
+
+    def save(
+        self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, *, in_thread: bool = False
+    ) -> None:
+        """Write a checkpoint, then remove the previous one; other processes only send their shares.
+
+        With ``in_thread`` the state is copied to the host's memory and written by a thread; ``finish`` waits
+        for it.
+        """
         weights, moments, best = dict(unfrozen(model)), _flat(optimizer), state.best or {}
         if not is_main_process():
             for tensors, reference in ((weights, None), (moments, None), (best, weights)):
                 _gathered(tensors, reference)
             return
+        self.finish()
+        files = {
+            _MODEL: _gathered(weights, copy=in_thread),
+            _OPTIMIZER: _gathered(moments, copy=in_thread),
+        }
+        if state.best is not None:
+            files[_BEST] = _gathered(best, weights, copy=in_thread)
+        if in_thread:
+            self._writers.append(_Writer(partial(self._write, files, state)))
+        else:
+            self._write(files, state)
+
+    def finish(self) -> None:
+        """Wait until the checkpoint that a thread writes is there; raise its error."""
+        while self._writers:
+            self._writers.pop().finish()
+
+    def _write(self, files: Mapping[str, Mapping[str, Tensor]], state: State) -> None:
         final = self.folder / f"checkpoint-{state.step:09d}"
         try:
             sweep_folder(self.folder)
             previous = [path for path in self._all() if path < final]
             with atomic_folder(final) as new:
-                save_file(_gathered(weights), new / _MODEL)
-                save_file(_gathered(moments), new / _OPTIMIZER)
-                if state.best is not None:
-                    save_file(_gathered(best, weights), new / _BEST)
-                body = json.dumps({"step": state.step, "notes": state.notes})
-                (new / _STATE).write_text(body, encoding="utf-8")
-                (new / CHECKSUMS).write_text(as_text(checksums_of(new)), encoding="utf-8")
-        except (OSError, SafetensorError) as error:
-            raise storage_error(
-                final, error if isinstance(error, OSError) else OSError(str(error))
-            ) from error
+                checksums = {name: write_tensors(new / name, tensors) for name, tensors in files.items()}
+                body = json.dumps({"step": state.step, "notes": state.notes}).encode()
+                (new / _STATE).write_bytes(body)
+                checksums[_STATE] = Checksum.of(body)
+                (new / CHECKSUMS).write_text(as_text(dict(sorted(checksums.items()))), encoding="utf-8")
+        except OSError as error:
+            raise storage_error(final, error) from error
         stop_if_lost()  # Else another process may be going on from the previous one.
         for old in previous:
             shutil.rmtree(old, ignore_errors=True)
@@ -125,18 +211,69 @@ def _state(checkpoint: Path) -> Notes:
 
 
 def _gathered(
-    tensors: Mapping[str, Tensor], reference: Mapping[str, Tensor] | None = None
+    tensors: Mapping[str, Tensor], reference: Mapping[str, Tensor] | None = None, *, copy: bool = False
 ) -> dict[str, Tensor]:
-    """Gather tensors in the main process, detached and contiguous as safetensors requires.
+    """Return tensors in the host's memory, gathered from all processes; nothing in all but the main one.
 
-    With ``like``, ``tensors`` are this process's shares of tensors that are sharded in the same way.
+    With ``reference``, ``tensors`` are this process's shares of tensors that are sharded in the same way.
+    With ``copy``, later updates do not change the result.
     """
     full = {}
     for name, tensor in tensors.items():
-        weight = gathered(as_share(tensor, reference[name]) if reference else tensor).detach()
+        whole = gathered(as_share(tensor, reference[name]) if reference else tensor).detach()
         if is_main_process():
-            full[name] = weight.contiguous().cpu()
+            full[name] = whole.to("cpu", copy=copy).contiguous()
     return full
+
+
+class _Writer:
+    """A thread that writes a checkpoint."""
+
+    def __init__(self, write: Callable[[], None]) -> None:
+        self._write = write
+        self._error: BaseException | None = None
+        self._thread = Thread(target=copy_context().run, args=(self._run,), name="checkpoint")
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self._write()
+        except BaseException as error:  # Raised where the training waits for the thread.
+            self._error = error
+
+    def finish(self) -> None:
+        """Wait for the thread; raise its error."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+
+def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Checksum:
+    """Write a safetensors file and return its checksum, which is computed while writing.
+
+    ``safetensors.torch.save_file`` takes twice the processor time, with the file read again for its checksum.
+    """
+    header: dict[str, Any] = {}
+    end = 0
+    for name, tensor in tensors.items():
+        start, end = end, end + tensor.numel() * tensor.element_size()
+        header[name] = {
+            "dtype": DTYPES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [start, end],
+        }
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)  # Tensors begin at a multiple of 8 bytes.
+    crc = 0
+    with path.open("wb") as file:
+        for part in chain((len(text).to_bytes(8, "little"), text), map(_bytes_of, tensors.values())):
+            file.write(part)
+            crc = zlib.crc32(part, crc)
+    return Checksum(8 + len(text) + end, f"{crc:08x}")
+
+
+def _bytes_of(tensor: Tensor) -> memoryview:
+    return memoryview(tensor.reshape(-1).view(torch.uint8).numpy())
 
 
 def _read(path: Path, reference: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -29,6 +29,7 @@ from isogloss.training.distributed import (
     Copies,
     Shards,
     all_reduced,
+    from_main_process,
     is_main_process,
     is_sharded,
     local,
@@ -136,13 +137,19 @@ class _Fit:
         self.best_score = -math.inf
         self.without_gain = 0
         """Evaluations since the best one."""
+        self.checkpoint_times = callbacks.checkpoints.times() if callbacks.checkpoints else None
 
     def run(self) -> list[Note]:
         start, total = self._resume(), len(self.batches)
         self.model.train()
         generators = [torch.cuda.current_device()] if self.device.type == "cuda" else []
         # The process gets its random state back: each step seeds its own.
-        with quick_dropout(self.model), torch.random.fork_rng(devices=generators), uninterruptible():
+        with (
+            quick_dropout(self.model),
+            torch.random.fork_rng(devices=generators),
+            uninterruptible(),
+            self._checkpoints_finished(),
+        ):
             self._train(start, total)
         if self.best is not None:
             with torch.no_grad():
@@ -161,15 +168,16 @@ class _Fit:
                 return
             self.unlogged.append(self._update(step))
             done = step + 1
-            evaluating, checkpointing = done in self.callbacks.evaluate_at, self._is_checkpoint(done, total)
-            logging = done % LOG_EVERY == 0 or done == total or evaluating or checkpointing
+            evaluating = done in self.callbacks.evaluate_at
+            # Records contain the losses, so they are logged at the same steps however long checkpoints take.
+            logging = done % LOG_EVERY == 0 or done == total or evaluating or self._is_checkpoint(done, total)
             message = self._log_loss(done, total) if logging else ""
             if evaluating:
                 self._evaluate(done)
             last = done == total or self._stopped_early()
             self._call([call for call in self.callbacks.periodic if done % call.every == 0 or last], done)
             interrupted = self._interrupted(logging=logging) and not last
-            if checkpointing or interrupted:
+            if interrupted or (done < total and self._checkpoint_is_due(done, logging=logging)):
                 self._save_checkpoint(done)
             if message:
                 self._report(done, total, message)
@@ -320,12 +328,32 @@ class _Fit:
         checkpoints = self.callbacks.checkpoints
         return bool(checkpoints and checkpoints.every and done % checkpoints.every == 0 and done < total)
 
+    def _checkpoint_is_due(self, done: int, *, logging: bool) -> bool:
+        """Return whether to write a checkpoint; several processes agree on it where they exchange losses."""
+        times = self.checkpoint_times
+        if times is None or (world_size() > 1 and not logging):
+            return False
+        return from_main_process(partial(times.is_due, done))
+
     def _save_checkpoint(self, done: int) -> None:
-        if self.callbacks.checkpoints:
-            notes: Notes = {"rows": self.rows, "unlogged": [float(loss) for loss in self.unlogged]}
-            notes |= {"best_score": None if self.best is None else self.best_score}
-            notes |= {"precision": self.precision, "without_gain": self.without_gain}
-            self.callbacks.checkpoints.save(self.model, self.optimizer, State(done, notes, self.best))
+        if self.callbacks.checkpoints is None or self.checkpoint_times is None:
+            return
+        notes: Notes = {"rows": list(self.rows), "unlogged": [float(loss) for loss in self.unlogged]}
+        notes |= {"best_score": None if self.best is None else self.best_score}
+        notes |= {"precision": self.precision, "without_gain": self.without_gain}
+        state = State(done, notes, self.best)
+        in_thread = self.device.type == "cuda"  # A processor would write at the cost of the training.
+        with self.checkpoint_times.measured():
+            self.callbacks.checkpoints.save(self.model, self.optimizer, state, in_thread=in_thread)
+
+    @contextmanager
+    def _checkpoints_finished(self) -> Iterator[None]:
+        """Wait at the end, and also for an interruption, until the last checkpoint is written."""
+        try:
+            yield
+        finally:
+            if self.callbacks.checkpoints:
+                self.callbacks.checkpoints.finish()
 
     def _resume(self) -> int:
         """Restore the last checkpoint, if any; return the next step."""

@@ -42,6 +42,13 @@ def measured_precision(device: str) -> str:
     return faster(matrix_speeds(device))
 
 
+def computes(device: torch.device, precision: str) -> bool:
+    """Return whether a device has units for a precision; older GPUs only emulate bfloat16."""
+    if precision != "bfloat16" or device.type != "cuda":
+        return True
+    return bool(torch.cuda.is_bf16_supported(including_emulation=False))
+
+
 def faster(speeds: Mapping[str, float]) -> str:
     """Return the precision to choose, given the speeds of both."""
     return "bfloat16" if speeds["bfloat16"] >= MIN_SPEEDUP * speeds["float32"] else "float32"

@@ -1,0 +1,178 @@
+"""Which run a process tries next, where other processes make most of them and the store answers slowly."""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+
+from isogloss.core.identity import identity
+from isogloss.engine import work
+from isogloss.engine.work import Agenda
+from isogloss.store.leases import Leases
+
+
+@dataclass(frozen=True)
+class Task:
+    """A run that needs others and trains nothing."""
+
+    number: int
+    trains = False
+
+
+class Clock:
+    """Time that passes only where a test lets it."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+    def pass_time(self, seconds):
+        self.now += seconds
+
+
+@dataclass
+class SlowBoard:
+    """A board in memory on which every operation takes ``latency`` seconds."""
+
+    clock: Clock
+    latency: float
+    files: dict = field(default_factory=dict)
+    operations: int = 0
+    interruptions: int = 0
+
+    def _wait(self):
+        self.operations += 1
+        self.clock.pass_time(self.latency)
+
+    def create(self, name, content):
+        self._wait()
+        return self.files.setdefault(name, content) is content
+
+    def write(self, name, content, is_own=lambda _: True):
+        self._wait()
+        if name not in self.files or not is_own(self.files[name]):
+            return False
+        self.files[name] = content
+        return True
+
+    def read(self, name):
+        self._wait()
+        return self.files.get(name)
+
+    def names(self):
+        self._wait()
+        return list(self.files)
+
+    def remove(self, name):
+        self._wait()
+        self.files.pop(name, None)
+
+    def append(self, name, line, *, begins):
+        pass
+
+
+def held_elsewhere(key):
+    lease = {"process": "elsewhere-1-1", "machine": "elsewhere", "pid": 1, "token": key, "held": True}
+    return json.dumps(lease).encode()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(work, "monotonic", clock)
+    monkeypatch.setattr(work, "needs", lambda run: [])
+    return clock
+
+
+def free_runs_made(clock, *, latency, held, free, seconds=1e9):
+    """Make the free runs of a plan in which others hold the first ones; return these and the operations."""
+    runs = [Task(number) for number in range(held + free)]
+    board = SlowBoard(clock, latency)
+    leases = Leases(board, clock=clock)
+    for run in runs[:held]:
+        board.files[f"{identity(run)}.1"] = held_elsewhere(identity(run))
+    agenda = Agenda(runs, leases.leased_keys)
+    made = []
+    while len(made) < free and clock.now < seconds:
+        run = agenda.next()
+        if run is None:
+            clock.pass_time(work.CHECK_EVERY)
+            agenda.begin_pass()
+        elif leases.history(identity(run)).is_held:
+            agenda.postpone()
+        else:
+            with leases.leased(identity(run)) as lease:
+                assert lease
+                lease.ending = "finished"
+            made.append((run.number, clock.now))
+            agenda.settle()
+    return made, board.operations
+
+
+@pytest.mark.parametrize("held", [0, 10, 50, 200, 1_000])
+@pytest.mark.parametrize("latency", [0.0, 0.002, 0.03, 0.2])
+def test_a_process_reaches_free_runs_however_many_others_hold(clock, latency, held):
+    made, _ = free_runs_made(clock, latency=latency, held=held, free=10, seconds=60.0)
+    assert sorted(number for number, _ in made) == list(range(held, held + 10))
+    first = made[0][1]
+    assert first <= work.CHECK_EVERY + 30 * latency
+
+
+@pytest.mark.parametrize("held", [50, 1_000])
+def test_a_claim_costs_as_many_operations_however_many_runs_are_held(clock, held):
+    _, few = free_runs_made(clock, latency=0.002, held=held, free=5)
+    _, many = free_runs_made(clock, latency=0.002, held=held, free=105)
+    assert (many - few) / 100 <= 12
+
+
+def test_a_run_that_was_begun_and_given_back_comes_before_new_ones(clock):
+    """After Ctrl-C the same command continues the training that it interrupted."""
+    runs = [Task(number) for number in range(5)]
+    board = SlowBoard(clock, 0.002)
+    board.files[f"{identity(runs[2])}.1"] = json.dumps({"held": False, "token": "x"}).encode()
+    agenda = Agenda(runs, Leases(board).leased_keys)
+    order = []
+    while agenda.left:
+        order.append(agenda.next().number)
+        agenda.settle()
+    assert order == [0, 1, 2, 3, 4]
+
+
+def test_processes_begin_at_positions_of_their_own(clock):
+    runs = [Task(number) for number in range(10)]
+    agenda = Agenda(runs, frozenset, position=0.35)
+    order = []
+    while agenda.left:
+        order.append(agenda.next().number)
+        agenda.settle()
+    assert order == [3, 4, 5, 6, 7, 8, 9, 0, 1, 2]
+
+
+def test_a_run_whose_holder_finishes_is_taken_up_at_the_next_look(clock):
+    runs = [Task(number) for number in range(3)]
+    board = SlowBoard(clock, 0.0)
+    leases = Leases(board)
+    board.files[f"{identity(runs[0])}.1"] = held_elsewhere(identity(runs[0]))
+    agenda = Agenda(runs, leases.leased_keys)
+    assert agenda.next() == runs[0]
+    agenda.postpone()
+    clock.pass_time(2 * work.CHECK_EVERY)
+    del board.files[f"{identity(runs[0])}.1"]
+    assert agenda.next() == runs[0]
+
+
+def test_each_held_run_is_looked_at_once_in_a_pass(clock):
+    runs = [Task(number) for number in range(4)]
+    board = SlowBoard(clock, 0.0)
+    for run in runs:
+        board.files[f"{identity(run)}.1"] = held_elsewhere(identity(run))
+    agenda = Agenda(runs, Leases(board).leased_keys)
+    for _ in range(3):
+        tried = []
+        while run := agenda.next():
+            tried.append(run.number)
+            agenda.postpone()
+        assert sorted(tried) == [0, 1, 2, 3]
+        agenda.begin_pass()
