@@ -1,4 +1,4 @@
-"""The reasons for which a test may be skipped in CI: any other one fails it, so that no test is lost in green.
+"""The reasons for which a test may be skipped in CI: any other one fails it, so no test is lost silently.
 
 `pytest --only-known-skips`, which .ci/run gives where CI is set. They are those of Linux with the extra dev
 installed; the runs on other systems skip what these lack, and say so alone.

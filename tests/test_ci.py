@@ -1,4 +1,4 @@
-"""CI loses no test: a browser is found, installed or missed aloud, and a test is skipped for known reasons only."""
+"""CI loses no test: without a browser it fails, and tests are skipped for known reasons only."""
 
 import os
 import re
@@ -113,10 +113,25 @@ def test_expected_to_fail():
 
 def run_tests(folder, reason, *options):
     (folder / "test_some.py").write_text(SKIPPING.format(reason=reason))
-    command = [sys.executable, "-m", "pytest", "-p", "known_skips", f"--rootdir={folder}", "-q", *options, folder]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "known_skips",
+        f"--rootdir={folder}",
+        "-q",
+        *options,
+        folder,
+    ]
     path = os.pathsep.join([str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.run(
-        command, cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -128,7 +143,9 @@ def test_a_skip_for_another_reason_fails_a_run_that_knows_its_reasons(tmp_path, 
     assert "test_unknown: skipped (no browser)" in done.stdout and "tests/known_skips.py" in done.stdout
     assert "published schema" not in done.stdout
     assert run_tests(tmp_path, "no browser", *workers).returncode == 0
-    assert run_tests(tmp_path, "no machine can be made up here", "--only-known-skips", *workers).returncode == 0
+    assert (
+        run_tests(tmp_path, "no machine can be made up here", "--only-known-skips", *workers).returncode == 0
+    )
 
 
 @pytest.mark.slow

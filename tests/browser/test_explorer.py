@@ -199,7 +199,9 @@ def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, s
     context.close()
 
 
-STATUS = re.compile(r"(\w+): (.*) \((not measured here; )?measured on (\w+)(?: at the nearest point, (.*))?\)")
+STATUS = re.compile(
+    r"(\w+): (.*) \((not measured here; )?measured on (\w+)(?: at the nearest point, (.*))?\)"
+)
 """Metric, scores, whether they are of another point, split, and that point."""
 
 
@@ -220,7 +222,9 @@ def check_status(page, route, point, *, points):
         assert not elsewhere and place is None
     else:
         assert elsewhere and re.findall(r"-?[\d.]+", place) == [f"{alpha:g}" for alpha in nearest]
-    assert page.get_attribute("#chart", "aria-label").endswith(page.text_content("#status").partition(" (")[2])
+    assert page.get_attribute("#chart", "aria-label").endswith(
+        page.text_content("#status").partition(" (")[2]
+    )
 
 
 @pytest.mark.slow
@@ -246,7 +250,9 @@ def test_scores_are_those_of_measured_points_alone(explorer, browser, server, si
 
 def check_marked_cell(page, point):
     """Assert that the point lies on the cell whose score is shown, or beside the plane on its side."""
-    for circle, cell in zip(page.locator("#chart circle").all(), page.locator("#chart .measured").all(), strict=True):
+    for circle, cell in zip(
+        page.locator("#chart circle").all(), page.locator("#chart .measured").all(), strict=True
+    ):
         x, y = (float(circle.get_attribute(name)) for name in ("cx", "cy"))
         left, top, width, height = (float(cell.get_attribute(name)) for name in ("x", "y", "width", "height"))
         assert left - 0.5 <= x <= left + width and top - 0.5 <= y <= top + height, point

@@ -1,6 +1,7 @@
 """The first figure in a browser: slider and line stand at the same α, and all that they move is the rows'."""
 
 import io
+import itertools
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -53,7 +54,8 @@ def points_of(m: Measurements) -> list[float]:
 def thumb_centre(shot: Image.Image, box: dict[str, float], colour: str) -> float:
     """Return the middle of the pixels of a colour in a box of a screenshot."""
     crop = np.asarray(shot.convert("RGB"), dtype=int)[
-        int(box["y"]) : int(box["y"] + box["height"]) + 1, int(box["x"]) - 12 : int(box["x"] + box["width"]) + 12
+        int(box["y"]) : int(box["y"] + box["height"]) + 1,
+        int(box["x"]) - 12 : int(box["x"] + box["width"]) + 12,
     ]
     parts = [int(part) for part in re.findall(r"\d+", colour)[:3]]
     columns = np.flatnonzero((np.abs(crop - parts).max(axis=2) < 40).any(axis=0))
@@ -121,7 +123,9 @@ def means_at(m: Measurements, alpha: float, names: list[tuple[str, str]]) -> lis
     """Return the mean score over seeds of each language; a dash where none was measured."""
     rows = paths_of(m)
     rows = rows[np.isclose(rows["alpha"], alpha, atol=1e-5)]
-    named = rows.assign(target=rows["target"].map(language_name), language=rows["language"].map(language_name))
+    named = rows.assign(
+        target=rows["target"].map(language_name), language=rows["language"].map(language_name)
+    )
     means = named.groupby(["target", "language"])["score"].mean()
     return [f"{100 * means[name]:.1f}" if name in means else "–" for name in names]
 
@@ -186,14 +190,12 @@ def test_each_step_of_a_key_leads_to_the_next_point_with_its_scores(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("number", range(3))
-@pytest.mark.parametrize("second", ALPHAS)
-@pytest.mark.parametrize("first", ALPHAS)
+@pytest.mark.parametrize(("number", "grids"), enumerate(itertools.product(ALPHAS, repeat=2)))
 def test_every_pair_of_grids_moves_in_step(
-    tmp_path: Path, opened: Callable[..., Any], first: str, second: str, number: int
+    tmp_path: Path, opened: Callable[..., Any], number: int, grids: tuple[str, ...]
 ) -> None:
-    m, html = written(tmp_path, number, first, second)
-    with opened(html, width=(400, 768, 1280)[number]) as shown:
+    m, html = written(tmp_path, number, *grids)
+    with opened(html, width=(400, 768, 1280)[number % 3]) as shown:
         check_thumbs(m, shown)
         slider = shown.page.locator(".path input").first
         slider.press("Home")
@@ -263,4 +265,6 @@ def test_the_first_figure_has_one_live_region_which_is_silent_at_first(
     crowded: Study, opened: Callable[..., Any]
 ) -> None:
     with opened(crowded[1]) as shown:
-        assert shown.page.locator("[aria-live], [role=status], [role=alert], output").all_text_contents() == [""]
+        assert shown.page.locator("[aria-live], [role=status], [role=alert], output").all_text_contents() == [
+            ""
+        ]

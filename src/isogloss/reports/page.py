@@ -118,10 +118,11 @@ def strip_of(check: Check) -> Strip | None:
     interval = f"[{written(estimate.low)}, {written(estimate.high)}]" if known else f"(one {check.unit})"
     above, below = (end if math.isfinite(end) else None for end in (check.above, check.below))
     ends = {"above": above, "below": below}
-    allowed = [f"{word} {written(end)}" for word, end in ends.items() if end is not None]
+    bounds = [f"{word} {written(end)}" for word, end in ends.items() if end is not None]
+    allowed = bounds[0] if len(bounds) == 1 else f"{written(check.above)} to {written(check.below)}"
     return Strip(
         about=check.about,
-        numbers=f"{written(estimate.mean)} {interval}; allowed: {and_list(allowed)}",
+        numbers=f"{written(estimate.mean)} {interval}; allowed: {allowed}",
         mean=estimate.mean,
         interval=(estimate.low, estimate.high) if known else (estimate.mean, estimate.mean),
         **ends,
