@@ -8,6 +8,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install --no-com
 KEEP := PYTHONDONTWRITEBYTECODE=
 # Some of all tests wait for other processes: there is room for one more of them than there are cores.
 PYTEST := $(KEEP) OMP_NUM_THREADS=1 $(BIN)/python -m pytest --dist worksteal
+# Further options of pytest for make test.
+OPTIONS :=
 OUT := runs/quickstart
 N := 1000000
 
@@ -24,7 +26,7 @@ install: $(VENV)/.installed ## Install the package into .venv
 	@echo "isogloss is installed: $(BIN)/isogloss --help"
 
 test: $(VENV)/.installed-dev ## Run every test
-	@$(PYTEST) -n 3
+	@$(PYTEST) -n 3 $(OPTIONS)
 
 nightly: $(VENV)/.installed-dev ## Run the full products of cases, of which the tests take a sample
 	@$(PYTEST) -n 2 --nightly -m nightly

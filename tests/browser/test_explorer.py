@@ -1,6 +1,7 @@
 """The explorer answers as the models do, for this machine's user alone."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -31,8 +32,9 @@ RECIPE = {
     },
     "measure": [
         {"name": "scores", "split": "test", "examples": 40},
-        {"name": "interpolation", "examples": 16, "alphas": [0.0, 0.5, 1.0]},
-        {"name": "plane", "examples": 16, "alphas": [0.0, 1.0], "seeds": [0]},
+        {"name": "interpolation", "examples": 16, "alphas": [0.0, 0.5, 0.6, 1.0]},
+        {"name": "interpolation", "examples": 16, "alphas": [0.0, 1.0], "part": "encoder"},
+        {"name": "plane", "examples": 16, "alphas": [0.0, 0.4, 1.0], "seeds": [0]},
     ],
 }
 
@@ -58,6 +60,8 @@ def test_routes_have_the_measured_scores(study, explorer, path):
     rows = study.frame("interpolation")
     start, end = path["id"].split("-")
     rows = rows[(rows["start"] == start) & (rows["end"] == end) & (rows["metric"] == path["metric"])]
+    assert set(rows["part"]) == {"all", "encoder"}
+    rows = rows[rows["part"] == "all"]
     scores = {one["code"]: one["scores"] for one in path["languages"]}
     assert set(scores) == {"qaa", "qad"}
     for code, curve in scores.items():
@@ -193,6 +197,65 @@ def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, s
     assert requests and all(request.startswith(server) for request in requests)
     assert errors == []
     context.close()
+
+
+STATUS = re.compile(
+    r"(\w+): (.*) \((not measured here; )?measured on (\w+)(?: at the nearest point, (.*))?\)"
+)
+"""Metric, scores, whether they are of another point, split, and that point."""
+
+
+def check_status(page, route, point, *, points):
+    """Assert that the status has the measured scores of the nearest point, and says which that is."""
+    metric, scores, elsewhere, split, place = STATUS.fullmatch(page.text_content("#status")).groups()
+    assert (metric, split) == (route["metric"], "dev")
+    nearest = min(points, key=lambda one: sum(abs(a - b) for a, b in zip(one, point, strict=True)))
+    shown = {"source", page.input_value("#language")}
+    expected = [
+        f"{one['name']} {100 * row[-1]:.1f}"
+        for one in route["languages"]
+        for row in one["scores"]
+        if shown & {one["role"], one["code"]} and row[:-1] == pytest.approx(nearest)
+    ]
+    assert sorted(scores.split(" · ")) == sorted(expected)
+    if nearest == pytest.approx(point):
+        assert not elsewhere and place is None
+    else:
+        assert elsewhere and re.findall(r"-?[\d.]+", place) == [f"{alpha:g}" for alpha in nearest]
+    assert page.get_attribute("#chart", "aria-label").endswith(
+        page.text_content("#status").partition(" (")[2]
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [2, 3])
+def test_scores_are_those_of_measured_points_alone(explorer, browser, server, size):
+    route = next(route for route in explorer.study()["routes"] if len(route["methods"]) == size)
+    points = [row[:-1] for row in route["languages"][0]["scores"]]
+    assert len(points) == {2: 4, 3: 9}[size]
+    page = browser.new_page()
+    page.goto(f"{server}/?token=secret")
+    page.wait_for_selector("#sentences .word small", timeout=120_000)
+    page.select_option("#route", route["id"])
+    page.wait_for_function(f"document.getElementById('second-label').hidden === {str(size == 2).lower()}")
+    page.wait_for_selector("#sentences .word small", timeout=120_000)
+    for point in [(0, 0), (0.5, 0.4), (0.55, 0.4), (0.6, 1), (0.3, 0.15), (-0.5, 0.9), (1.2, 1.5), (1, 1)]:
+        for name, alpha in zip(("#first", "#second"), point[: size - 1], strict=False):
+            page.fill(name, str(alpha))
+        check_status(page, route, point[: size - 1], points=points)
+        if size == 3:
+            check_marked_cell(page, point)
+    page.close()
+
+
+def check_marked_cell(page, point):
+    """Assert that the point lies on the cell whose score is shown, or beside the plane on its side."""
+    for circle, cell in zip(
+        page.locator("#chart circle").all(), page.locator("#chart .measured").all(), strict=True
+    ):
+        x, y = (float(circle.get_attribute(name)) for name in ("cx", "cy"))
+        left, top, width, height = (float(cell.get_attribute(name)) for name in ("x", "y", "width", "height"))
+        assert left - 0.5 <= x <= left + width and top - 0.5 <= y <= top + height, point
 
 
 ADJUSTED = {

@@ -185,7 +185,7 @@ def test_a_claim_is_judged_and_one_whose_rule_fails_is_not_tested(installed_plug
     made_up = SimpleNamespace(frame=lambda _: scores, has_rows=lambda _: True, models=pd.DataFrame())
     first, *others = judge([own, *broken], made_up)
     assert first.verdict == "supported"
-    assert "p = 0.0027 over seeds" in first.found
+    assert "p = 0.003 over seeds" in first.found
     assert [one.verdict for one in others] == ["not tested"] * len(rules)
     assert others[0].found == "its rule failed (KeyError: 'x'), not tested"
     for wrong in (replace(own, title=""), 3):

@@ -24,15 +24,15 @@ def test_sentences_of_the_first_seed_are_parted_where_predictions_change(out):
     sentences = path_figure(read_measurements(out)).sentences
     assert [sentence.title for sentence in sentences] == ["Dunar, seed 0"] * 3
     parts = sentences[0].stretches
-    assert [(part.first, part.last, part.alphas) for part in parts] == [(0, 0, "0"), (1, 2, "0.5 to 1")]
+    assert [(part.first, part.last, part.alphas) for part in parts] == [(0, 0, "0"), (0.5, 1, "0.5 to 1")]
     assert [tuple(part.predicted) for part in parts] == [("NOUN", "VERB"), ("NOUN", "NOUN")]
 
 
 def test_words_are_text_on_the_page_and_wrong_labels_are_marked(out):
     html = write_report(out).html.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and EVIL not in html
-    assert html.count('<td class="wrong">VERB</td>') == 3
-    assert html.count('<tr data-first="1" data-last="2" class="between">') == 3
+    assert html.count('<td class="wrong">VERB<span class="unseen"> (wrong)</span></td>') == 3
+    assert html.count('<tr data-first="0.5" data-last="1" class="between">') == 3
 
 
 @pytest.mark.slow

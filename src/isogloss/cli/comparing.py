@@ -28,7 +28,7 @@ from isogloss.store import local_folder
 Row = Mapping[str, Any]
 
 OUTPUT_CELLS: Mapping[str, Callable[[Row], str]] = {
-    **{head: CELLS[head] for head in ("language", "baseline", "system", "difference", "d")},
+    **{head: CELLS[head] for head in ("language", "system score", "baseline score", "difference", "d")},
     "p": CELLS["p (examples)"],
     "p (Holm)": lambda row: p_text(row["p_examples_holm"]),
     "examples": lambda row: str(row["examples"]),

@@ -78,6 +78,8 @@ class Check:
     """Additional findings that do not affect the verdict."""
     judged: bool = True
     """Whether it decides the verdict; others are printed with the claim, and are not corrected for."""
+    ratio: bool = False
+    """Whether the number is a ratio of two sizes, of which 2 and 1/2 are equally far from 1."""
 
     @property
     def estimate(self) -> Estimate | Statistic:
@@ -229,4 +231,5 @@ def check_std_ratio(label: str, above: pd.DataFrame, below: pd.DataFrame, least:
         ),
     )
     words = f"{label} ({stds}, Pitman–Morgan test with {n} {'degree' if n == 1 else 'degrees'} of freedom)"
-    return Check(about=words, values=(ratio,) * len(seeds), statistic=statistic, above=least, scale=1)
+    values = (ratio,) * len(seeds)
+    return Check(about=words, values=values, statistic=statistic, above=least, scale=1, ratio=True)

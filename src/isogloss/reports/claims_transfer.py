@@ -253,7 +253,7 @@ RISES = (_mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}), _mean("
 
 STRAIGHT = _mean("R² of a line", "straight", {"above": SMOOTH, **PLAIN})
 
-RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", {"above": 0.8, "below": 1.25, **PLAIN})
+RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", {"above": 0.8, "below": 1.25, "ratio": True, **PLAIN})
 """About equal norms."""
 
 ANGLE = _mean("angle in degrees", "angle", {"above": 45, "below": 65, "scale": 1, "digits": 0})

@@ -17,8 +17,8 @@ Row = Mapping[str, Any]
 
 CELLS: Mapping[str, Callable[[Row], str]] = {
     "language": lambda row: row["language"] or "–",
-    "baseline": lambda row: percent(row["baseline_score"]),
-    "system": lambda row: percent(row["score"]),
+    "system score": lambda row: percent(row["score"]),
+    "baseline score": lambda row: percent(row["baseline_score"]),
     "difference": lambda row: f"{100 * row['difference']:+.1f} {row['mark']}".rstrip(),
     "interval": lambda row: _interval(row["low"], row["high"]),
     "d": lambda row: "–" if math.isnan(row["effect"]) else f"{row['effect']:.2f}",
@@ -66,11 +66,8 @@ def tests_table(tests: pd.DataFrame) -> list[Table]:
     texts = pd.DataFrame(
         {
             **{name: row[name] for name in shown},
-            **{"system": row["name"], "against": row["against"], "language": row["language"]},
-            **{
-                {"system": "its score", "baseline": "score"}.get(head, head): cell(row)
-                for head, cell in heads.items()
-            },
+            **{"system": row["name"], "baseline": row["against"], "language": row["language"]},
+            **{head: cell(row) for head, cell in heads.items()},
         }
         for row in rows.to_dict("records")
     )
@@ -79,8 +76,9 @@ def tests_table(tests: pd.DataFrame) -> list[Table]:
         "title": f"Tests of differences ({count(len(tests), 'comparison')})",
         "caption": "Scores and differences in percent; the interval (95 %) is over seeds and examples.",
     }
-    columns = [*TEST_SET, "column", "name", "against", *NUMBERS]
-    table = text_table(words, len(shown) + 3, texts, tests[columns])
+    names = {"name": "system", "against": "baseline", "column": "language"}
+    data = tests[[*TEST_SET, *names, *NUMBERS]].rename(columns=names)
+    table = text_table(words, len(shown) + 3, texts, data)
     return [replace(table, notes=NOTES, folded=True)]
 
 

@@ -163,7 +163,7 @@ def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
             f"{_spread('± one standard deviation', int(rows['seeds'].max()))}). Outside the tinted strip the "
             "path is prolonged."
         ),
-        "alt": f"Line plot, mean {first['metric']} of all panels: {_ends(rows)}.",
+        "alt": f"Line plot, mean {first['metric']} of all panels in percent: {_ends(rows, scale=100)}.",
     }
     source, target = (rows[side].map(language_name) for side in ("source", "target"))
     pair = (source + " → " + target).where(target != "", source)
@@ -186,9 +186,9 @@ def _mixed_part(rows: pd.DataFrame) -> str:
     return f"{WEIGHTS.get(part, part)}; mean over {count(int(rows['seeds'].max()), 'seed')}"
 
 
-def _ends(rows: pd.DataFrame) -> str:
+def _ends(rows: pd.DataFrame, scale: float = 1) -> str:
     by = ["role", "path", *rows.columns.intersection(["task"]), "alpha"]
-    at = rows.groupby(by, sort=False)["mean"].mean().unstack()
+    at = scale * rows.groupby(by, sort=False)["mean"].mean().unstack()
     complete = at.reindex(columns=[0, 1]).dropna().iterrows()
     ends = [f"{' '.join(filter(None, key))} {a:.3g} at α 0, {b:.3g} at α 1" for key, (a, b) in complete]
     return "; ".join(ends) or "no path covers α 0 to 1"

@@ -68,9 +68,14 @@ class LineFigure:
         keys = list(dict.fromkeys(filter(None, ["panel", style.color, style.dash])))
         means = style.scale * rows.groupby([*keys, style.x], sort=False)[style.y].mean()
         last = means.sort_index(level=style.x, kind="stable", sort_remaining=False).groupby(keys, sort=False)
-        ends = [" ".join([*filter(None, map(str, key)), f"{line.iloc[-1]:.3g}"]) for key, line in last]
+        ends = [" ".join([*filter(None, map(str, key)), _short(line.iloc[-1])]) for key, line in last]
         more = [f"{count(len(ends) - MOST_ENDS, 'line')} more"] if len(ends) > MOST_ENDS else []
         return and_list([*ends[:MOST_ENDS], *more])
+
+
+def _short(value: float) -> str:
+    """Write a number with three digits, or all before the point, and without a power of ten."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
 
 
 def _by_layer(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """The opening of a page: the answer, what the experiment was, and the paths between models to move along."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -22,14 +22,27 @@ MOST_PANELS = 4
 """Pairs of languages whose paths open a page; the section on paths has all."""
 
 
+@dataclass(frozen=True)
+class Curve:
+    """The scores of one seed along a path, in percent, at the values of α that were measured."""
+
+    alphas: Sequence[float]
+    scores: Sequence[float]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Side:
-    """The scores in one language along a path, in percent by α: a curve for each seed."""
+    """The scores in one language along a path: a curve for each seed, and their mean by α."""
 
     role: str
     name: str
-    curves: Sequence[Sequence[float]]
-    means: Sequence[float]
+    curves: Sequence[Curve]
+    means: Mapping[float, float]
+    """Scores of 0 to 1."""
+
+    def mean_at(self, alpha: float) -> str:
+        """Return the mean over seeds in percent; a dash where none was measured."""
+        return percent(self.means.get(alpha, math.nan))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +63,9 @@ class PathFigure:
     metric: str
     split: str
     alphas: Sequence[float]
-    zero: int
-    """The index of α = 0, where the figure stands at first."""
+    """Every value at which a panel was measured; another panel may lack it."""
+    zero: float
+    """The α nearest to 0, where the figure stands at first."""
     low: int
     """The least score of the axis, in percent; a multiple of ten."""
     panels: Sequence[PathPanel]
@@ -180,31 +194,36 @@ def path_figure(m: Measurements) -> PathFigure | None:
         **{name: first[f"{name}.name"] for name in ("start", "end")},
         **{name: first[name] for name in ("metric", "split")},
         alphas=alphas,
-        zero=alphas.index(min(alphas, key=abs)),
+        zero=min(alphas, key=abs),
         low=10 * math.floor(10 * min(0.9, *(pair["score"].min() for pair in pairs))),
-        panels=[_panel(pair, alphas) for pair in pairs],
+        panels=[_panel(pair) for pair in pairs],
         sentences=shown_sentences(m, pairs, alphas),
     )
 
 
-def _panel(pair: pd.DataFrame, alphas: Sequence[float]) -> PathPanel:
+def _panel(pair: pd.DataFrame) -> PathPanel:
     """Return the curves of a pair of languages."""
-    columns = ["role", "language", "curve"]
-    rows = pair.assign(curve=row_keys(pair, ["seed", "encoder.run"]))
-    wide = rows.pivot_table(index="alpha", columns=columns, values="score").reindex([*alphas])
-    wide = (100 * wide.interpolate(limit_direction="both")).round(1)
-    means = wide.T.groupby(level=columns[:2]).mean().T.round(1)
-    curves = {key: wide[key].T.to_numpy().tolist() for key in means}
-    sides = [
-        Side(role=key[0], name=language_name(key[1]), curves=curves[key], means=[*means[key]])
-        for key in means.iloc[-1].sort_values(ascending=False).index
-    ]
-    zero = min(range(len(alphas)), key=lambda index: abs(alphas[index]))
-    texts = [
-        f"{side.name} ({side.role}) {side.means[zero]:.1f} at α {alphas[zero]:g}, "
-        f"{side.means[-1]:.1f} at α {alphas[-1]:g}"
-        for side in sides
-    ]
+    curves = pair.assign(curve=row_keys(pair, ["seed", "encoder.run"]))
+    scores = curves.groupby(["role", "language", "curve", "alpha"])["score"].mean()
+    sides = [_side(str(role), str(code), of_side) for (role, code), of_side in scores.groupby(level=[0, 1])]
+    sides = sorted(sides, key=lambda side: [*side.means.values()][-1], reverse=True)
     names = [language_name(code) for code in pair.iloc[0][["source", "target"]] if code]
+    texts = [f"{side.name} ({side.role}) {_ends(side)}" for side in sides]
     alt = f"Line plot, a line per seed and language: {'; '.join(texts)}."
     return PathPanel(title=" → ".join(names), alt=alt, sides=sides)
+
+
+def _side(role: str, code: str, scores: "pd.Series[float]") -> Side:
+    """Return the curves in one language from its scores by curve and α."""
+    wide = scores.droplevel([0, 1]).unstack("alpha")
+    curves = [
+        Curve([*curve.index], [*(100 * curve)]) for curve in (row.dropna() for _, row in wide.iterrows())
+    ]
+    return Side(role=role, name=language_name(code), curves=curves, means=wide.mean().to_dict())
+
+
+def _ends(side: Side) -> str:
+    """Write the means at both models; of a path that reaches neither, those at its ends."""
+    at_models = [alpha for alpha in (0.0, 1.0) if alpha in side.means]
+    alphas = at_models or [min(side.means), max(side.means)]
+    return ", ".join(f"{side.mean_at(alpha)} at α {alpha:g}" for alpha in alphas)

@@ -59,28 +59,53 @@ SHOWN_IN = {"interpolation": "paths", "scores": "main-table", "gradient-conflict
 """The sections that show frames which have another name than theirs."""
 
 
+WIDTH, INSET = 160, 18
+"""Units of a strip's width, and of the free space at both ends, where an open range is shaded."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Strip:
     """A check as a picture: its number with the interval, against the range that the claim allows."""
 
-    text: str
+    about: str
+    numbers: str
+    """The number, its interval and the range as text."""
     mean: float
     interval: tuple[float, float]
+    """The number twice where one unit has no interval."""
     above: float | None
     below: float | None
+    ratio: bool
+    """Whether the number is a ratio, which is drawn on a log scale where all numbers are positive."""
 
     @property
-    def low(self) -> float:
-        """The least number of the picture."""
-        return min(self._numbers)
+    def text(self) -> str:
+        """The picture in words."""
+        scale = ", on a log scale" if self.is_logarithmic else ""
+        return f"{self.about} {self.numbers}{scale}"
 
     @property
-    def high(self) -> float:
-        """The greatest number of the picture."""
-        return max(self._numbers)
+    def is_logarithmic(self) -> bool:
+        """Whether equal factors have equal widths."""
+        return self.ratio and min(self._ends) > 0
+
+    def x(self, value: float) -> float:
+        """Return the place of a number across the picture."""
+        low, high, at = (self._scaled(number) for number in (min(self._ends), max(self._ends), value))
+        share = (at - low) / (high - low) if high > low else 0.0
+        return round(INSET + share * (WIDTH - 2 * INSET), 1)
 
     @property
-    def _numbers(self) -> list[float]:
+    def range(self) -> tuple[float, float]:
+        """The ends of the shaded range across the picture."""
+        left = 0.0 if self.above is None else self.x(self.above)
+        return left, float(WIDTH) if self.below is None else self.x(self.below)
+
+    def _scaled(self, value: float) -> float:
+        return math.log(value) if self.is_logarithmic else value
+
+    @property
+    def _ends(self) -> list[float]:
         return [self.mean, *self.interval, *(end for end in (self.above, self.below) if end is not None)]
 
 
@@ -88,23 +113,21 @@ def strip_of(check: Check) -> Strip | None:
     """Return a check as a strip; None where nothing was measured."""
     if not check.values:
         return None
-    estimate = check.estimate
-    low, high = (estimate.mean if math.isnan(end) else end for end in (estimate.low, estimate.high))
+    estimate, written = check.estimate, check.written
+    known = math.isfinite(estimate.low)
+    interval = f"[{written(estimate.low)}, {written(estimate.high)}]" if known else f"(one {check.unit})"
     above, below = (end if math.isfinite(end) else None for end in (check.above, check.below))
     ends = {"above": above, "below": below}
-    allowed = [f"{word} {check.written(end)}" for word, end in ends.items() if end is not None]
+    bounds = [f"{word} {written(end)}" for word, end in ends.items() if end is not None]
+    allowed = bounds[0] if len(bounds) == 1 else f"{written(check.above)} to {written(check.below)}"
     return Strip(
-        text=f"{check.text} [{check.written(low)}, {check.written(high)}]; the claim: {and_list(allowed)}",
+        about=check.about,
+        numbers=f"{written(estimate.mean)} {interval}; allowed: {allowed}",
         mean=estimate.mean,
-        interval=(low, high),
+        interval=(estimate.low, estimate.high) if known else (estimate.mean, estimate.mean),
         **ends,
+        ratio=check.ratio,
     )
-
-
-def deciding(outcome: Outcome) -> Strip | None:
-    """Return the strip of the check that a verdict follows from: the first with the verdict, or measured."""
-    strips = [strip_of(check) for check in outcome.checks if check.judged]
-    return next(filter(None, strips), None)
 
 
 def render(page: Page) -> str:
@@ -131,7 +154,6 @@ def render(page: Page) -> str:
         proof=lambda claim: next(
             (SHOWN_IN.get(name, name) for name in claim.needs if SHOWN_IN.get(name, name) in sections), ""
         ),
-        deciding=deciding,
         strip_of=strip_of,
         css=Markup(css),  # noqa: S704  (our own file)
         script=Markup(script),  # noqa: S704  (our own file)

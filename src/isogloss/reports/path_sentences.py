@@ -8,6 +8,7 @@ import pandas as pd
 
 from isogloss.core.languages import language_name
 from isogloss.data.result_files import PathSentence, path_sentence
+from isogloss.reports.landscapes import DIGITS
 from isogloss.reports.measurements import Measurements
 
 MOST_SENTENCES = 3
@@ -18,14 +19,20 @@ MOST_SENTENCES = 3
 class Stretch:
     """Neighbouring values of α at which the predictions for a sentence are the same."""
 
-    first: int
-    """The index of its first α on the axis of the figure."""
-    last: int
-    alphas: str
-    """Its range of α in words."""
-    between: bool
-    """Whether it has a point between the two models."""
+    first: float
+    last: float
     predicted: Sequence[str]
+    """Empty where the sentence was not measured."""
+
+    @property
+    def alphas(self) -> str:
+        """The range of α in words."""
+        return " to ".join(dict.fromkeys(f"{alpha:g}" for alpha in (self.first, self.last)))
+
+    @property
+    def between(self) -> bool:
+        """Whether it has a point between the two models."""
+        return self.first <= 1 and self.last >= 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,19 +68,9 @@ def _of_pair(m: Measurements, pair: pd.DataFrame, alphas: Sequence[float]) -> It
 
 
 def _stretches(sentence: PathSentence, alphas: Sequence[float]) -> list[Stretch]:
-    """Part an axis where the predictions change; an α that was not recorded has those of the nearest."""
-    at = {
-        index: min(sentence.predicted, key=lambda point: abs(point[0] - alpha))[1]
-        for index, alpha in enumerate(alphas)
-    }
-    groups = [(labels, [*group]) for labels, group in groupby(at, key=at.__getitem__)]
-    return [
-        Stretch(
-            first=indices[0],
-            last=indices[-1],
-            alphas=" to ".join(dict.fromkeys(f"{alphas[index]:g}" for index in (indices[0], indices[-1]))),
-            between=alphas[indices[0]] <= 1 and alphas[indices[-1]] >= 0,
-            predicted=labels,
-        )
-        for labels, indices in groups
+    """Part an axis where the predictions change; at values of α that were not recorded there are none."""
+    recorded = {round(alpha, DIGITS): labels for alpha, labels in sentence.predicted}
+    groups = [
+        (labels, [*group]) for labels, group in groupby(alphas, key=lambda alpha: recorded.get(alpha, ()))
     ]
+    return [Stretch(first=group[0], last=group[-1], predicted=labels) for labels, group in groups]

@@ -111,6 +111,25 @@ class Outcome:
     p_holm: Sequence[float] = ()
     """P of each check after Holm's correction over those of the claim; nan where it is not judged."""
 
+    @property
+    def deciding(self) -> Check | None:
+        """The check that the verdict follows from; None without checks, as in a summary.
+
+        Of several with the verdict, the most significant contradiction, or else the least significant check:
+        it is the last that would have to change.
+        """
+        of_verdict = "contradicted" if self.verdict == "mixed" else self.verdict
+        candidates = [
+            (check, p_holm)
+            for check, p_holm in zip(self.checks, self.p_holm, strict=True)
+            if check.judged and _verdict(check, p_holm) == of_verdict
+        ]
+        if not candidates:
+            return None
+        if of_verdict == "contradicted":
+            return min(candidates, key=lambda candidate: candidate[1])[0]
+        return max(candidates, key=_insignificance)[0]
+
 
 def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
     """Judge every claim that the measurements are about."""
@@ -292,6 +311,13 @@ def _verdict(check: Check, p_holm: float) -> Verdict:
     return "supported" if inside else "contradicted"
 
 
+def _insignificance(candidate: tuple[Check, float]) -> float:
+    """Return the p of a check; that of one unit, which has none, is the greatest."""
+    check, _ = candidate
+    p = check.p_value if check.values else math.nan
+    return math.inf if math.isnan(p) else p
+
+
 def _finding(check: Check, p_holm: float, tests: int) -> str:
     text = _numbers(check, p_holm, tests) if check.values else check.about
     text = text if check.judged else f"not judged: {text}"
@@ -322,7 +348,7 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
 
 
 def p_text(value: float) -> str:
-    """Write a p-value."""
+    """Write a p-value with three decimals; a dash for none."""
     if math.isnan(value):
         return "–"
-    return "<0.0001" if value < 0.0001 else f"{value:.4f}" if value < 0.01 else f"{value:.2f}"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"

@@ -29,12 +29,16 @@ from isogloss.diagnostics.weight_space import (
     weights_of,
 )
 from isogloss.functional.models import load_encoder
+from isogloss.reports.comparison import rows_of
 from isogloss.reports.measurements import Measurements, Run
 from isogloss.store import local_model
 from isogloss.tasks.parsing import PARSING
 from isogloss.training.states import word_states
 from isogloss.using import Model, load_model
 from isogloss.using.formats import Entry
+
+MEASURED_ON = ("corpus", "treebank", "inputs", "inputs.translator", "split", "metric")
+"""Columns of which a route has the first values, where its models were measured in several ways."""
 
 SHOWN = 8
 """Sentences of a language that are offered."""
@@ -198,8 +202,10 @@ def _routes(measurements: Measurements) -> list[Route]:
     routes = []
     for frame, ends in (("interpolation", ("start", "end")), ("plane", ("origin", "first", "second"))):
         rows = measurements.frame(frame) if measurements.has_rows(frame) else pd.DataFrame()
-        for ids, scores in rows.groupby(list(ends), sort=False) if len(rows) else ():
+        rows = rows[rows["part"] == "all"] if len(rows) else rows  # The models move as a whole.
+        for ids, of_ends in rows.groupby(list(ends), sort=False) if len(rows) else ():
             if all(measurements.folder(run) for run in ids):
+                scores = rows_of(of_ends, of_ends.iloc[0][[*MEASURED_ON]].to_dict())
                 facts = measurements.models.loc[ids[0]]
                 methods = tuple(measurements.models.loc[run, "method"] for run in ids)
                 routes.append(
@@ -215,15 +221,15 @@ def _routes(measurements: Measurements) -> list[Route]:
 
 
 def _described(route: Route) -> Json:
-    first_metric = route.scores[route.scores["metric"] == route.scores["metric"].iloc[0]]
-    columns = [name for name in ("alpha", "alpha_second", "score") if name in first_metric]
+    scores = route.scores
+    columns = [name for name in ("alpha", "alpha_second", "score") if name in scores]
     named = {code: language.name for code, language in LANGUAGES.items()}
-    facts = {name: str(route.facts[name]) for name in ("task", "corpus", "source", "target", "seed")}
+    facts = {name: str(route.facts[name]) for name in ("task", "corpus", "source", "target", "seed", "split")}
     return {
         "id": route.id,
         "methods": route.methods,
         **facts,
-        "metric": first_metric["metric"].iloc[0],
+        "metric": scores["metric"].iloc[0],
         "languages": [
             {
                 "code": code,
@@ -231,7 +237,7 @@ def _described(route: Route) -> Json:
                 "role": rows["role"].iloc[0],
                 "scores": rows.sort_values(columns[:-1])[columns].to_numpy().tolist(),
             }
-            for code, rows in first_metric.groupby("language", sort=False)
+            for code, rows in scores.groupby("language", sort=False)
         ],
     }
 

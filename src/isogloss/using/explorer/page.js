@@ -30,18 +30,15 @@ const percent = (score) => (100 * score).toFixed(1);
 const point = () => (route.methods.length === 3 ? [+get("first").value, +get("second").value] : [+get("first").value]);
 const language = () => route.languages.find((one) => one.code === get("language").value);
 
-function between(scores, alpha) {
-  const upper = scores.findIndex((row) => row[0] >= alpha);
-  if (upper < 0) return scores[scores.length - 1][1];
-  if (upper === 0 || scores[upper][0] === alpha) return scores[upper][1];
-  const [low, high] = [scores[upper - 1], scores[upper]];
-  return low[1] + (high[1] - low[1]) * (alpha - low[0]) / (high[0] - low[0]);
-}
+// Scores are rows of α, or α₁ and α₂, and the score; only these points were measured.
+const distance = (row, at) => Math.max(...at.map((alpha, axis) => Math.abs(row[axis] - alpha)));
 
-function nearest(scores, [first, second]) {
-  const far = (row) => Math.abs(row[0] - first) + Math.abs(row[1] - second);
+function nearest(scores, at) {
+  const far = (row) => at.reduce((sum, alpha, axis) => sum + Math.abs(row[axis] - alpha), 0);
   return scores.reduce((best, row) => (far(row) < far(best) ? row : best));
 }
+
+const scoreAt = (scores, at) => (scores.find((row) => distance(row, at) < 1e-6) || []).at(-1);
 
 function drawChart() {
   const chart = get("chart");
@@ -67,41 +64,64 @@ function drawPath(chart, languages) {
       drawn("text", { x: x(alpha), y: 260, "text-anchor": "middle" }, name));
   }
   const [alpha] = point();
+  if (alpha >= alphas[0] && alpha <= alphas[alphas.length - 1])
+    chart.append(drawn("line", { x1: x(alpha), x2: x(alpha), y1: 20, y2: 240, class: "now" }));
+  const measured = nearest(languages[0].scores, [alpha]).slice(0, 1);
   const ends = languages.map((one) => y(one.scores[one.scores.length - 1][1]) + 4);
   if (ends.length > 1 && Math.abs(ends[0] - ends[1]) < 14) ends[ends[0] > ends[1] ? 0 : 1] = Math.min(...ends) + 14;
   languages.forEach((one, number) => {
     const line = one.scores.map((row, number) => (number ? "L" : "M") + x(row[0]).toFixed(1) + " " + y(row[1]).toFixed(1));
-    const score = between(one.scores, alpha), role = one.role === "source" ? "source" : "target";
+    const score = scoreAt(one.scores, measured), role = one.role === "source" ? "source" : "target";
     chart.append(drawn("path", { d: line.join(""), class: role }),
-      drawn("circle", { cx: x(alpha), cy: y(score), r: 5, class: role }),
       drawn("text", { x: right + 6, y: ends[number], class: role }, one.name));
+    if (score !== undefined) chart.append(drawn("circle", { cx: x(measured[0]), cy: y(score), r: 5, class: role }));
   });
-  announce(languages.map((one) => one.name + " " + percent(between(one.scores, alpha))));
+  announce(languages, measured);
+}
+
+// Each measured value has the width up to half-way to its neighbours, so that the nearest cell lies under a point.
+function cellsOf(values) {
+  const middles = values.slice(1).map((value, number) => (value + values[number]) / 2);
+  const first = middles.length ? 2 * values[0] - middles[0] : values[0] - 0.5;
+  const last = middles.length ? 2 * values[values.length - 1] - middles[middles.length - 1] : values[0] + 0.5;
+  const ends = [first, ...middles, last].map((end) => 200 * (end - first) / (last - first));
+  const place = (alpha) => Math.max(0, Math.min(200, 200 * (alpha - first) / (last - first)));
+  return { place, cell: (value) => ends.slice(values.indexOf(value), values.indexOf(value) + 2) };
 }
 
 function drawPlane(chart, languages) {
-  const [first, second] = point();
-  const sides = languages.map((one) => [...new Set(one.scores.map((row) => row[0]))]);
+  const at = point(), measured = nearest(languages[0].scores, at).slice(0, 2);
   chart.setAttribute("viewBox", "0 0 640 280");
   languages.forEach((one, number) => {
-    const values = sides[number], size = 200 / values.length, left = 60 + 300 * number;
-    const scores = one.scores.map((row) => row[2]), low = Math.min(...scores), high = Math.max(...scores);
-    const at = (alpha, start, turned) => start + (turned ? 200 - 200 * place(values, alpha) : 200 * place(values, alpha));
-    one.scores.forEach((row) => chart.append(drawn("rect", {
-      x: left + size * values.indexOf(row[0]), y: 30 + 200 - size * (values.indexOf(row[1]) + 1), width: size + 0.5,
-      height: size + 0.5, fill: "currentColor", "fill-opacity": (0.05 + 0.75 * (row[2] - low) / (high - low || 1)).toFixed(3) })));
+    const [across, up] = [0, 1].map((axis) => cellsOf([...new Set(one.scores.map((row) => row[axis]))].sort((a, b) => a - b)));
+    const left = 60 + 300 * number, scores = one.scores.map((row) => row[2]);
+    const low = Math.min(...scores), high = Math.max(...scores);
+    for (const row of one.scores) {
+      const [x1, x2] = across.cell(row[0]), [y1, y2] = up.cell(row[1]);
+      chart.append(drawn("rect", {
+        x: left + x1, y: 230 - y2, width: x2 - x1 + 0.5, height: y2 - y1 + 0.5, fill: "currentColor",
+        "fill-opacity": (0.05 + 0.75 * (row[2] - low) / (high - low || 1)).toFixed(3),
+        class: distance(row, measured) < 1e-6 ? "measured" : "" }));
+    }
     chart.append(drawn("text", { x: left, y: 20 }, one.name + ", " + percent(low) + " to " + percent(high)),
-      drawn("circle", { cx: at(first, left), cy: at(second, 30, true), r: 6, class: one.role === "source" ? "source" : "target" }),
+      drawn("circle", { cx: left + across.place(at[0]), cy: 230 - up.place(at[1]), r: 6,
+        class: one.role === "source" ? "source" : "target" }),
       drawn("text", { x: left, y: 250 }, "→ " + route.methods[1] + "   ↑ " + route.methods[2]));
   });
-  announce(languages.map((one) => one.name + " " + percent(nearest(one.scores, point())[2])));
+  announce(languages, measured);
 }
 
-const place = (values, alpha) => (alpha - values[0]) / (values[values.length - 1] - values[0]);
-
-function announce(scores) {
-  get("chart").setAttribute("aria-label", route.metric + " in percent at this point: " + scores.join(", "));
-  get("status").textContent = route.metric + ": " + scores.join(" · ") + " (measured on dev)";
+function announce(languages, measured) {
+  const scores = languages.map((one) => {
+    const score = scoreAt(one.scores, measured);
+    return one.name + " " + (score === undefined ? "not measured" : percent(score));
+  });
+  const names = measured.length > 1 ? ["α₁", "α₂"] : ["α"];
+  const place = measured.map((alpha, axis) => names[axis] + " = " + +alpha.toFixed(4)).join(", ");
+  const here = distance(measured, point()) < 1e-6;
+  const where = here ? "measured on " + route.split : "not measured here; measured on " + route.split + " at the nearest point, " + place;
+  get("chart").setAttribute("aria-label", route.metric + " in percent: " + scores.join(", ") + " (" + where + ")");
+  get("status").textContent = route.metric + ": " + scores.join(" · ") + " (" + where + ")";
 }
 
 function read(text) {

@@ -1,0 +1,270 @@
+"""The first figure in a browser: slider and line stand at the same α, and all that they move is the rows'."""
+
+import io
+import itertools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from isogloss.core.languages import language_name
+from isogloss.data.result_files import path_sentence
+from isogloss.reports.measurements import Measurements, read_measurements
+from isogloss.reports.opening import opening_of
+from isogloss.reports.page import Page, render, run_table
+from reports.moving_studies import ALPHAS, moving_study
+
+pytestmark = pytest.mark.slow
+
+Study = tuple[Measurements, Path]
+
+OFF = 2
+"""Pixels that the thumb may be off its line."""
+
+
+def written(out: Path, number: int, *grids: str) -> Study:
+    """Write a study, and the opening of its page."""
+    moving_study(out, number, *grids)
+    m = read_measurements(out)
+    page = Page(m=m, opening=opening_of(m), outcomes=[], sections=[], runs=run_table(m), raw={})
+    (out / "report.html").write_text(render(page), encoding="utf-8")
+    return m, out / "report.html"
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return written(tmp_path_factory.mktemp("crowded"), 1, "crowded", "even")
+
+
+def paths_of(m: Measurements) -> Any:
+    rows = m.frame("interpolation")
+    starts = rows["start"].map(m.models["method"])
+    rows = rows[(rows["part"] == "all") & (starts == "source-only")]
+    return rows.assign(alpha=rows["alpha"].round(6))
+
+
+def points_of(m: Measurements) -> list[float]:
+    return sorted(paths_of(m)["alpha"].unique())
+
+
+def thumb_centre(shot: Image.Image, box: dict[str, float], colour: str) -> float:
+    """Return the middle of the pixels of a colour in a box of a screenshot."""
+    crop = np.asarray(shot.convert("RGB"), dtype=int)[
+        int(box["y"]) : int(box["y"] + box["height"]) + 1,
+        int(box["x"]) - 12 : int(box["x"] + box["width"]) + 12,
+    ]
+    parts = [int(part) for part in re.findall(r"\d+", colour)[:3]]
+    columns = np.flatnonzero((np.abs(crop - parts).max(axis=2) < 40).any(axis=0))
+    assert len(columns), "no thumb is drawn"
+    return int(box["x"]) - 12 + (columns.min() + columns.max() + 1) / 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 768, 1280])
+def test_the_thumb_is_under_the_line_at_every_measured_point(
+    crowded: Study, opened: Callable[..., Any], width: int, scheme: str
+) -> None:
+    m, html = crowded
+    with opened(html, width=width, color_scheme=scheme) as shown:
+        check_thumbs(m, shown)
+        assert shown.overflow() <= 0 and shown.errors == []
+
+
+def check_thumbs(m: Measurements, shown: Any) -> None:
+    """Assert that in each panel thumb, line, α and axis agree, while the first slider moves by keys."""
+    page = shown.page
+    page.set_viewport_size({"width": page.viewport_size["width"], "height": 2400})
+    colour = page.evaluate("getComputedStyle(document.querySelector('.readout .target')).color")
+    panels = page.locator(".path").all()
+    panels[0].locator("input").press("Home")
+    for alpha in points_of(m):
+        shot = Image.open(io.BytesIO(page.screenshot()))
+        for panel in panels:
+            slider = panel.locator("input")
+            assert float(slider.input_value()) == pytest.approx(alpha, abs=1e-5)
+            assert float(panel.locator(".slider b").inner_text()) == pytest.approx(alpha, abs=1e-5)
+            line = panel.locator(".now").bounding_box()["x"]
+            assert thumb_centre(shot, slider.bounding_box(), colour) == pytest.approx(line, abs=OFF)
+            grid = panel.locator(".grid").first.bounding_box()
+            first, last = (float(slider.get_attribute(end)) for end in ("min", "max"))
+            share = (alpha - first) / (last - first)
+            assert line == pytest.approx(grid["x"] + share * grid["width"], abs=OFF)
+        panels[0].locator("input").press("ArrowRight")
+    assert float(panels[0].locator("input").input_value()) == pytest.approx(alpha, abs=1e-5), "the last"
+
+
+def test_on_paper_the_line_stands_at_the_point_whose_scores_are_shown(
+    crowded: Study, opened: Callable[..., Any]
+) -> None:
+    m, html = crowded
+    with opened(html, width=680) as shown:
+        shown.page.locator(".path input").first.press("End")
+        shown.page.emulate_media(media="print")
+        assert not shown.page.locator(".path input").first.is_visible()
+        for panel in shown.page.locator(".path").all():
+            assert panel.locator(".slider p").inner_text() == "α = 1.5"
+            grid, line = panel.locator(".grid").first.bounding_box(), panel.locator(".now").bounding_box()
+            assert line["x"] == pytest.approx(grid["x"] + grid["width"], abs=OFF)
+            assert panel.locator(".readout b").all_inner_texts() == means_at(m, 1.5, names_in(panel))
+
+
+def names_in(panel: Any) -> list[tuple[str, str]]:
+    """Return the target of a panel, by name, with the language of each of its readouts."""
+    target = panel.locator(".pair").inner_text().split(" → ")[1]
+    names = panel.locator(".readout b").evaluate_all("all => all.map(one => one.dataset.name)")
+    return [(target, name) for name in names]
+
+
+def means_at(m: Measurements, alpha: float, names: list[tuple[str, str]]) -> list[str]:
+    """Return the mean score over seeds of each language; a dash where none was measured."""
+    rows = paths_of(m)
+    rows = rows[np.isclose(rows["alpha"], alpha, atol=1e-5)]
+    named = rows.assign(
+        target=rows["target"].map(language_name), language=rows["language"].map(language_name)
+    )
+    means = named.groupby(["target", "language"])["score"].mean()
+    return [f"{100 * means[name]:.1f}" if name in means else "–" for name in names]
+
+
+def check_scores(m: Measurements, page: Any, alpha: float) -> None:
+    """Assert that numbers, the live region and sentences are those that were measured at α."""
+    shown: dict[str, set[str]] = {}
+    for panel in page.locator(".path").all():
+        names = names_in(panel)
+        texts = panel.locator(".readout b").all_inner_texts()
+        assert texts == means_at(m, alpha, names)
+        for (_, name), text in zip(names, texts, strict=True):
+            shown.setdefault(name, set()).update({text} - {"–"})
+    (said,) = page.locator("[aria-live], [role=status], output").all_text_contents()
+    point, _, languages = said.partition(": ")
+    assert float(point.removeprefix("α ")) == pytest.approx(alpha, abs=1e-5)
+    assert len(languages.split(", ")) == len(shown)
+    for text, (name, scores) in zip(languages.split(", "), shown.items(), strict=True):
+        ends = list(dict.fromkeys([min(scores, key=float), max(scores, key=float)])) if scores else []
+        assert text == f"{name} {' to '.join(ends) or 'not measured here'}", "each language once"
+    check_sentences(m, page, alpha)
+
+
+def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
+    stored = [
+        [path_sentence(text) for text in m.answers(run)[code].values()]
+        for (run, code), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
+    ]
+    sentences = [sentence for answers in stored for sentence in answers]
+    for box in page.locator(".sentence").all():
+        gold = box.locator(".gold td").all_inner_texts()
+        row = box.locator("tr[data-first]:visible")
+        assert row.count() == 1
+        labels = row.locator("td").all_text_contents()
+        expected = []
+        for sentence in sentences:
+            recorded = [tags for at, tags in sentence.predicted if abs(at - alpha) < 1e-5]
+            if [*sentence.gold] == gold:
+                pairs = zip(recorded[0], gold, strict=True) if recorded else []
+                words = [tag if tag == right else f"{tag} (wrong)" for tag, right in pairs]
+                expected.append(words or ["not measured here"])
+        assert labels in expected
+
+
+def test_each_step_of_a_key_leads_to_the_next_point_with_its_scores(
+    crowded: Study, opened: Callable[..., Any]
+) -> None:
+    m, html = crowded
+    with opened(html) as shown:
+        slider = shown.page.locator(".path input").last
+        slider.focus()
+        slider.press("Home")
+        for alpha in points_of(m):
+            check_scores(m, shown.page, alpha)
+            slider.press("ArrowUp")
+        for alpha in reversed(points_of(m)):
+            assert slider.get_attribute("aria-valuetext") == f"α {alpha:g}"
+            slider.press("ArrowLeft")
+        slider.press("End")
+        check_scores(m, shown.page, points_of(m)[-1])
+        assert slider.evaluate("slider => slider.getAttribute('aria-label')").startswith("α of ")
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("number", "grids"), enumerate(itertools.product(ALPHAS, repeat=2)))
+def test_every_pair_of_grids_moves_in_step(
+    tmp_path: Path, opened: Callable[..., Any], number: int, grids: tuple[str, ...]
+) -> None:
+    m, html = written(tmp_path, number, *grids)
+    with opened(html, width=(400, 768, 1280)[number % 3]) as shown:
+        check_thumbs(m, shown)
+        slider = shown.page.locator(".path input").first
+        slider.press("Home")
+        for alpha in points_of(m):
+            check_scores(m, shown.page, alpha)
+            slider.press("ArrowRight")
+        assert shown.errors == []
+
+
+def across(panel: Any, share: float) -> tuple[float, float]:
+    """Return the place on the screen at a share of the axis of a panel."""
+    grid, box = panel.locator(".grid").first.bounding_box(), panel.locator(".between").bounding_box()
+    return grid["x"] + share * grid["width"], box["y"] + box["height"] / 3
+
+
+def test_the_line_is_dragged_by_mouse_and_finger(crowded: Study, opened: Callable[..., Any]) -> None:
+    m, html = crowded
+    points, first, last = points_of(m), min(points_of(m)), max(points_of(m))
+
+    def nearest(share: float) -> float:
+        return min(points, key=lambda alpha: abs(first + share * (last - first) - alpha))
+
+    with opened(html) as shown:
+        page, panel = shown.page, shown.page.locator(".path").last
+        page.mouse.move(*across(panel, 0.3))
+        page.mouse.down()
+        for share in (0.33, 0.52, 0.81, 0.98, 0.7):
+            page.mouse.move(*across(panel, share), steps=3)
+            check_scores(m, page, nearest(share))
+        page.mouse.up()
+        page.mouse.move(*across(panel, 0.1))
+        check_scores(m, page, nearest(0.7))
+        page.mouse.click(*across(panel, 0.249))
+        check_scores(m, page, nearest(0.249))
+        thumb = panel.locator("input").bounding_box()
+        page.mouse.click(thumb["x"] + thumb["width"] - 8, thumb["y"] + thumb["height"] / 2)
+        check_scores(m, page, last)
+        assert shown.errors == []
+    with opened(html, width=400, has_touch=True) as shown:
+        panel = shown.page.locator(".path").first
+        panel.scroll_into_view_if_needed()
+        shown.page.touchscreen.tap(*across(panel, 0.6))
+        check_scores(m, shown.page, nearest(0.6))
+
+
+def test_a_step_that_reaches_no_other_point_leads_to_the_next_one(
+    crowded: Study, opened: Callable[..., Any]
+) -> None:
+    m, html = crowded
+    step = (
+        "(slider, by) => { slider.value = Number(slider.value) + by;"
+        " slider.dispatchEvent(new Event('input', { bubbles: true })) }"
+    )
+    with opened(html) as shown:
+        slider = shown.page.locator(".path input").first
+        start = points_of(m).index(0.5)
+        slider.press("End")
+        while float(slider.input_value()) > 0.5:
+            slider.press("ArrowLeft")
+        slider.evaluate(step, 0.05)  # As screen readers step a slider: by a share of its length.
+        check_scores(m, shown.page, points_of(m)[start + 1])
+        slider.evaluate(step, -0.001)
+        check_scores(m, shown.page, 0.5)
+
+
+def test_the_first_figure_has_one_live_region_which_is_silent_at_first(
+    crowded: Study, opened: Callable[..., Any]
+) -> None:
+    with opened(crowded[1]) as shown:
+        assert shown.page.locator("[aria-live], [role=status], [role=alert], output").all_text_contents() == [
+            ""
+        ]

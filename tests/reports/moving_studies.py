@@ -1,0 +1,71 @@
+"""Made-up studies whose paths are measured at other points than a regular grid's, with sentences."""
+
+from pathlib import Path
+
+import numpy as np
+
+from reports.made_up_runs import (
+    Content,
+    keep_predictions,
+    keep_sentences,
+    measure,
+    model,
+    path,
+    scores,
+    write,
+    write_plan,
+)
+
+ALPHAS = {
+    "even": [0.0, 0.25, 0.5, 0.75, 1.0],
+    "crowded": [-0.5, -0.1, -0.05, -0.02, 0.0, 0.02, 0.05, 0.1, 0.5, 0.9, 0.97, 1.0, 1.03, 1.1, 1.5],
+    "without the start": [0.1, 0.7, 1.0, 1.5],
+    "without the end": [-0.5, 0.0, 1 / 3, 0.8],
+    "two": [0.0, 1.0],
+}
+"""Values of α at which a path is measured."""
+
+TAGS = ("NOUN", "VERB", "ADJ")
+
+WORDS = ("tuki", "mirne", "baboza", "vuso")
+
+
+def moving_study(out: Path, number: int, *grids: str) -> None:
+    """Write a study with a pair of languages for each grid of α; scores and sentences are drawn by number."""
+    random = np.random.default_rng(number)
+    runs = []
+    for seed in range(1 + number % 3):
+        alone = model(seed=seed)
+        targets = dict(zip(("qab", "qad", "qae"), grids, strict=False))
+        runs += _scored(out, alone, {code: random.uniform(0.3, 0.99) for code in ("qaa", *targets)})
+        for target, grid in targets.items():
+            both = model("bilingual", target=[target], seed=seed)
+            runs += _scored(out, both, {code: random.uniform(0.5, 0.99) for code in ("qaa", target)})
+            rows = [
+                row
+                for code in ("qaa", target)
+                for row in path(alone, both, {alpha: random.uniform(0.2, 1) for alpha in ALPHAS[grid]}, code)
+            ]
+            content = measure("interpolation", [alone, both], languages=["qaa", target])
+            runs.append(write(out, content, rows))
+            sentences = [_sentence(random, ALPHAS[grid]) for _ in range(2)]
+            keep_sentences(out, runs[-1], sentences, language=target)
+    write_plan(out, list(dict.fromkeys(runs)))
+
+
+def _scored(out: Path, content: Content, by_language: dict[str, float]) -> list[str]:
+    """Write a model and its scores, with predictions of which that share is right."""
+    measured = measure("scores", [content], languages=[*by_language])
+    runs = [write(out, content), write(out, measured, scores(content, by_language))]
+    keep_predictions(out, runs[-1], by_language, examples=40)
+    return runs
+
+
+def _sentence(random: np.random.Generator, alphas: list[float]) -> Content:
+    """Return a sentence with drawn gold tags, and tags that change between some neighbouring points."""
+    gold, tags = random.choice(TAGS, 4), random.choice(TAGS, 4)
+    predicted = []
+    for alpha in alphas:
+        tags = random.choice(TAGS, 4) if random.random() < 0.6 else tags
+        predicted.append([alpha, tags.tolist()])
+    return {"units": WORDS, "gold": gold.tolist(), "predicted": predicted}

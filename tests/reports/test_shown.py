@@ -1,0 +1,548 @@
+"""What a page shows equals the rows it came from: figures, strips, positions, cells and alternative texts."""
+
+import csv
+import io
+import itertools
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from moving_studies import ALPHAS, moving_study
+from page_tree import Node, tree_of
+
+from isogloss.core.languages import language_name
+from isogloss.data.result_files import path_sentence
+from isogloss.reports.checks import Check, check_std_ratio
+from isogloss.reports.compared_runs import ComparisonRequest, compare_runs
+from isogloss.reports.drawing import PAGE, Figure
+from isogloss.reports.line_figures import MOST_ENDS
+from isogloss.reports.measurements import Measurements, read_measurements
+from isogloss.reports.opening import opening_of
+from isogloss.reports.page import Page, render, run_table
+from isogloss.reports.report import CLAIMS
+from isogloss.reports.sections import SECTIONS, show_section
+from isogloss.reports.tables import to_csv, to_latex
+from isogloss.reports.verdicts import Claim, Outcome, check_rows, judge
+
+STUDIES = ("transfer", "mixup", "adjustment", "interference")
+
+GRIDS = [
+    *((name,) for name in ALPHAS),
+    ("even", "crowded"),
+    ("crowded", "without the start", "without the end"),
+]
+"""Grids of the paths of one study, a pair of languages each."""
+
+MADE_UP = [
+    pytest.param((number, *grids), id="-".join(grids), marks=pytest.mark.slow)
+    for number, grids in enumerate(GRIDS)
+]
+
+EVERY = [
+    pytest.param((number, *grids), id=f"{number}-{'-'.join(grids)}", marks=pytest.mark.nightly)
+    for number in range(100, 101)
+    for grids in itertools.chain(*(itertools.product(ALPHAS, repeat=times) for times in (1, 2)))
+]
+
+
+Shown = tuple[Measurements, Node]
+"""Measurements, and the page that shows them."""
+
+
+@pytest.fixture
+def made_up(request: pytest.FixtureRequest, tmp_path: Path) -> Shown:
+    """Write a study, and render the opening of its page."""
+    number, *grids = request.param
+    moving_study(tmp_path, number, *grids)
+    m = read_measurements(tmp_path)
+    return m, page_with(m)
+
+
+def page_with(m: Measurements, outcomes: Sequence[Outcome] = ()) -> Node:
+    """Render the opening of a page, and claims."""
+    page = Page(m=m, opening=opening_of(m), outcomes=outcomes, sections=[], runs=run_table(m), raw={})
+    return tree_of(render(page))
+
+
+def paths_of(m: Measurements) -> pd.DataFrame:
+    """Return the measured points of paths from source-only models, of whole models, by names of languages."""
+    rows = m.frame("interpolation")
+    starts = rows["start"].map(m.models["method"])
+    rows = rows[(rows["part"] == "all") & (starts == "source-only")]
+    named = {side: rows[side].map(language_name) for side in ("source", "target", "language")}
+    return rows.assign(**named, alpha=rows["alpha"].round(6))
+
+
+def sides_of(page: Node, m: Measurements) -> Iterator[tuple[Node, Node, pd.DataFrame]]:
+    """Yield each panel of the first figure, the readout of each side, and its measured points."""
+    rows = paths_of(m)
+    panels = [*page.all("div", "path")]
+    assert len(panels) == len(rows.groupby(["source", "target"])) > 0
+    for panel in panels:
+        source, _, target = panel.one("span", "pair").text.partition(" → ")
+        of_pair = rows[(rows["source"] == source) & (rows["target"] == target)]
+        for name, points in of_pair.groupby("language"):
+            yield panel, next(panel.all("b", **{"data-name": name})), points
+
+
+def percent(score: float) -> str:
+    return f"{100 * score:.1f}"
+
+
+def check_first_figure(m: Measurements, page: Node) -> None:
+    """Assert that the readouts, lines, dots and alternative texts of the first figure are the rows'."""
+    sliders = [*page.all("input", type="range")]
+    alphas = [float(alpha) for alpha in sliders[0]["data-alphas"].split()]
+    measured = paths_of(m)
+    assert alphas == pytest.approx(sorted(measured["alpha"].unique()), abs=1e-6)
+    assert {slider["data-alphas"] for slider in sliders} == {sliders[0]["data-alphas"]}
+    start = min(alphas, key=abs)
+    for slider in sliders:
+        ends = [slider.number(name) for name in ("min", "max", "value")]
+        assert ends == [alphas[0], alphas[-1], start]
+    for panel, readout, points in sides_of(page, m):
+        means = points.groupby("alpha")["score"].mean()
+        shown = dict(zip(alphas, readout["data-means"].split(), strict=True))
+        expected = dict.fromkeys(alphas, "–")
+        expected |= {
+            min(alphas, key=lambda one: abs(one - alpha)): percent(mean) for alpha, mean in means.items()
+        }
+        assert shown == expected
+        assert readout.text == expected[start]
+        check_lines(panel, readout["data-name"], points, start)
+        check_alternative_text(panel.one("svg")["aria-label"], readout["data-name"], means)
+
+
+def check_lines(panel: Node, name: str, points: pd.DataFrame, start: float) -> None:
+    """Assert that a side has a line through the points of each seed, and its dot where the figure stands."""
+    svg = panel.one("svg")
+    ticks = {
+        float(tick.text): tick for tick in svg.all("text", "tick") if re.fullmatch(r"[\d.-]+", tick.text)
+    }
+    grid = {
+        tick: line.number("y1") for tick, line in zip(percents(svg), svg.all("line", "grid"), strict=True)
+    }
+    assert ticks and grid
+    (low, bottom), (high, top) = min(grid.items()), max(grid.items())
+    slider = next(panel.all("input", type="range"))
+    first, last = slider.number("min"), slider.number("max")
+    left, right = (next(svg.all("line", "grid")).number(end) for end in ("x1", "x2"))
+
+    def place(alpha: float, score: float) -> tuple[float, float]:
+        across = left + (alpha - first) / (last - first) * (right - left)
+        return across, bottom + (100 * score - low) / (high - low) * (top - bottom)
+
+    lines = [*svg.all("polyline", **{"data-name": name})]
+    drawn = [[tuple(map(float, point.split(","))) for point in line["points"].split()] for line in lines]
+    expected = [
+        [place(alpha, score) for alpha, score in curve.sort_values("alpha")[["alpha", "score"]].to_numpy()]
+        for _, curve in points.groupby("seed")
+    ]
+    assert [len(line) for line in sorted(drawn)] == [len(line) for line in sorted(expected)]
+    for line, points_of_line in zip(sorted(drawn), sorted(expected), strict=True):
+        assert np.array(line) == pytest.approx(np.array(points_of_line), abs=0.16)
+    for line, dot in zip(lines, dots_of(svg, lines), strict=True):
+        at = [*map(float, line["data-alphas"].split())]
+        assert at == pytest.approx(sorted(points["alpha"].unique()), abs=1e-6)
+        if start in at:
+            assert f"{dot['cx']},{dot['cy']}" == line["points"].split()[at.index(start)]
+        else:
+            assert "hidden" in dot.attributes
+
+
+def percents(svg: Node) -> list[float]:
+    """Return the scores at the lines of the grid, in their order."""
+    return [float(text.text) for text in svg.all("text", "tick", **{"text-anchor": "end"})]
+
+
+def dots_of(svg: Node, lines: Sequence[Node]) -> list[Node]:
+    """Return the dot that follows each line."""
+    elements = [child for child in svg.children if isinstance(child, Node)]
+    return [elements[elements.index(line) + 1] for line in lines]
+
+
+def check_alternative_text(text: str, name: str, means: "pd.Series[float]") -> None:
+    """Assert that a text has the scores at both models, where they were measured, and no other."""
+    (of_side,) = re.findall(rf"{name} \([a-z]+\) ([^;]*?)[;.](?:\s|$)", text)
+    ends = {alpha: mean for alpha, mean in means.items() if alpha in (0, 1)} or {
+        alpha: means[alpha] for alpha in (means.index.min(), means.index.max())
+    }
+    said = re.findall(r"(–|[\d.]+) at α ([\d.-]+)", of_side)
+    assert [(percent(mean), f"{alpha:g}") for alpha, mean in ends.items()] == [*said]
+
+
+@pytest.mark.parametrize("made_up", [*MADE_UP, *EVERY], indirect=True)
+def test_the_first_figure_shows_the_measured_points_and_no_other(made_up: Shown) -> None:
+    check_first_figure(*made_up)
+
+
+@pytest.mark.slow
+def test_the_first_figure_of_a_kept_study_shows_the_measured_points(
+    study: Callable[[str], Measurements],
+) -> None:
+    check_first_figure(study("transfer"), page_with(study("transfer")))
+
+
+@pytest.mark.parametrize("made_up", [*MADE_UP, *EVERY], indirect=True)
+def test_a_sentence_has_at_each_point_the_recorded_labels(made_up: Shown) -> None:
+    m, page = made_up
+    alphas = [float(alpha) for alpha in next(page.all("input", type="range"))["data-alphas"].split()]
+    boxes = [*page.all("div", "sentence")]
+    stored = [
+        (m.answers(run)[code], language_name(code))
+        for (run, code), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
+    ]
+    sentences = [(path_sentence(text), name) for answers, name in stored for text in answers.values()]
+    assert boxes
+    for box in boxes:
+        gold = [cell.text for cell in box.one("tr", "gold").all("td")]
+        fitting = [
+            sentence
+            for sentence, name in sentences
+            if [*sentence.gold] == gold and name in box["aria-label"] and shown_at(box, alphas, sentence)
+        ]
+        assert fitting, f"no recorded sentence is shown in {box['aria-label']}"
+
+
+def shown_at(box: Node, alphas: Sequence[float], sentence: object) -> bool:
+    """Return whether a table has at each α the labels that a sentence has there, and marks what is wrong."""
+    recorded = {round(alpha, 6): [*labels] for alpha, labels in sentence.predicted}
+    for alpha in alphas:
+        (row,) = [
+            row
+            for row in box.all("tr")
+            if "data-first" in row.attributes and row.number("data-first") <= alpha <= row.number("data-last")
+        ]
+        cells = [*row.all("td")]
+        labels = next(
+            (labels for at, labels in recorded.items() if math.isclose(at, alpha, abs_tol=1e-5)), None
+        )
+        if labels is None:
+            if row.one("td").text != "not measured here":
+                return False
+            continue
+        if [cell.text.removesuffix(" (wrong)") for cell in cells] != labels:
+            return False
+        wrong = [label != gold for label, gold in zip(labels, sentence.gold, strict=True)]
+        assert ["wrong" in cell.classes for cell in cells] == wrong
+        assert [cell.text.endswith(" (wrong)") for cell in cells] == wrong, "colour alone does not say it"
+    return True
+
+
+# Strips of claims.
+
+
+def checked_at_random(number: int) -> list[Check]:
+    """Return checks with drawn numbers and ranges, some without a measurement or a part in the verdict."""
+    random = np.random.default_rng(number)
+    checks: list[Check] = []
+    for index in range(int(random.integers(1, 6))):
+        kind = random.choice(["mean", "mean", "mean", "one", "ratio", "none"])
+        about = f"check {index} of {number}"
+        if kind == "none":
+            checks.append(Check(about=f"{about}: not measured"))
+        elif kind == "ratio":
+            spreads = (random.normal(0.5, scale, (5, 1)) for scale in (random.choice([0.01, 0.3]), 0.02))
+            checks.append(check_std_ratio(about, *map(pd.DataFrame, spreads), least=2.0))
+        else:
+            size = 1 if kind == "one" else int(random.integers(3, 6))
+            values = random.normal(random.choice([-0.2, -0.01, 0.0, 0.02, 0.3]), 0.05, size)
+            bounds = [{"above": 0.0}, {"below": 0.0}, {"above": -0.01, "below": 0.01}, {"below": 0.03}]
+            judged = not checks or bool(random.random() < 0.8)
+            checks.append(Check(about=about, values=[*values], judged=judged, **bounds[random.integers(4)]))
+    return checks if any(check.judged for check in checks) else checked_at_random(number + 1000)
+
+
+def outcomes_at_random(numbers: Sequence[int]) -> list[Outcome]:
+    claims = [
+        Claim(
+            id=f"x{number}",
+            where="here",
+            says=f"Claim {number}.",
+            rule="As drawn.",
+            needs=(),
+            title="A study",
+            test=lambda _, number=number: checked_at_random(number),
+        )
+        for number in numbers
+    ]
+    return judge(claims, Measurements(runs=[]))
+
+
+def check_strips(page: Node, outcomes: Sequence[Outcome]) -> int:
+    """Assert that each claim shows the check that its verdict is of; return how many have a strip."""
+    rows = check_rows(outcomes)
+    items = [item for box in page.all("ul", "verdicts") for item in box.children if isinstance(item, Node)]
+    assert len(items) == len(outcomes)
+    strips = 0
+    for item in items:
+        badge = next(item.all("span", "badge")).text
+        claim = re.match(r"\((\w+)\)", item.one("span", "says").text)[1]
+        checks = rows[(rows["claim"] == claim) & rows["judged"]]
+        of_verdict = checks[checks["verdict"] == {"mixed": "contradicted"}.get(badge, badge)]
+        summary = item.one("summary")
+        strip = [*summary.all("svg", "strip")]
+        if of_verdict["mean"].isna().all():
+            assert not strip, "what was not measured has no picture"
+            continue
+        (picture,) = strip
+        strips += 1
+        shown = summary.one("span", "numbers").text
+        fitting = [row for row in of_verdict.to_dict("records") if written(row, digits_of(shown)) in shown]
+        assert fitting, f"{claim}: {shown} is no check with the verdict {badge}"
+        check_picture(picture, next(row for row in fitting if row["about"] in picture["aria-label"]))
+        if len(checks) > 1:
+            lines = [*item.one("ul", "checks").all("li")]
+            assert len(lines) == len(rows[rows["claim"] == claim])
+            (decides,) = [line for line in lines if [*line.all("strong", "decides")]]
+            assert any(row["about"] in decides.text for row in fitting)
+    return strips
+
+
+def digits_of(text: str) -> int:
+    return len(re.match(r"−?\d+(?:\.(\d+))?", text)[1] or "")
+
+
+def written(row: dict[str, float], digits: int) -> str:
+    """Write the number of a check with its interval and range."""
+
+    def number(name: str) -> str:
+        return f"{row[name]:.{digits}f}".replace("-", "−")
+
+    has_interval = not math.isnan(row["low"])
+    interval = f"[{number('low')}, {number('high')}]" if has_interval else f"(one {row['unit']})"
+    bounds = [word for word in ("above", "below") if not math.isnan(row[word])]
+    allowed = f"{bounds[0]} {number(bounds[0])}" if len(bounds) == 1 else " to ".join(map(number, bounds))
+    return f"{number('mean')} {interval}; allowed: {allowed}"
+
+
+def check_picture(strip: Node, row: dict[str, float]) -> None:
+    """Assert that a strip's dot, interval and range stand in proportion, on the scale that it names."""
+    dot, interval, box = strip.one("circle"), strip.one("line"), strip.one("rect")
+    left, right = box.number("x"), box.number("x") + box.number("width")
+    at = {"mean": dot.number("cx"), "low": interval.number("x1"), "high": interval.number("x2")}
+    at |= {"above": left, "below": right}
+    known = {name: row[name] for name in at if not math.isnan(row[name])}
+    assert (left == 0) == math.isnan(row["above"]) and (right == 160) == math.isnan(row["below"])
+    logarithmic = "log scale" in strip["aria-label"]
+    scale = math.log if logarithmic else float
+    is_ratio = "Pitman–Morgan" in row["about"] or "‖ / ‖" in row["about"]
+    assert logarithmic == (is_ratio and min(known.values()) > 0)
+    low, high = min(known, key=known.get), max(known, key=known.get)
+    span = scale(known[high]) - scale(known[low])
+    for name, value in known.items():
+        share = (scale(value) - scale(known[low])) / span if span else 0
+        assert at[name] == pytest.approx(at[low] + share * (at[high] - at[low]), abs=0.2)
+    assert min(at.values()) >= 0 and max(at.values()) <= 160
+
+
+@pytest.mark.slow
+def test_a_claim_shows_the_check_that_its_verdict_is_of() -> None:
+    outcomes = outcomes_at_random(range(40))
+    assert {outcome.verdict for outcome in outcomes} == {
+        *("supported", "undecided", "contradicted", "mixed", "not tested")
+    }
+    assert check_strips(page_with(Measurements(runs=[]), outcomes), outcomes) > 15
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_a_claim_of_a_kept_study_shows_the_check_that_its_verdict_is_of(
+    name: str, study: Callable[[str], Measurements]
+) -> None:
+    outcomes = judge(CLAIMS, study(name))
+    assert check_strips(page_with(study(name), outcomes), outcomes) > 0
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("first", range(0, 2000, 200))
+def test_every_drawn_claim_shows_the_check_that_its_verdict_is_of(first: int) -> None:
+    outcomes = outcomes_at_random(range(first, first + 200))
+    check_strips(page_with(Measurements(runs=[]), outcomes), outcomes)
+
+
+# Tables, and figures of kept studies.
+
+
+@pytest.fixture(scope="module")
+def shown(study: Callable[[str], Measurements]) -> Callable[[str], list[object]]:
+    """Return the tables and figures of a kept study, made once."""
+    made: dict[str, list[object]] = {}
+
+    def of_study(name: str) -> list[object]:
+        if name not in made:
+            sections = [show_section(section, study(name)) for section in SECTIONS]
+            made[name] = [part for one in sections for part in (*one.tables, *one.figures)]
+        return made[name]
+
+    return of_study
+
+
+TESTS_HEAD = ["system", "baseline", "language", "system score", "baseline score", "difference"]
+"""The first columns of the table of tests, after those of its test set."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["transfer", "mixup"])
+def test_the_table_of_tests_says_the_same_on_the_page_in_csv_latex_and_json(
+    name: str, study_folder: Callable[[str], Path], shown: Callable[[str], list[object]]
+) -> None:
+    (table,) = [part for part in shown(name) if part.name == "significance"]
+    head = [cell.text for cell in table.header]
+    first = head.index("system")
+    assert head[first : first + len(TESTS_HEAD)] == TESTS_HEAD
+    rows = [*csv.DictReader(io.StringIO(to_csv(table.data)))]
+    names = ["system", "baseline", "language", "score", "baseline_score", "difference"]
+    assert [column for column in rows[0] if column in names] == names
+    heads = latex_heads(to_latex(table))  # Without columns that are the same in all lines.
+    assert [text for text in TESTS_HEAD if text in heads] == [text for text in heads if text in TESTS_HEAD]
+    assert {"system", "system score", "baseline score", "difference"} <= {*heads}
+    assert len(table.rows) == len(rows) > 3
+    for cells, row in zip(table.rows, rows, strict=True):
+        line = dict(zip(head, (cell.text for cell in cells), strict=True))
+        assert [line["system"], line["baseline"]] == [row["system"], row["baseline"]]
+        assert line["system score"] == percent(float(row["score"]))
+        assert line["baseline score"] == percent(float(row["baseline_score"]))
+        assert line["difference"].split()[0] == f"{100 * float(row['difference']):+.1f}"
+        assert float(row["score"]) - float(row["baseline_score"]) == pytest.approx(float(row["difference"]))
+        of_p = [line[name] for name in head if name.startswith("p") and line[name] != "–"]
+        assert {len(text.partition(".")[2]) for text in of_p} <= {3}, "the same digits in every cell"
+    check_json(study_folder(name), rows)
+
+
+def latex_heads(text: str) -> list[str]:
+    """Return the heads of the columns of a table in LaTeX."""
+    line = text.split("\\toprule\n")[1].partition("\\\\")[0]
+    return [re.sub(r"\\multicolumn\{2\}\{c\}\{(.*)\}", r"\1", part.strip()) for part in line.split("&")]
+
+
+def check_json(out: Path, rows: Sequence[dict[str, str]]) -> None:
+    """Assert that a comparison as JSON names and orders the same numbers as the table of tests."""
+    baseline = rows[0]["baseline"]
+    names = ["score", "baseline_score", "difference"]
+    compared = compare_runs([out], [], ComparisonRequest(against=baseline)).rows
+    by_key = {}
+    for row in compared:
+        order = [key for key in row if key in ("method", "baseline_method", *names)]
+        assert order == ["method", "baseline_method", *names]
+        facts = ("corpus", "mixed", "task", "split", "measure", "language", "method", "baseline_method")
+        by_key[tuple(row[fact] for fact in facts)] = [row[name] for name in names]
+    facts = ("corpus", "mixed", "task", "split", "metric", "language", "system", "baseline")
+    both = [
+        (by_key[key], row) for row in rows if (key := tuple(row.get(fact, "") for fact in facts)) in by_key
+    ]
+    assert both
+    for numbers, row in both:
+        assert numbers == pytest.approx([float(row[name]) for name in names])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_each_cell_of_a_table_of_scores_is_the_mean_of_its_rows(
+    name: str, study: Callable[[str], Measurements], shown: Callable[[str], list[object]]
+) -> None:
+    rows = study(name).frame("scores")
+    cells = 0
+    for table in shown(name):
+        if not table.name.startswith("scores-"):
+            continue
+        for number in table.data.to_dict("records"):
+            if number["column"] not in {*rows["language"]}:
+                continue
+            facts = ("encoder", "way", "inputs", "inputs.translator", "corpus", "treebank", "task", "split")
+            of_cell = rows[rows["language"].eq(number["column"]) & rows["metric"].eq(number["metric"])]
+            for fact in facts:
+                of_cell = of_cell[of_cell[fact].eq(number[fact])]
+            of_language = [
+                not target or number["column"] in (*target.split("+"), *source.split("+"))
+                for target, source in zip(of_cell["target"], of_cell["source"], strict=True)
+            ]
+            counted = of_cell[of_language] if any(of_language) else of_cell
+            units = "encoder.seed" if counted["encoder.kind"].eq("pretrain").all() else "seed"
+            mean = counted.groupby(units)["score"].mean().mean()
+            assert number["mean"] == pytest.approx(mean), (table.name, number["system"], number["column"])
+            texts = {cell.text.split(" ±")[0].split()[0] for row in table.rows for cell in row if cell.text}
+            assert percent(mean) in texts
+            cells += 1
+    assert cells > 3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_numbers_of_an_alternative_text_are_those_of_the_figure(
+    name: str, shown: Callable[[str], list[object]]
+) -> None:
+    figures = [part for part in shown(name) if isinstance(part, Figure)]
+    assert figures
+    for figure in figures:
+        kind = next(kind for kind in NUMBERS_OF if figure.alt.startswith(kind))
+        pattern, numbers_of = NUMBERS_OF[kind]
+        names = "|".join(re.escape(label.replace(", ", " ")) for label, _ in drawn_lines(figure))
+        said, expected = re.findall(pattern.replace("NAMES", names), figure.alt), numbers_of(figure)
+        assert said and "e+" not in figure.alt, figure.alt
+        assert sorted(said) == sorted(expected) or (len(said) == MOST_ENDS and {*said} <= {*expected}), (
+            figure.name
+        )
+
+
+NUMBER = r"(−?\d+(?:\.\d+)?(?:e-\d+)?)"
+
+
+def drawn_lines(figure: Figure) -> list[tuple[str, list[float]]]:
+    """Return each drawn line that has a name, and its heights."""
+    lines = [line for axes in figure.paint(PAGE).axes for line in axes.get_lines()]
+    named = [line for line in lines if not line.get_label().startswith("_")]
+    return [(line.get_label(), [*line.get_ydata()]) for line in named]
+
+
+def short(number: float) -> str:
+    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:.0f}"
+
+
+def at_models(figure: Figure) -> list[str]:
+    """Return the mean of the drawn numbers at α 0 and 1, for each role, path and task."""
+    data = figure.data[figure.data["alpha"].isin([0, 1])]
+    by = ["role", "path", *data.columns.intersection(["task"]), "alpha"]
+    percent_of = 100 if "in percent" in figure.alt else 1
+    means = percent_of * data.groupby(by, sort=False)["mean"].mean()
+    heights = [height for _, line in drawn_lines(figure) for height in line]
+    assert min(heights) <= max(means) and max(heights) >= min(means), "not in the units of the picture"
+    return [short(mean) for mean in means]
+
+
+def at_corners(figure: Figure) -> list[str]:
+    data = figure.data
+    corners = (data["alpha_first"] + data["alpha_second"] <= 1) & data["alpha_first"].isin([0, 1])
+    return [percent(mean) for mean in data.loc[corners & data["alpha_second"].isin([0, 1]), "mean"]]
+
+
+def spreads_of(figure: Figure) -> list[str]:
+    return [percent(value) for value in figure.data.groupby(["system", "role"])["std"].mean()]
+
+
+NUMBERS_OF: dict[str, tuple[str, Callable[[Figure], list[str]]]] = {
+    "Line plots; the last point": (
+        rf"(?:NAMES) {NUMBER}(?=, | and |\.$)",
+        lambda figure: [short(heights[-1]) for _, heights in drawn_lines(figure)],
+    ),
+    "Line plot": (rf" {NUMBER} at α", at_models),
+    "Contour plots": (rf" {NUMBER} at the", at_corners),
+    "Dots: mean ratio": (
+        NUMBER,
+        lambda figure: [f"{figure.data['ratio'].mean():.2f}", f"{figure.data['angle'].mean():.0f}"],
+    ),
+    "Dot plot": (rf" {NUMBER}(?=;|\.$)", spreads_of),
+    "Dots; percent": (
+        rf" {NUMBER}(?=, | and |\.$)",
+        lambda figure: [percent(one) for one in figure.data.groupby("panel")["between"].first()],
+    ),
+    "Histograms": (
+        rf"AUC {NUMBER}",
+        lambda figure: [f"{auc:.3f}" for auc in figure.data.drop_duplicates(["stage", "pair"])["auc"]],
+    ),
+}
+"""By the beginning of an alternative text: how its numbers are found, and what they are."""
