@@ -139,26 +139,34 @@ def print_choices(address: str | None, languages: Sequence[str], *, output: Outp
         candidates = all_candidates(m, display.on_progress)
         for text in m.unread:
             display.say(f"isogloss: {text}")
-    if not candidates:
-        note = nothing_to_choose(m)
-        if output.as_json:
-            emit({"note": note})
-        else:
-            show_line(f"{folder}: {note}")
-        return
+    if candidates:
+        _print_ranked(candidates, m, languages, address, output=output)
+    elif output.as_json:
+        emit({"note": nothing_to_choose(m)})
+    else:
+        show_line(f"{folder}: {nothing_to_choose(m)}")
+
+
+def _print_ranked(
+    candidates: Sequence[Candidates],
+    m: Measurements,
+    languages: Sequence[str],
+    address: str,
+    *,
+    output: Output,
+) -> None:
     languages = languages_named(languages)
     measured = list(dict.fromkeys(code for test_set in candidates for code in test_set.languages))
     check_named("--language", "language of these measurements", measured, *languages)
     if output.as_json:
         _emit(candidates, languages or measured, ranked=bool(languages))
-    elif languages:
-        for test_set, code in product(candidates, languages):
-            _show_candidates(test_set, code)
-    else:
+        return
+    if not languages:
         _show(m)
-    if not output.as_json:
-        for test_set in candidates:
-            _show_ensembles(test_set, languages or measured, address)
+    for test_set, code in product(candidates, languages):
+        _show_candidates(test_set, code)
+    for test_set in candidates:
+        _show_ensembles(test_set, languages or measured, address)
 
 
 TEXTS = 1000

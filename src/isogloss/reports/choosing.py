@@ -145,9 +145,10 @@ def regret_tables(m: Measurements) -> list[Table]:
 
 REGRET = (
     "Points of the score that are lost against the best candidate of each language, mean over languages with "
-    f"labels [95 % interval over languages, from {MIN_LANGUAGES} on, as if they were independent]. The best is "
-    "found by the test labels themselves, so some regret is chance. Single signals follow for comparison (where candidates are equal by one, their mean is "
-    "lost); the rule is the mean of signals, fixed beforehand."
+    f"labels [95 % interval over languages, from {MIN_LANGUAGES} on, as if they were independent]. The best "
+    "is found by the test labels themselves, so some regret is chance. Single signals follow for comparison "
+    "(where candidates are equal by one, their mean is lost); the rule is the mean of signals, fixed "
+    "beforehand."
 )
 
 
@@ -190,7 +191,7 @@ def nothing_to_choose(m: Measurements) -> str:
             "probabilities is safer than one of them: isogloss predict RUN RUN … FILE."
         )
     return (
-        f"No ranking: {count(rows['model'].nunique(), 'model')} measured by label-free, and no two of them in "
-        "one target language of one test set, so there is nothing to choose among. Train more seeds or "
+        f"No ranking: {count(rows['model'].nunique(), 'model')} measured by label-free, and no two of them "
+        "in one target language of one test set, so there is nothing to choose among. Train more seeds or "
         "methods and run the recipe again."
     )

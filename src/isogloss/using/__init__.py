@@ -251,12 +251,24 @@ class Ensemble(Model[Predicted]):
         return ensemble_evaluation(self.task, members, orders)
 
     def export(
-        self, folder: str | Path, *, onnx: bool = False, adapter: bool = False, force: bool = False
+        self,
+        folder: str | Path,
+        *,
+        onnx: bool = False,  # noqa: ARG002 (as a model's)
+        adapter: bool = False,  # noqa: ARG002
+        force: bool = False,  # noqa: ARG002
     ) -> Path:
         """Raise ConfigError: an ensemble is several models."""
         raise ConfigError(self._refusal(f"export {folder}"))
 
-    def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
+    def push(
+        self,
+        name: str,
+        *,
+        private: bool = False,  # noqa: ARG002 (as a model's)
+        revision: str = "",  # noqa: ARG002
+        update: bool = False,  # noqa: ARG002
+    ) -> str:
         """Raise ConfigError: an ensemble is several models."""
         raise ConfigError(self._refusal(f"push {name}"))
 

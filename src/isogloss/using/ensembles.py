@@ -26,7 +26,10 @@ Order = tuple[int, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class EnsembleEvaluation(Evaluation):
-    """Examples of one language, encoded for each model of an ensemble; other fields are those of the first."""
+    """Examples of one language, encoded for each model of an ensemble.
+
+    All other fields are those of the first model.
+    """
 
     members: tuple[Evaluation, ...]
     orders: tuple[Order, ...]
