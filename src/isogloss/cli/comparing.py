@@ -66,7 +66,8 @@ def print_compared_outputs(compared: Compared, *, as_json: bool) -> None:
     for system, group in groupby(compared.rows, key=lambda row: row["system"]):
         rows = list(group)
         first = rows[0]
-        show_line(f"{system} against {first['baseline']}: {first['measure']}, paired by {first['paired_by']}")
+        compared_by = f"{first['task']} by {first['measure']}, paired by {first['paired_by']}"
+        show_line(f"{system} against {first['baseline']}: {compared_by}")
         _print_table(OUTPUT_CELLS, rows)
     show_line(
         f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
