@@ -132,7 +132,7 @@ def compare_runs(
 
 
 def compare_outputs(
-    files: Sequence[str | Path],
+    files: str | Path | Sequence[str | Path],
     *,
     against: str | Path = "",
     gold: str | Path = "",
@@ -144,7 +144,8 @@ def compare_outputs(
     ``files`` have a JSON object for each example, as ``isogloss predict --json`` and lm-evaluation-harness
     write them; ``against`` is one of them (the last, if left out). ``gold`` is a file of gold answers, where
     the outputs have none. ``by`` pairs examples by "id" or by "order"; by id, where all have one, if left
-    out. ``measure`` is the main one of the answers' kind, unless named.
+    out. ``measure`` is the main one of the answers' task, unless named; the column ``task`` says which task
+    the answers were taken for.
 
     The ``frame`` of the result has a row for each file and language, and for the mean of several. DataError,
     with file and line, where files do not fit; ConfigError for a single file or an unknown measure.
@@ -155,8 +156,9 @@ def compare_outputs(
     from isogloss.data.files import disk_file
     from isogloss.reports.compared_outputs import compare_outputs as compare_files
 
-    baseline = str(against or next(reversed(files), ""))
-    others = [disk_file(Path(name)) for name in files if str(name) != baseline]
+    names = [files] if isinstance(files, str | Path) else list(files)
+    baseline = str(against or next(reversed(names), ""))
+    others = [disk_file(Path(name)) for name in names if str(name) != baseline]
     if not others:
         raise ConfigError("compare: one file alone. Give two: what is compared, and the baseline.")
     right = disk_file(Path(gold)) if gold else None

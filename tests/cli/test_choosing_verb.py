@@ -16,10 +16,13 @@ examples = 8
 """
 
 
-def test_choose_needs_measurements_by_label_free(command, tiny_runs):
-    message = command("choose", tiny_runs).message
-    assert "nothing to choose among" in message
-    assert '[[measure]] name = "label-free"' in message
+def test_choose_says_why_models_without_label_free_are_not_ranked(command, tiny_runs):
+    ended = command("choose", tiny_runs)
+    assert ended.status == 0
+    assert f"{tiny_runs}: No ranking: no model was measured by label-free" in ended.out
+    assert '[[measure]] name = "label-free"' in ended.out
+    (row,) = command("choose", tiny_runs, "--json", "--language", "sw").lines
+    assert row["note"].startswith("No ranking")
 
 
 @pytest.mark.slow
@@ -33,10 +36,13 @@ def test_choose_prints_choices_regrets_and_candidates(command, tmp_path):
     table = ended.out
     assert table.splitlines()[0] == "wikiann ner, source qaa: the choice without labels"
     assert "don't know" in table and "chosen by" in table and "source score" in table
+    assert "[" not in table.partition("chosen by")[2].partition("Points of")[0]
     rows = command("choose", tmp_path / "r", "--json", "--language", "qad").lines
     assert [row["language"] for row in rows] == ["qad"] and rows[0]["model"] in table
     assert {one["model"] for one in rows[0]["ranking"]} > {rows[0]["model"]}
-    assert rows[0]["candidates"] == 2 and rows[0]["predicted"] is None and rows[0]["regret"] >= 0
+    assert rows[0]["candidates"] == 2 and rows[0]["expected"] == "don't know" and rows[0]["regret"] >= 0
+    assert {*rows[0]["ensemble"]} == {one["model"] for one in rows[0]["ranking"]}
+    assert rows[0]["other_languages"] == 1 and 0 <= rows[0]["others"] <= 1
     shown = command("choose", tmp_path / "r", "--language", "qab").out
     assert all(f"source-only, seed {seed}" in shown for seed in (0, 1))
     rows = command("choose", tmp_path / "r", "--json", "--language", "qad,qab").lines

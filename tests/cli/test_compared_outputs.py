@@ -306,7 +306,7 @@ def test_people_are_told_how_it_was_paired_and_tested(command, write_objects):
     files = write_objects("a.jsonl", labels(set(range(40)))), write_objects("b.jsonl", labels(set(range(10))))
     ended = command("compare", *files, "--predictions", "--against", files[0], "--by", "order")
     assert ended.status == 0
-    assert f"{files[1]} against {files[0]}: accuracy, paired by order" in ended.out
+    assert f"{files[1]} against {files[0]}: classification by accuracy, paired by order" in ended.out
     assert "-75.0 °" in ended.out
     assert "McNemar's exact test" in ended.out
 
@@ -324,7 +324,7 @@ def test_people_are_told_how_it_was_paired_and_tested(command, write_objects):
         ),
         (
             lambda one: [*one[:2], {**one[2], "label": None}],
-            "{a}:3: label 'None'; expected a text, a list of texts or a number.",
+            "{a}:3: label 'None'; expected a text, a number, a truth value, or a list of texts",
         ),
         (
             lambda one: [{**two, "label": ["a"]} for two in one],
@@ -332,12 +332,12 @@ def test_people_are_told_how_it_was_paired_and_tested(command, write_objects):
         ),
         (
             lambda one: [{**one[0], "label": ["a", 1]}, *one[1:]],
-            """{a}:1: label "['a', 1]"; expected a text, a list of texts or a number.""",
+            """{a}:1: label "['a', 1]"; expected a text, a number, a truth value, or a list of texts""",
         ),
         (lambda one: [{**one[0], "label": float("nan")}, *one[1:]], "{a}:1: label 'nan'; expected a text"),
         (
-            lambda one: [{"id": "x0", "labels": [1, 2]}, *one[1:]],
-            "{a}:1: labels '[1, 2]'; expected a list of",
+            lambda one: [{"id": "x0", "labels": [1, "a"]}, *one[1:]],
+            """{a}:1: labels "[1, 'a']"; expected a list of""",
         ),
         (lambda one: [*one[:2], 7], "{a}:3: '7'; expected a JSON object."),
         (lambda one: [], "{a}:1: the file is empty; expected a JSON object a line."),
@@ -379,7 +379,7 @@ def test_what_is_asked_for_and_not_there_is_refused(command, write_objects):
             "plain.jsonl:1: no gold; expected a key gold",
         ),
         ((harness, other), "samples.jsonl:1: doc_id d0; expected"),
-        ((harness, unlike), f"{harness}: no metric is there for every example both here and in {unlike}."),
+        ((harness, unlike), f"{harness}: no metric is there both here and in {unlike}."),
         ((*numbers,), "number.jsonl:1: gold \"['a']\"; expected what fits label 1.5"),
     ):
         assert said in command("compare", "--predictions", *arguments).message

@@ -179,11 +179,10 @@ def test_four_commands_of_the_page_lead_from_a_file_to_predictions(command, fold
     made = command(*run, "--jobs", 1, "--set", "grid.optimization={epochs=1}", "--json")
     assert made.status == 0
     (found,) = (line["summary"]["found"] for line in made.lines if line["event"] == "report")
-    assert found.endswith("Without a score: Swahili (sw); the choice without labels estimates it.")
+    assert found.endswith("Without a score: Swahili (sw); the choice without labels ranks their models.")
     (row,) = command(*choose, "--json").lines
-    assert (row["language"], row["verdict"]) == ("sw", "don't know")
-    assert row["reason"] == "fewer than 3 other languages have labels"
-    assert 0 <= row["estimate.low"] <= row["estimate"] <= row["estimate.high"] <= 1
+    assert (row["language"], row["expected"], row["others"]) == ("sw", "don't know", None)
+    assert len(row["ensemble"]) == row["candidates"] == 3
     asked = ("--corpus", "reviews/reviews.toml", "--language", "sw", "--split", "dev")
     message = command("evaluate", f"runs/{row['model']}", *asked).message
     assert message.startswith("reviews sw dev: no labels, so no score.")
@@ -237,15 +236,16 @@ def test_languages_that_are_no_codes_are_refused(command, folder):
 
 
 @pytest.mark.slow
-def test_a_table_of_two_languages_leads_to_predictions_and_an_expected_score(command, folder):
+def test_a_table_of_two_languages_leads_to_predictions_of_an_ensemble(command, folder):
     of_two_languages(labelled=False)
     assert command("init", "--from", "reviews.csv", "--seeds", "2").status == 0
     asked = ("run", "recipe.toml", "--out", "runs", "--jobs", 1, "--set", "grid.optimization={epochs=1}")
     assert command(*asked).status == 0
     (row,) = command("choose", "runs", "--json").lines
-    assert row["language"] == "sw"
-    assert 0 <= row["estimate.low"] <= row["estimate"] <= row["estimate.high"] <= 1
-    assert command("predict", f"runs/{row['model']}", "reviews/sw.dev.jsonl", "--out", "sw.jsonl").status == 0
+    assert (row["language"], row["expected"]) == ("sw", "don't know")
+    runs = [f"runs/{model}" for model in row["ensemble"]]
+    assert f"isogloss predict {' '.join(runs)} FILE" in command("choose", "runs").out
+    assert command("predict", *runs, "reviews/sw.dev.jsonl", "--out", "sw.jsonl").status == 0
     labels = [line["label"] for line in objects(folder / "sw.jsonl")]
     assert len(labels) == 20
     assert {*labels} <= {"contradiction", "entailment", "neutral"}

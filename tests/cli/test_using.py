@@ -275,3 +275,27 @@ def test_a_push_is_tried_dry_and_refused_without_a_login(command, tiny_runs, tmp
     said = command("push", run, "me/tagger").message
     assert said.startswith("push: this machine is not logged in to the Hugging Face hub. Log in with a token")
     assert command("push", run, "no name").message.startswith("push: 'no name' is no name of a model")
+
+
+@pytest.mark.slow
+def test_several_models_predict_and_are_scored_as_their_mean(command, tiny_runs):
+    models = [path.parent for path in sorted(tiny_runs.glob("*/model"))][:2]
+    text = "tuki mirne\n"
+    one, copies = (
+        command("predict", *runs, "-", "--scores", stdin=text).out for runs in (models[:1], models[:1] * 3)
+    )
+    assert one == copies
+    both = command("predict", *models, "-", "--scores", "--json", stdin=text).lines
+    apart = [
+        command("predict", model, "-", "--scores", "--json", stdin=text).lines[0]["scores"]
+        for model in models
+    ]
+    assert len(both[0]["labels"]) == len(both[0]["scores"]) == len(apart[0]) == 2
+    asked = ("--corpus", "wikiann", "--language", "qab", "--split", "dev", "--json")
+    (scored,) = command("evaluate", *models, *asked, "--ensemble").lines
+    alone = command("evaluate", *models, *asked).lines
+    assert [row["run"] for row in alone] == [model.name for model in models]
+    assert (scored["run"][:9], scored["method"]) == ("ensemble-", "mean of 2 models")
+    assert 0 <= scored["score"] <= 1
+    (same,) = command("evaluate", models[0], *asked, "--ensemble").lines
+    assert same == alone[0]

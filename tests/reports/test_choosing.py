@@ -13,7 +13,15 @@ from made_up_rows import facts, frame, model_of, shuffled
 from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.model_choice import rule
-from isogloss.reports.candidates import KINDS, RANDOM, RULE, SOURCE, all_candidates, shared_answers
+from isogloss.reports.candidates import (
+    KINDS,
+    NO_ENSEMBLE,
+    RANDOM,
+    RULE,
+    SOURCE,
+    all_candidates,
+    shared_answers,
+)
 from isogloss.reports.choosing import (
     DO_NOT_KNOW,
     candidate_data,
@@ -21,9 +29,10 @@ from isogloss.reports.choosing import (
     choice_tables,
     regret_data,
     regret_tables,
-    reliability,
 )
 from isogloss.reports.measurements import Measurements, Run
+from isogloss.tasks import ALL_TASKS
+from isogloss.using.kinds import kind_of
 
 LANGUAGES = ("qab", "qac", "qad", "qae", "qaf")
 SEEDS = range(4)
@@ -90,9 +99,6 @@ def test_candidates_have_their_signals_by_language():
             assert one.scores[place, column] == true_score(seed, code)
     sure = [one.signals[name] for name in ("confidence", "entropy", "atc")]
     np.testing.assert_allclose(one.ranked, rule([sure, [one.signals[SOURCE]]]), atol=1e-8)
-    assert one.estimated == pytest.approx(
-        [fmean(true_score(seed, code) for seed in SEEDS) + 0.02 for code in LANGUAGES]
-    )
     assert {"cka", "retrieval", "word-distance"} <= {*KINDS}
 
 
@@ -120,8 +126,12 @@ def test_similarity_of_states_counts_where_it_was_measured():
 def test_the_choice_is_held_against_the_truth():
     (one,) = all_candidates(measured(rows(), scores()))
     data = choice_data(one).set_index("language")
-    # The signals of confidence rise by seed, the source score falls: together they say nothing.
-    assert (data["verdict"] == DO_NOT_KNOW).all()
+    assert (data["expected"] == DO_NOT_KNOW).all()
+    for code, row in data.iterrows():
+        seed = one.models.index(row["model"])
+        others = [true_score(seed, other) for other in LANGUAGES if other != code]
+        assert row["others"] == pytest.approx(fmean(others))
+        assert row["other_languages"] == 4
     found = regret_data(one).set_index("by")
     assert list(found.index[:3]) == [RULE, SOURCE, RANDOM]
     assert found.loc["atc", ["regret", "best"]].tolist() == [0, 5]
@@ -138,61 +148,38 @@ def test_of_candidates_that_a_signal_does_not_tell_apart_the_mean_is_lost():
     assert found.loc[SOURCE, "best"] == 0
 
 
-def test_good_signals_are_known_to_be_good():
+def test_candidates_that_signals_rank_rightly_are_chosen_without_regret():
     told = [row for row in rows() if row["signal"] != "score"]
-    (one,) = all_candidates(measured(told, scores()))
-    data = choice_data(one).set_index("language")
+    data = choice_data(*all_candidates(measured(told, scores()))).set_index("language")
     assert (data["choice"] == "source-only, seed 3").all()
-    assert (data["verdict"] == "choose").all()
     assert data["regret"].abs().max() == 0
-    assert ((data["predicted.low"] <= data["score"]) & (data["score"] <= data["predicted.high"])).all()
-    own = reliability(one)
-    assert (own.languages, own.chosen, own.right, own.predicted) == (5, 5, 5, 5)
-    (table,) = choice_tables(measured(told, scores()))
-    assert "it chose in 5, where 5 choices were better than one at random" in table.caption
     (regrets,) = regret_tables(measured(told, scores()))
     assert [cell.text for cell in regrets.rows[0]][:1] == [RULE]
 
 
-def test_without_labels_there_is_a_choice_and_no_prediction():
+def test_without_labels_elsewhere_the_choice_has_no_score_at_all():
     m = measured(rows(), scores(languages=("qab",)))
-    (one,) = all_candidates(m)
-    data = choice_data(one).set_index("language")
-    assert data["predicted"].isna().all()
-    assert (data["verdict"] == DO_NOT_KNOW).all()
+    data = choice_data(*all_candidates(m)).set_index("language")
     assert data["regret"].notna().to_dict() == {code: code == "qab" for code in LANGUAGES}
-    (table,) = choice_tables(m)
-    assert "Fewer than three other languages have labels, too few to predict scores." in table.caption
+    assert data["other_languages"].to_dict() == {code: int(code != "qab") for code in LANGUAGES}
     (bare,) = choice_tables(measured(rows()))
-    assert [cell.text for cell in bare.rows[0]][4:] == ["–", "–", DO_NOT_KNOW, "–", "–"]
+    assert [cell.text for cell in bare.rows[0]][3:] == [DO_NOT_KNOW, "–", "–", "–"]
     assert regret_tables(measured(rows())) == []
 
 
-def test_without_labels_the_choice_has_an_estimate_of_its_own():
-    (one,) = all_candidates(measured(rows()))
-    data = choice_data(one).set_index("language")
-    for code, row in data.iterrows():
-        chosen = one.models.index(row["model"])
-        values = [one.signals[name][chosen, one.languages.index(code)] for name in ("atc",)]
-        assert (row["estimate.low"], row["estimate.high"]) == (min(values), max(values))
-        assert row["estimate"] == pytest.approx(fmean(values))
-    assert (data["reason"] == "fewer than 3 other languages have labels").all()
+def test_the_ensemble_has_all_models_that_read_their_inputs_as_they_are():
+    translated = [{**row, "inputs": "translated"} for row in rows(seeds=(0, 1))]
+    (one,) = all_candidates(measured([*rows(), *translated]))
+    plain = {model_row(seed)["model"] for seed in SEEDS}
+    assert len(one.models) == 6
+    data = choice_data(one)
+    assert [{*models} for models in data["ensemble"]] == [plain] * len(LANGUAGES)
+    trees = choice_data(*all_candidates(measured(rows(task="parsing"))))
+    assert {*trees["ensemble"]} == {()}
 
 
-def test_a_choice_that_is_known_has_no_reason_for_doubt():
-    told = [row for row in rows() if row["signal"] != "score"]
-    assert (choice_data(*all_candidates(measured(told, scores())))["reason"] == "").all()
-    doubted = choice_data(*all_candidates(measured(rows(), scores())))
-    assert (doubted["reason"] == "the gain over one at random may be 0").all()
-
-
-def test_by_three_languages_with_labels_the_others_are_predicted():
-    m = measured(rows(), scores(languages=LANGUAGES[:3]))
-    data = choice_data(*all_candidates(m)).set_index("language")
-    assert data["predicted"].notna().to_dict() == {code: code in LANGUAGES[3:] for code in LANGUAGES}
-    (table,) = choice_tables(m)
-    assert "nothing is predicted" not in table.caption
-    assert "predicted intervals" not in table.caption
+def test_tasks_without_an_ensemble_are_those_without_probabilities():
+    assert {name for name, task in ALL_TASKS.items() if kind_of(task).probabilities is None} == {*NO_ENSEMBLE}
 
 
 def test_models_made_for_a_language_are_candidates_there_alone():
@@ -202,6 +189,7 @@ def test_models_made_for_a_language_are_candidates_there_alone():
     (one,) = all_candidates(measured([*rows(), *bilingual], scores()))
     assert len(one.names) == 6
     there = ~np.isnan(one.ranked)
+    assert [len(one.ensemble(column)) for column in range(5)] == [6, 4, 4, 4, 4]
     assert there.sum(axis=0).tolist() == [6, 4, 4, 4, 4]
     data = choice_data(one).set_index("language")
     assert data["candidates"].tolist() == [6, 4, 4, 4, 4]

@@ -17,7 +17,13 @@ from isogloss.data.sources import Sources
 from isogloss.metrics.source_choice import rank_sources
 from isogloss.recipes.descriptions import register_corpus
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
-from isogloss.reports.choosing import candidate_data, choice_data, choice_tables, regret_tables
+from isogloss.reports.choosing import (
+    candidate_data,
+    choice_data,
+    choice_tables,
+    nothing_to_choose,
+    regret_tables,
+)
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
 from isogloss.reports.comparison_cells import CELLS
 from isogloss.reports.measurements import Measurements, read_measurements
@@ -60,7 +66,8 @@ def print_compared_outputs(compared: Compared, *, as_json: bool) -> None:
     for system, group in groupby(compared.rows, key=lambda row: row["system"]):
         rows = list(group)
         first = rows[0]
-        show_line(f"{system} against {first['baseline']}: {first['measure']}, paired by {first['paired_by']}")
+        compared_by = f"{first['task']} by {first['measure']}, paired by {first['paired_by']}"
+        show_line(f"{system} against {first['baseline']}: {compared_by}")
         _print_table(OUTPUT_CELLS, rows)
     show_line(
         f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
@@ -121,7 +128,10 @@ EITHER = (
 
 
 def print_choices(address: str | None, languages: Sequence[str], *, output: Output) -> None:
-    """Print the choice for every language and how good such choices are; for named ones all candidates."""
+    """Print the choice for every language and how good such choices are; for named ones all candidates.
+
+    Without any candidates, print why, and what to do.
+    """
     if address is None:
         raise ConfigError(EITHER)
     with output.progress as display:
@@ -130,22 +140,34 @@ def print_choices(address: str | None, languages: Sequence[str], *, output: Outp
         candidates = all_candidates(m, display.on_progress)
         for text in m.unread:
             display.say(f"isogloss: {text}")
-    if not candidates:
-        raise ConfigError(
-            f"{folder}: nothing to choose among: no two models were measured by label-free in one "
-            f'target language of one test set. Add [[measure]] name = "label-free" (split = "dev") to the '
-            f"recipe, which measures every model in every target language, and run it again."
-        )
+    if candidates:
+        _print_ranked(candidates, m, languages, address, output=output)
+    elif output.as_json:
+        emit({"note": nothing_to_choose(m)})
+    else:
+        show_line(f"{folder}: {nothing_to_choose(m)}")
+
+
+def _print_ranked(
+    candidates: Sequence[Candidates],
+    m: Measurements,
+    languages: Sequence[str],
+    address: str,
+    *,
+    output: Output,
+) -> None:
     languages = languages_named(languages)
     measured = list(dict.fromkeys(code for test_set in candidates for code in test_set.languages))
     check_named("--language", "language of these measurements", measured, *languages)
     if output.as_json:
         _emit(candidates, languages or measured, ranked=bool(languages))
-    elif languages:
-        for test_set, code in product(candidates, languages):
-            _show_candidates(test_set, code)
-    else:
+        return
+    if not languages:
         _show(m)
+    for test_set, code in product(candidates, languages):
+        _show_candidates(test_set, code)
+    for test_set in candidates:
+        _show_ensembles(test_set, languages or measured, address)
 
 
 TEXTS = 1000
@@ -229,9 +251,22 @@ def _show_candidates(test_set: Candidates, code: str) -> None:
     if code not in test_set.languages:
         return
     data = candidate_data(test_set, code).drop(columns="model").dropna(axis=1, how="all")
-    numbers = data.columns.drop(["candidate", RULE])
-    texts = data.assign(**{RULE: data[RULE].map("{:+.2f}".format)})
-    texts[numbers] = data[numbers].map(percent)
+    numbers = data.columns.drop(["candidate", RULE, "score"], errors="ignore")
+    texts = data.assign(**{name: data[name].map("{:+.2f}".format) for name in (RULE, *numbers)})
+    if "score" in data:
+        texts["score"] = data["score"].map(percent)
     shown = f"{test_set_name(test_set.about)}, source {test_set.about['source']}"
     show_line(f"{shown}: candidates for {code}, the rule's choice first")
     Display().table([*texts], texts.to_numpy().tolist())
+
+
+def _show_ensembles(test_set: Candidates, languages: Sequence[str], address: str) -> None:
+    """Print the command that predicts with the mean of all models of a language."""
+    data = choice_data(test_set)
+    data = data[data["language"].isin(languages) & data["ensemble"].map(bool)]
+    for models, group in data.groupby("ensemble", sort=False):
+        runs = [f"{address.rstrip('/')}/{model}" for model in models]
+        show_line(
+            f"Safer than any of them for {', '.join(group['language'])}: the mean of the probabilities of "
+            f"{len(runs)} models:\n  isogloss predict {' '.join(runs)} FILE"
+        )

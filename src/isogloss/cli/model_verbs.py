@@ -21,7 +21,7 @@ model_verbs = typer.Typer()
 @verb(model_verbs, MODELS, "isogloss predict runs/quickstart/0f2a1b3847ac sentences.txt")
 @with_groups
 def predict(
-    run: str,
+    runs: list[str],
     file: str,
     language: str = "",
     format_: str = "",
@@ -35,7 +35,7 @@ def predict(
     *,
     output: Output,
 ) -> None:
-    """Label a file, keeping its format.
+    """Label a file, keeping its format; several models predict by the mean of their probabilities.
 
     CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
     word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
@@ -49,7 +49,8 @@ def predict(
     )
     translation = TranslationOptions(translations=translations, translator=translator, model=model)
     out = None if out == STANDARD_OUTPUT else out
-    print_predictions(local_model(run), file, options, translation=translation, out=out, quiet=output.quiet)
+    folders = list(map(local_model, runs))
+    print_predictions(folders, file, options, translation=translation, out=out, quiet=output.quiet)
 
 
 @verb(model_verbs, MODELS, "isogloss evaluate runs/quickstart/0f2a1b3847ac --corpus ud --language qad")
@@ -63,6 +64,7 @@ def evaluate(
     data: str | None = None,
     inputs: str = "",
     predictions: Path | None = None,
+    ensemble: bool = False,
     *,
     output: Output,
 ) -> None:
@@ -80,7 +82,7 @@ def evaluate(
         inputs=inputs,
     )
     folders = list(map(local_model, runs))
-    print_scores(folders, options, data=data or "", predictions=predictions, output=output)
+    print_scores(folders, options, data=data or "", predictions=predictions, ensemble=ensemble, output=output)
 
 
 @verb(model_verbs, MODELS, "isogloss export runs/quickstart/0f2a1b3847ac my-tagger", "export")

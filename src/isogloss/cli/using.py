@@ -49,7 +49,7 @@ class TranslationOptions:
 
 
 def print_predictions(
-    run: Path,
+    runs: Sequence[Path],
     name: str,
     options: PredictOptions,
     *,
@@ -57,12 +57,12 @@ def print_predictions(
     out: Path | None,
     quiet: bool,
 ) -> None:
-    """Write a model's predictions for a file while it is read."""
+    """Write a model's predictions for a file while it is read; of several models, those of their mean."""
     if name == translation.translations == STANDARD_INPUT:
         raise ConfigError("--translations -: standard input is already read as FILE. Give a file.")
     check_out(out, name, translation.translations)
     file = open_file(name)
-    model = load_model(run)
+    model = load_model(runs)
     shows_progress = out is not None and not quiet and name != STANDARD_INPUT
     with Display(quiet=not shows_progress) as display, TemporaryDirectory() as folder:
         options = _with_translations(model, options, translation, Path(folder))
@@ -86,12 +86,18 @@ def print_predictions(
 
 
 def print_scores(
-    runs: Sequence[Path], options: EvaluateOptions, *, data: str, predictions: Path | None, output: Output
+    runs: Sequence[Path],
+    options: EvaluateOptions,
+    *,
+    data: str,
+    predictions: Path | None,
+    ensemble: bool,
+    output: Output,
 ) -> None:
-    """Print a table of models' scores: the main metric first, then the other measures."""
+    """Print a table of models' scores, or of their mean's: the main metric first, then the other measures."""
     _check_runs(runs, options.languages)
     sources = Sources(data)
-    models = [load_model(run) for run in runs]
+    models = [load_model(runs)] if ensemble else [load_model(run) for run in runs]
     for model in models:
         check_evaluation(model, options, sources, predictions)
     with output.progress as display:

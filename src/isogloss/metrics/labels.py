@@ -17,7 +17,7 @@ be invalid; they are read as the CoNLL-2000 scorer reads them: an I- tag that co
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import NamedTuple
@@ -55,7 +55,7 @@ def label_contributions(
 
 
 def class_contributions(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    gold: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]
 ) -> dict[str, Contributions]:
     """Return what each example adds to accuracy, macro F1, weighted F1 and Matthews' correlation (MCC).
 
@@ -215,11 +215,11 @@ def _type(tag: str) -> str:
     return name
 
 
-LabelSets = Sequence[Collection[str]]
+LabelSets = Sequence[Collection[Hashable]]
 """The labels of each text."""
 
 
-def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Sequence[str]) -> ByMeasure:
+def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Sequence[Hashable]) -> ByMeasure:
     """Return what each text adds to micro F1, to macro and weighted F1 over ``labels``, and to exact match.
 
     Macro and weighted F1 are means of ratios, which no sums over texts are: a text adds its influence (Efron
@@ -263,7 +263,7 @@ def _weighted(
     return added / labels + weighted
 
 
-def _indicators(side: LabelSets, labels: Sequence[str]) -> npt.NDArray[np.float64]:
+def _indicators(side: LabelSets, labels: Sequence[Hashable]) -> npt.NDArray[np.float64]:
     rows = [[label in present for label in labels] for present in side]
     return np.array(rows, dtype=np.float64).reshape(-1, len(labels))
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.metrics.model_choice import Array, Decision, decide, labelled_languages, regret, rule
+from isogloss.metrics.model_choice import Array, best, labelled_languages, regret, rule
 from isogloss.reports.comparison import main_scores, model_languages, rows_of
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.names import name_systems
@@ -25,8 +25,8 @@ TEST_SET = ["corpus", "treebank", "task", "source"]
 READ_AS = ["inputs", "inputs.translator"]
 """How a candidate reads its inputs: a model in two ways is two candidates."""
 
-ESTIMATES = ("atc", "doc", "agreement")
-"""Signals on the scale of scores, whose mean is a candidate's estimate of its own."""
+NO_ENSEMBLE = ("parsing", "qa", "regression", "pair-regression")
+"""Tasks whose answers have no probabilities to average (``using.kinds``)."""
 
 FALLING = ("entropy",)
 """Signals that fall as the score rises."""
@@ -55,8 +55,8 @@ class Candidates:
     languages: tuple[str, ...]
     signals: Mapping[str, Array]
     """Each rising with the score; nan where a candidate has none."""
-    estimated: Array
-    """[language] what the candidates estimate their mean score to be."""
+    plain: tuple[bool, ...]
+    """Whether a candidate reads its inputs as they are, and not translated or mixed."""
     scores: Array
     """Scores on the test split; nan without labels."""
     metric: str = ""
@@ -69,10 +69,16 @@ class Candidates:
             kinds.setdefault(KINDS.get(name, name), []).append(signal)
         return rule(kinds.values())
 
-    def decision(self, column: int) -> Decision:
-        """Decide for a language by the labels of the others."""
-        labelled = [other for other in labelled_languages(self.ranked, self.scores) if other != column]
-        return decide(self.ranked, self.estimated, self.scores, column, labelled)
+    def ensemble(self, column: int) -> tuple[str, ...]:
+        """Return the models whose probabilities can be averaged in a language; none for fewer than two."""
+        measured = ~np.isnan(self.ranked[:, column])
+        models = [
+            model
+            for model, plain, here in zip(self.models, self.plain, measured, strict=True)
+            if plain and here
+        ]
+        distinct = tuple(dict.fromkeys(models))
+        return distinct if len(distinct) > 1 and self.about["task"] not in NO_ENSEMBLE else ()
 
     def regrets(self) -> dict[str, list[float]]:
         """Return the regret in each language with labels, by way to choose: rule, signals, chance.
@@ -83,8 +89,8 @@ class Candidates:
         ranked = self.ranked
         for column in labelled_languages(ranked, self.scores):
             measured = ~np.isnan(ranked[:, column])
-            by = {RULE: [int(np.nanargmax(ranked[:, column]))]}
-            by |= {name: _best(values[:, column], measured) for name, values in self.signals.items()}
+            by = {RULE: [best(ranked, column)]}
+            by |= {name: _equally_good(values[:, column], measured) for name, values in self.signals.items()}
             for name, choices in by.items():
                 if choices:
                     lost = [regret(self.scores, column, choice, measured) for choice in choices]
@@ -94,7 +100,7 @@ class Candidates:
         return regrets
 
 
-def _best(values: Array, measured: Array) -> list[int]:
+def _equally_good(values: Array, measured: Array) -> list[int]:
     """Return the candidates with the highest value, equal but for rounding; none if any has no value."""
     if np.isnan(values[measured]).any():
         return []
@@ -141,7 +147,7 @@ def _candidates(
         return np.asarray(wide.reindex(index=keys, columns=list(codes)), dtype=np.float64)
 
     signals = {name: array(group, "value") for name, group in targets.groupby("signal") if name != "score"}
-    measured = ~np.isnan(signals["confidence"])
+    measured = ~np.isnan(np.stack([*signals.values()])).all(axis=0)
     own_score = rows[rows["signal"] == "score"].groupby("candidate")["value"].mean().reindex(keys)
     signals[SOURCE] = np.where(measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
     signals["agreement"] = _agreement(m, targets, keys, codes, on_progress)
@@ -155,7 +161,7 @@ def _candidates(
         models=tuple(candidates["model"]),
         languages=codes,
         signals={name: values for name, values in signals.items() if not np.isnan(values).all()},
-        estimated=_level([signals[name] for name in ESTIMATES if name in signals], len(codes)),
+        plain=tuple(candidates["inputs"].fillna("") == ""),
         scores=np.where(measured, array(scores, "score"), np.nan),
         metric=metric,
     )
@@ -171,17 +177,6 @@ def _names(candidates: pd.DataFrame) -> tuple[str, ...]:
         for numbers in zip(*seeds.values(), strict=True)
     ]
     return tuple(", ".join([name, *words]) for name, words in zip(candidates["name"], numbered, strict=True))
-
-
-def _level(estimates: Sequence[Array], count: int) -> Array:
-    levels = np.full(count, np.nan)
-    for column in range(count):
-        column_values = [estimate[:, column] for estimate in estimates]
-        values = np.concatenate(column_values) if column_values else np.empty(0)
-        values = values[~np.isnan(values)]
-        if len(values):
-            levels[column] = values.mean()
-    return levels
 
 
 def _scores(m: Measurements, test_set: Mapping[str, str], keys: Sequence[str]) -> tuple[pd.DataFrame, str]:

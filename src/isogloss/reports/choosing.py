@@ -1,147 +1,96 @@
-"""Choosing a model for a language without labels: the choice, its predictions and its regret.
+"""Choosing a model for a language without labels: the ranking by the rule, and its regret.
 
-The rule and its predictions are those of ``metrics.model_choice``. Here they are held against the truth: each
-language with labels is left out in turn, and what the choice loses against the best candidate stands next to
-what is lost by the best source score, by a candidate drawn at random, and by each signal alone.
+The rule is that of ``metrics.model_choice``. It ranks models and says nothing about the level of their
+scores, so the score to expect is "don't know"; next to it stands what the choice scores in the other
+languages with labels. Where a language has labels, what the choice loses against the best candidate stands
+next to what is lost by the best source score, by a candidate drawn at random, and by each signal alone.
 """
 
 import math
-from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
-from isogloss.metrics.model_choice import (
-    MIN_LABELLED_LANGUAGES,
-    Decision,
-    Prediction,
-    labelled_languages,
-    leave_one_out,
-    regret,
-)
-from isogloss.reports.candidates import ESTIMATES, FALLING, RANDOM, RULE, SOURCE, Candidates, all_candidates
+from isogloss.metrics.model_choice import best, labelled_languages, regret, standardised
+from isogloss.reports.candidates import RANDOM, RULE, SOURCE, Candidates, all_candidates
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import language, percent, slug, test_set_name
+from isogloss.reports.names import count, language, percent, slug, test_set_name
 from isogloss.reports.tables import Table, text_table
 
 DO_NOT_KNOW = "don't know"
 
-
-@dataclass(frozen=True, kw_only=True)
-class Reliability:
-    """How the rule did in the languages with labels, each left out in turn."""
-
-    languages: int
-    chosen: int
-    """Of these, in how many it did not say "don't know" …"""
-    right: int
-    """… and in how many of those the choice was better than a candidate drawn at random."""
-    predicted: int
-    """Of all, how many had a predicted score …"""
-    covered: int
-    """… and in how many of those the 95 % interval held the score."""
-
-
-def reliability(candidates: Candidates) -> Reliability:
-    """Compare every decision about a language with the labels of that language."""
-    decisions = leave_one_out(candidates.ranked, candidates.estimated, candidates.scores)
-    means = {column: float(np.nanmean(candidates.scores[:, column])) for column in decisions}
-    scores = {
-        column: float(candidates.scores[decision.choice, column]) for column, decision in decisions.items()
-    }
-    decided = [column for column, decision in decisions.items() if decision.known]
-    predicted = {
-        column: decision.score for column, decision in decisions.items() if not math.isnan(decision.score.low)
-    }
-    return Reliability(
-        languages=len(decisions),
-        chosen=len(decided),
-        right=sum(scores[column] > means[column] for column in decided),
-        predicted=len(predicted),
-        covered=sum(
-            interval.low <= scores[column] <= interval.high for column, interval in predicted.items()
-        ),
-    )
+MIN_LANGUAGES = 6
+"""Languages from which a regret has an interval: with fewer not even the sign test reaches 5 %, and an
+interval rests on languages being independent and normally distributed."""
 
 
 def choice_data(candidates: Candidates) -> pd.DataFrame:
-    """Return a row for each language: the choice, its predicted score and gain, and the truth where known."""
+    """Return a row for each language: the choice, the ensemble, and scores where there are labels."""
     ranked, labelled = candidates.ranked, labelled_languages(candidates.ranked, candidates.scores)
     rows = []
     for column, code in enumerate(candidates.languages):
         measured = ~np.isnan(ranked[:, column])
         if measured.sum() < 2:
             continue
-        decision = candidates.decision(column)
-        score = float(candidates.scores[decision.choice, column])
-        lost = (
-            regret(candidates.scores, column, decision.choice, measured) if column in labelled else math.nan
-        )
+        choice = best(ranked, column)
+        others = _scores_elsewhere(candidates, choice, column)
+        lost = regret(candidates.scores, column, choice, measured) if column in labelled else math.nan
         rows.append(
             {
                 **candidates.about,
-                **{
-                    "language": code,
-                    "choice": candidates.names[decision.choice],
-                    "model": candidates.models[decision.choice],
-                },
-                **{"candidates": int(measured.sum()), "verdict": "choose" if decision.known else DO_NOT_KNOW},
-                "reason": _reason(decision),
-                **_numbers("estimate", _estimate(candidates, decision.choice, column)),
-                **_numbers("predicted", decision.score),
-                **_numbers("gain", decision.gain),
-                **{"score": score, "regret": lost},
+                "language": code,
+                "choice": candidates.names[choice],
+                "model": candidates.models[choice],
+                "candidates": int(measured.sum()),
+                "expected": DO_NOT_KNOW,
+                "others": fmean(others) if others else math.nan,
+                "other_languages": len(others),
+                "ensemble": candidates.ensemble(column),
+                "score": float(candidates.scores[choice, column]),
+                "regret": lost,
             }
         )
     return pd.DataFrame(rows)
 
 
-def _reason(decision: Decision) -> str:
-    if math.isnan(decision.gain.low):
-        return f"fewer than {MIN_LABELLED_LANGUAGES} other languages have labels"
-    return "" if decision.known else "the gain over one at random may be 0"
-
-
-def _estimate(candidates: Candidates, choice: int, column: int) -> Prediction:
-    """Return a candidate's estimate by the signals on the scale of scores: mean, least and most."""
-    values = [
-        float(candidates.signals[name][choice, column]) for name in ESTIMATES if name in candidates.signals
-    ]
-    numbers = [value for value in values if not math.isnan(value)]
-    return Prediction(sum(numbers) / len(numbers), min(numbers), max(numbers)) if numbers else Prediction()
+def _scores_elsewhere(candidates: Candidates, choice: int, column: int) -> list[float]:
+    """Return the scores of a candidate in the other languages with labels."""
+    scores = np.delete(candidates.scores[choice], column)
+    return scores[~np.isnan(scores)].tolist()
 
 
 def candidate_data(candidates: Candidates, code: str) -> pd.DataFrame:
-    """Return the candidates for a language, the rule's first: its value, every signal, the score if known."""
+    """Return the candidates for a language, the rule's first: its value, every signal, the score if known.
+
+    Signals are standardised over the candidates, as the rule reads them: their level is no score.
+    """
     column, ranked = candidates.languages.index(code), candidates.ranked
     rows = pd.DataFrame(
         {
             "candidate": candidates.names,
             "model": candidates.models,
             RULE: ranked[:, column],
-            **{
-                name: values[:, column] * (-1 if name in FALLING else 1)
-                for name, values in candidates.signals.items()
-            },
+            **{name: standardised(values)[:, column].round(9) for name, values in candidates.signals.items()},
             "score": candidates.scores[:, column],
         }
     )
     return rows[rows[RULE].notna()].sort_values(RULE, ascending=False, kind="stable", ignore_index=True)
 
 
-def _numbers(name: str, prediction: Prediction) -> dict[str, float]:
-    return {name: prediction.value, f"{name}.low": prediction.low, f"{name}.high": prediction.high}
-
-
 def regret_data(candidates: Candidates) -> pd.DataFrame:
-    """Return a row for each way to choose: its regret, a mean over languages with an interval."""
+    """Return a row for each way to choose: its regret, a mean over languages.
+
+    It has an interval from ``MIN_LANGUAGES`` languages on.
+    """
     rows = []
     for by, values in candidates.regrets().items():
         over = mean_std(values)
-        numbers = {"regret": over.mean, "low": over.low, "high": over.high, "worst": max(values)}
-        best = sum(value == 0 for value in values)
-        rows.append({**candidates.about, "by": by, "languages": over.n, "best": best, **numbers})
+        low, high = (over.low, over.high) if over.n >= MIN_LANGUAGES else (math.nan, math.nan)
+        numbers = {"regret": over.mean, "low": low, "high": high, "worst": max(values)}
+        best_chosen = sum(value == 0 for value in values)
+        rows.append({**candidates.about, "by": by, "languages": over.n, "best": best_chosen, **numbers})
     first = [RULE, SOURCE, RANDOM]
     rows.sort(key=lambda row: (first.index(row["by"]) if row["by"] in first else len(first), row["by"]))
     return pd.DataFrame(rows)
@@ -157,10 +106,8 @@ def choice_tables(m: Measurements) -> list[Table]:
                 "language": data["language"].map(language),
                 "choice": data["choice"],
                 "run": data["model"],
-                "estimate without labels": _percents(data, "estimate", "estimate.low", "estimate.high"),
-                "predicted score": _percents(data, "predicted", "predicted.low", "predicted.high"),
-                "gain over one at random": _percents(data, "gain", "gain.low", "gain.high"),
-                "verdict": data["verdict"],
+                "expected score": data["expected"],
+                "its mean elsewhere": _percents(data, "others"),
                 "score": data["score"].map(percent),
                 "regret": data["regret"].map(percent),
             }
@@ -170,7 +117,7 @@ def choice_tables(m: Measurements) -> list[Table]:
                 _words(candidates, "choice", "the choice without labels", _choice_caption(candidates, data)),
                 3,
                 texts,
-                data,
+                data.assign(ensemble=data["ensemble"].map(" ".join)),
             )
         )
     return tables
@@ -198,9 +145,10 @@ def regret_tables(m: Measurements) -> list[Table]:
 
 REGRET = (
     "Points of the score that are lost against the best candidate of each language, mean over languages with "
-    "labels [95 % interval over languages]. The best is found by the test labels themselves, so some regret "
-    "is chance. Single signals follow for comparison (where candidates are equal by one, their mean is "
-    "lost); the rule is the mean of signals, fixed beforehand."
+    f"labels [95 % interval over languages, from {MIN_LANGUAGES} on, as if they were independent]. The best "
+    "is found by the test labels themselves, so some regret is chance. Single signals follow for comparison "
+    "(where candidates are equal by one, their mean is lost); the rule is the mean of signals, fixed "
+    "beforehand."
 )
 
 
@@ -213,28 +161,37 @@ def _words(candidates: Candidates, kind: str, what: str, caption: str) -> dict[s
 
 
 def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
-    reliable = reliability(candidates)
-    signals = ", ".join(candidates.signals)
     parts = [
-        f"Percent. The rule: the highest mean of standardised signals ({signals}).",
-        "Each language is decided without its labels; scores and gains are predicted from the languages that "
-        "have some [95 % interval over languages].",
+        f"Percent. The rule: the highest mean of standardised signals ({', '.join(candidates.signals)}).",
+        "It ranks the candidates of a language without its labels. Nothing here says which score to expect "
+        "there: as scores, such signals are 8 to 24 points too high.",
     ]
-    parts.append(
-        f"The estimate is the choice's own: the mean of {', '.join(ESTIMATES)} [least and most]; without "
-        f"labels in other languages its error is unknown."
-    )
-    if reliable.languages:
+    if most := int(data["other_languages"].max()):
+        parts.append(f"Elsewhere: the choice in the other target languages with labels ({most} or fewer).")
+    if any(data["ensemble"]):
         parts.append(
-            f"Of {reliable.languages} languages with labels it chose in {reliable.chosen}, where "
-            f"{reliable.right} choices were better than one at random."
+            "Safer than any single candidate is the mean of all their probabilities: isogloss predict RUN "
+            "RUN … FILE (the runs are in the column ensemble of the CSV)."
         )
-    if reliable.predicted:
-        parts.append(f"{reliable.covered} of {reliable.predicted} predicted intervals contained the score.")
-    if data["predicted"].isna().all():
-        parts.append("Fewer than three other languages have labels, too few to predict scores.")
     return " ".join(parts)
 
 
 def _percents(data: pd.DataFrame, *columns: str) -> list[str]:
     return [percent(*numbers) for numbers in data[[*columns]].itertuples(index=False)]
+
+
+def nothing_to_choose(m: Measurements) -> str:
+    """Return why there is no ranking, and what to do."""
+    rows = m.frame("label-free")
+    if rows.empty:
+        return (
+            "No ranking: no model was measured by label-free, so nothing is known of these models without "
+            'labels. Add [[measure]] name = "label-free" (split = "dev") to the recipe, which measures every '
+            "model in every target language, and run it again. Without any measurement, the mean of their "
+            "probabilities is safer than one of them: isogloss predict RUN RUN … FILE."
+        )
+    return (
+        f"No ranking: {count(rows['model'].nunique(), 'model')} measured by label-free, and no two of them "
+        "in one target language of one test set, so there is nothing to choose among. Train more seeds or "
+        "methods and run the recipe again."
+    )

@@ -12,13 +12,24 @@ from statistics import fmean
 
 import numpy as np
 
-from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
+from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import canonical_language
 from isogloss.core.rows.models import Contributions, total
 from isogloss.data.files import File, numbered_objects, short
 from isogloss.metrics.significance import System, SystemPair
 from isogloss.reports.comparison import Compared, Comparison, compare_means, holm_corrected, over_examples
-from isogloss.reports.outputs import ANSWERS, Output, is_answer, is_number, measures_of, no_gold
+from isogloss.reports.outputs import (
+    ANSWERS,
+    VALUES,
+    Output,
+    OutputTask,
+    is_answer,
+    is_number,
+    measures_of,
+    named_measure,
+    no_gold,
+    task_of,
+)
 from isogloss.reports.samples import SUITES, inspect_log, merged
 
 BY_ID, BY_ORDER = "id", "order"
@@ -61,16 +72,20 @@ def compare_outputs(
     if any(output.of_options for output in all_outputs):
         read = {name: (file, [*map(_with_option_names, outputs)]) for name, (file, outputs) in read.items()}
     paired = {name: _paired(file, outputs, by) for name, (file, outputs) in read.items()}
+    for file in files:
+        _check_same(file, baseline, paired[file.name], paired[baseline.name])
+    sides = [(file, [*paired[file.name].values()]) for file in (*files, baseline)]
+    task = task_of(sides, measure=measure)
     comparisons: dict[tuple[str, str, str], Comparison] = {}
     for file in files:
         ours, theirs = paired[file.name], paired[baseline.name]
-        _check_same(file, baseline, ours, theirs)
-        name, by_language = _comparisons(file, baseline, ours, theirs, measure)
+        name, by_language = _comparisons((file, ours), (baseline, theirs), task, measure)
         comparisons |= {(file.name, name, code): comparison for code, comparison in by_language.items()}
     return Compared(
         [
             {
-                **{"system": system, "baseline": baseline.name, "measure": name, "paired_by": by},
+                **{"system": system, "baseline": baseline.name, "task": task.name, "measure": name},
+                "paired_by": by,
                 **{"language": language, "languages": list(comparison.languages)},
                 **comparison.numbers(),
             }
@@ -161,28 +176,24 @@ def _gold_by_id(file: File, outputs: list[Output], gold: File, gold_outputs: lis
 
 
 def _comparisons(
-    file: File, baseline: File, ours: Outputs, theirs: Outputs, measure: str
+    system: tuple[File, Outputs], baseline: tuple[File, Outputs], task: OutputTask, measure: str
 ) -> tuple[str, dict[str, Comparison]]:
     """Return the measure, and the comparison by it of each language and of the mean of several."""
+    ours = system[1]
+    if task.name == VALUES:
+        measure = _measure_of_samples(system, baseline, measure)
     languages = list(dict.fromkeys(language for language, _ in ours))
     keys = {code: [key for key in ours if key[0] == code] for code in languages}
     sides = {
         code: [
-            measures_of(of_file, [outputs[key] for key in keys[code]])
-            for of_file, outputs in ((file, ours), (baseline, theirs))
+            measures_of(file, [outputs[key] for key in keys[code]], task)
+            for file, outputs in (system, baseline)
         ]
         for code in languages
     }
     measured = [measures for side in sides.values() for measures in side]
     shared = [name for name in measured[0] if all(name in measures for measures in measured)]
-    if not shared:
-        raise ConfigError(
-            f"{file.name}: no metric is there for every example both here and in {baseline.name}. Give "
-            f"samples that log the same metrics and filters."
-        )
-    if measure and measure not in shared:
-        raise unknown_name("--measure", "measure of both files", measure, shared)
-    name = measure or shared[0]
+    name = named_measure("--measure", "measure of both files", measure, shared, task.name)
     pairs = {code: SystemPair(*(_system(measures[name]) for measures in sides[code])) for code in languages}
     scores = {code: [total(measures[name]) for measures in sides[code]] for code in languages}
     groups = {code: [code] for code in languages} | ({MEAN: languages} if len(languages) > 1 else {})
@@ -194,6 +205,37 @@ def _comparisons(
         )
         for group, codes in groups.items()
     }
+
+
+def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outputs], measure: str) -> str:
+    """Return the named metric, or the first that both files log.
+
+    DataError where it is no number in some sample: another one would be a silent choice.
+    """
+    logged = [
+        list(dict.fromkeys(name for output in outputs.values() for name in output.values or {}))
+        for _, outputs in (system, baseline)
+    ]
+    shared = [name for name in logged[0] if name in logged[1]]
+    if not shared:
+        raise ConfigError(
+            f"{system[0].name}: no metric is there both here and in {baseline[0].name}. Give samples that "
+            f"log the same metrics and filters."
+        )
+    name = named_measure("--measure", "measure of both files", measure, shared, VALUES)
+    for file, outputs in (system, baseline):
+        for output in outputs.values():
+            if not is_number((output.values or {}).get(name)):
+                others = [other for other in shared if other != name]
+                instead = f", or name another measure ({', '.join(others)})" if others else ""
+                expected = "a finite number, as other samples have"
+                raise file.broken(
+                    output.line,
+                    f"sample {output.id!r} with {name} {(output.values or {}).get(name)}",
+                    expected,
+                    f"Correct the line{instead}",
+                )
+    return name
 
 
 def _check_same(file: File, baseline: File, ours: Outputs, theirs: Outputs) -> None:

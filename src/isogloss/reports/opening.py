@@ -97,7 +97,8 @@ def _nothing_found(m: Measurements) -> str:
     text = f"These runs have {scored}, none of a source-only model on its source and targets."
     if lacking := sorted({*free["language"]} - {*scores["language"]}) if len(free) and len(scores) else []:
         text += (
-            f" Without a score: {and_list(map(language, lacking))}; the choice without labels estimates it."
+            f" Without a score: {and_list(map(language, lacking))}; the choice without labels ranks their "
+            f"models."
         )
     return text
 

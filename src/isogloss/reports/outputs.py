@@ -1,14 +1,21 @@
-"""An output of a file or a list: an answer with the gold one, and what it adds to each measure."""
+"""An output of a file or a list: an answer with the gold one, the task it is of, what it adds to measures.
 
-from collections.abc import Mapping, Sequence
+The task follows from the labels: texts, whole numbers and truth values are classes, fractions are numbers,
+several labels of a text are a set, labels of words are tags, which mark spans in one of the schemes of
+``formats.conll`` or label each word. Where labels fit two tasks, the named measure decides, or there is an
+error that says what to name: a task is never guessed.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from sys import float_info
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
-from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
 from isogloss.core.rows.models import ByMeasure, Contributions
-from isogloss.data.files import File, byte_stream
-from isogloss.data.formats.conll import are_bio
+from isogloss.data.formats.conll import BIO, BRACKETS, OUTSIDE, WORDS, TagCounts, are_bio, as_bio, misfit
+from isogloss.data.formats.conllu import UPOS
 from isogloss.metrics.labels import (
     chunk_contributions,
     class_contributions,
@@ -24,16 +31,47 @@ from isogloss.metrics.texts import (
     has_own_rules,
 )
 
-ANSWERS = {"labels": "a list of labels", "label": "a text, a list of texts or a number", "answer": "a text"}
+ANSWERS = {
+    "labels": "a list of texts or whole numbers",
+    "label": "a text, a number, a truth value, or a list of texts or whole numbers",
+    "answer": "a text",
+}
 """The keys of an answer and their values: for words, for a text or a pair, for a question."""
 
 SAMPLE = "doc_id"
 """The key that identifies a sample of lm-evaluation-harness."""
 
+CLASSIFICATION, MULTI_LABEL, REGRESSION = "classification", "multi-label-classification", "regression"
+WORD_TAGGING, SPAN_TAGGING, QA, VALUES = "word-tagging", "span-tagging", "qa", "values"
+"""Tasks of outputs; the last is none: values of a measure, a number for each example."""
+
+OF_CLASSES = ("accuracy", "macro_f1", "weighted_f1", "mcc", "micro_f1")
+
+MEASURES: Mapping[str, tuple[str, ...]] = {
+    CLASSIFICATION: OF_CLASSES,
+    MULTI_LABEL: ("micro_f1", "macro_f1", "weighted_f1", "exact_match"),
+    REGRESSION: ("spearman", "pearson"),
+    WORD_TAGGING: (*OF_CLASSES, "seqeval_f1"),
+    SPAN_TAGGING: ("span_f1", "word_f1", "micro_f1", "accuracy"),
+    QA: ("f1", "em", "mlqa_f1", "mlqa_em"),
+}
+"""The measures of each task whose labels are compared."""
+
+MARKS = "marks"
+"""A list of 0 and 1 for each text, a mark for each label, as scikit-learn has several labels of a text."""
+
+IGNORED = -100
+"""The label of words that transformers does not train on."""
+
+_SPAN_TAG = re.compile(r"[BIESLUMW](-\S+)?")
+
+AS_IOBES = str.maketrans("LUMW", "ESIS")
+"""The marks of other schemes as those of IOBES, which seqeval reads."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
-    """One line of a file: an example and its answer."""
+    """One line of a file, or one item of a list: an example and its answer."""
 
     line: int
     id: str
@@ -51,11 +89,37 @@ class Output:
     """Of a sample: the value of each metric."""
 
 
+class Origin(Protocol):
+    """Where outputs are from: a file, or lists."""
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+
+    def broken(self, number: int, problem: str, expected: str, advice: str = ...) -> DataError:
+        """Build the error for an output, by its number."""
+
+
+@dataclass(frozen=True, slots=True)
+class OutputTask:
+    """A task of outputs, and how their labels are written."""
+
+    name: str
+    scheme: str = ""
+    """Of spans, the scheme of their tags; ``MARKS`` where each text has a mark for each label."""
+
+
+Side = tuple[Origin, Sequence[Output]]
+
+
 def is_answer(kind: str, value: object) -> bool:
     """Return whether a value is of the type that a key of ``ANSWERS`` has."""
-    texts = isinstance(value, list) and all(isinstance(label, str) for label in value)
+    texts = isinstance(value, list) and (
+        all(isinstance(label, str) for label in value) or all(map(_is_whole, value))
+    )
     text = isinstance(value, str)
-    return {"labels": texts, "label": texts or text or is_number(value), "answer": text}[kind]
+    one_label = text or is_number(value) or isinstance(value, bool)
+    return {"labels": texts, "label": texts or one_label, "answer": text}[kind]
 
 
 def is_number(value: object) -> TypeGuard[float]:
@@ -63,46 +127,248 @@ def is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
-def measures_of(file: File, outputs: Sequence[Output]) -> ByMeasure:
-    """Return the contribution of each example to each measure, the main one first."""
-    kinds = {output.kind for output in outputs}
-    kind, *others = sorted(kinds)
-    if others:
-        raise ConfigError(f"{file.name}: its lines have {' and '.join(sorted(kinds))}. Give one kind a file.")
-    if kind == SAMPLE:
-        return _of_samples([output.values or {} for output in outputs])
-    for output in outputs:
-        _check_gold(file, output)
-    if kind == "answer":
-        return _of_answers(outputs)
-    return _of_labels(file, outputs) if kind == "label" else _of_words(file, outputs)
+def _is_whole(value: object) -> bool:
+    """Return whether a value is a whole number or a truth value."""
+    return isinstance(value, int)
 
 
-def contributions_of(predictions: Sequence[Any], gold: Sequence[Any], *, answers: bool = False) -> ByMeasure:
-    """Return what each of the predictions adds to each measure, the main one first.
+def task_of(sides: Sequence[Side], *, measure: str = "", task: str = "") -> OutputTask:
+    """Return the task of outputs of several systems on the same examples.
 
-    They are labels, sets of labels, numbers, lists of tags, or, if ``answers``, texts that answer questions;
-    DataError, with the number of the prediction, where one does not fit its gold answer.
+    ``measure`` and ``task`` decide where labels fit several tasks; empty: the labels do. DataError, with the
+    place, for labels of which some are unlike the others; ConfigError where nothing decides, and for a task
+    or a measure that does not fit.
     """
-    kind = "answer" if answers else "label"
-    if not answers and any(isinstance(label, list | tuple) for label in gold):
-        kind = "labels"
-    plain = [
-        [sorted(label) if isinstance(label, set | frozenset) else _plain(label) for label in side]
-        for side in (predictions, gold)
-    ]
-    outputs = [
-        Output(line=number, id="", language="", kind=kind, answer=answer, gold=right)
-        for number, (answer, right) in enumerate(zip(*plain, strict=True), start=1)
-    ]
-    return measures_of(byte_stream("predictions", ()), outputs)
+    kind = _kind_of_all(sides)
+    if kind == SAMPLE:
+        return OutputTask(VALUES)
+    if task:
+        check_named("compare", "task", [*MEASURES], task)
+    for origin, output in _outputs(sides):
+        _check_gold(origin, output)
+    if kind == "answer":
+        return _fitting(QA, sides, task)
+    return _task_of_words(sides, measure, task) if kind == "labels" else _task_of_texts(sides, measure, task)
 
 
-def _plain(label: Any) -> Any:
-    """Return tags as a list, and a number of NumPy or torch as Python's."""
-    if isinstance(label, tuple):
-        return list(label)
-    return label.item() if hasattr(label, "item") else label
+def named_measure(where: str, what: str, measure: str, known: Sequence[str], task: str) -> str:
+    """Return the named measure, or the main one; ConfigError for one that the task does not have."""
+    if measure in known or not measure:
+        return measure or known[0]
+    of_classes = [name for name in known if name.endswith("_f1")]
+    if measure == "f1" and of_classes:
+        raise ConfigError(
+            f"{where}: f1 of {task} is one of {', '.join(of_classes)}. Name that. (f1 by itself is the "
+            f"overlap of words in answers to questions, task {QA}.)"
+        )
+    raise unknown_name(where, what, measure, known)
+
+
+def measures_of(origin: Origin, outputs: Sequence[Output], task: OutputTask) -> ByMeasure:
+    """Return the contribution of each example to each measure of a task, the main one first."""
+    if task.name == VALUES:
+        return _of_samples([output.values or {} for output in outputs])
+    if task.name == QA:
+        return _of_answers(outputs)
+    if task.name == SPAN_TAGGING:
+        return _of_spans(origin, outputs, task.scheme)
+    return _of_labels([output.gold for output in outputs], [output.answer for output in outputs], task)
+
+
+def _of_labels(gold: Sequence[Any], answers: Sequence[Any], task: OutputTask) -> ByMeasure:
+    if task.name == REGRESSION:
+        return correlation_contributions([*map(float, gold)], [*map(float, answers)])
+    if task.name == MULTI_LABEL:
+        if task.scheme == MARKS:
+            return label_set_contributions(_marked(gold), _marked(answers), range(len(gold[0])))
+        return label_set_contributions(gold, answers, sorted({*_all(gold), *_all(answers)}))
+    if task.name == CLASSIFICATION:
+        return _of_classes([(label,) for label in gold], [(label,) for label in answers])
+    return _of_words(gold, answers)
+
+
+def _kind_of_all(sides: Sequence[Side]) -> str:
+    for origin, outputs in sides:
+        kinds = sorted({output.kind for output in outputs})
+        if len(kinds) > 1:
+            raise ConfigError(f"{origin.name}: its lines have {' and '.join(kinds)}. Give one kind a file.")
+    return next(_outputs(sides))[1].kind
+
+
+def _outputs(sides: Sequence[Side]) -> Iterator[tuple[Origin, Output]]:
+    for origin, outputs in sides:
+        for output in outputs:
+            yield origin, output
+
+
+def _task_of_texts(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
+    """Decide among one class, several labels and a number for each text."""
+    _, first = next(_outputs(sides))
+    family = _family(first.gold)
+    for origin, output in _outputs(sides):
+        if _family(output.gold) != family:
+            raise origin.broken(output.line, f"gold {output.gold!r:.60}", f"what is like {first.gold!r:.60}")
+    if family == "number":
+        return _task_of_numbers(sides, measure, task)
+    if family == "text":
+        _check_no_tags(sides, task)
+    return _fitting(MULTI_LABEL if family == "list" else CLASSIFICATION, sides, task)
+
+
+def _fitting(found: str, sides: Sequence[Side], task: str) -> OutputTask:
+    """Return the task that was found; ConfigError where another one is named."""
+    if task and task != found:
+        origin, output = next(_outputs(sides))
+        raise ConfigError(
+            f"{origin.name}: gold {output.gold!r:.60} and answer {output.answer!r:.60} are of task {found}, "
+            f"not {task}. Name {found}, or give such labels."
+        )
+    return OutputTask(found)
+
+
+def _task_of_numbers(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
+    """Decide between classes and numbers: whole numbers and truth values are classes, fractions numbers."""
+    _check_truth_values(sides)
+    by_measure = (name for name in (REGRESSION, CLASSIFICATION) if measure in MEASURES[name])
+    found = task or next(by_measure, "") or _task_by_numbers(sides)
+    if found == REGRESSION:
+        _check_each(sides, lambda label: not isinstance(label, bool), "a number, and no truth value")
+        return OutputTask(REGRESSION)
+    if found == CLASSIFICATION:
+        expected = f"a class, which is a whole number (and not {IGNORED}, which transformers ignores)"
+        _check_each(sides, lambda label: not _is_fraction(label) and label != IGNORED, expected)
+        return OutputTask(CLASSIFICATION)
+    return _fitting(CLASSIFICATION, sides, task)
+
+
+def _task_by_numbers(sides: Sequence[Side]) -> str:
+    """Return the task that the labels alone decide; ConfigError where they do not."""
+    gold, answers = ([getattr(output, side) for _, output in _outputs(sides)] for side in ("gold", "answer"))
+    if all(map(_is_whole, (*gold, *answers))):
+        return CLASSIFICATION
+    fractions = any(map(_is_fraction, gold))
+    if fractions or (any(map(_is_fraction, answers)) and not any(map(_is_whole, gold))):
+        return REGRESSION
+    origin, output = next(
+        (origin, output)
+        for origin, output in _outputs(sides)
+        if not (_is_whole(output.gold) and _is_whole(output.answer))
+    )
+    raise ConfigError(
+        f"{origin.name}: gold {output.gold!r} and answer {output.answer!r}: classes or numbers? Name the "
+        f"measure: accuracy for classes (as whole numbers), spearman for numbers."
+    )
+
+
+def _is_fraction(label: float) -> bool:
+    return isinstance(label, float) and not label.is_integer()
+
+
+def _check_truth_values(sides: Sequence[Side]) -> None:
+    labels = [label for _, output in _outputs(sides) for label in (output.gold, output.answer)]
+    if any(isinstance(label, bool) for label in labels):
+        _check_each(sides, lambda label: label in (0, 1), "True or False, as other labels are")
+
+
+def _check_each(sides: Sequence[Side], fits: Callable[[float], bool], expected: str) -> None:
+    for origin, output in _outputs(sides):
+        for what, label in (("gold", output.gold), (output.kind, output.answer)):
+            if not fits(label):
+                raise origin.broken(output.line, f"{what} {label!r}", expected)
+
+
+def _check_no_tags(sides: Sequence[Side], task: str) -> None:
+    """Raise ConfigError where texts look like the tags of words in one text each."""
+    gold = [output.gold for _, output in _outputs(sides)]
+    parts = [text.split() for text in gold]
+    tags = {tag for of_text in parts for tag in of_text}
+    several = any(len(of_text) > 1 for of_text in parts)
+    spans = tags != {OUTSIDE} and all(tag == OUTSIDE or _SPAN_TAG.fullmatch(tag) for tag in tags)
+    if not task and several and (spans or tags <= UPOS):
+        origin, output = next(_outputs(sides))
+        raise ConfigError(
+            f"{origin.name}: gold {output.gold!r:.60} looks like the tags of several words in one text. Give "
+            f"a list of tags for each sentence (text.split()), or name the task {CLASSIFICATION}."
+        )
+
+
+def _task_of_words(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
+    """Decide among labels of words, spans of words, and labels of a text that are written as a list."""
+    gold = [output.gold for _, output in _outputs(sides)]
+    _check_alike(sides)
+    marks = _are_marks(sides)
+    if task == MULTI_LABEL or (not task and measure == "exact_match"):
+        return OutputTask(MULTI_LABEL, MARKS if marks else "")
+    for origin, output in _outputs(sides):
+        _check_tags(origin, output)
+    labels = {label for tags in gold for label in tags}
+    if all(map(_is_whole, labels)):
+        if marks and not task:
+            origin, output = next(_outputs(sides))
+            raise ConfigError(
+                f"{origin.name}: gold {output.gold!r:.60}: labels of words, or a mark for each label of a "
+                f"text? Name the task: {WORD_TAGGING} or {MULTI_LABEL}."
+            )
+        return _fitting(WORD_TAGGING, sides, task)
+    if task == WORD_TAGGING:
+        return OutputTask(WORD_TAGGING)
+    scheme = _scheme(sides)
+    if scheme == WORDS:
+        return _fitting(WORD_TAGGING, sides, task)
+    return replace(_fitting(SPAN_TAGGING, sides, task), scheme=scheme)
+
+
+def _check_alike(sides: Sequence[Side]) -> None:
+    """Raise DataError where some labels are texts and others are numbers."""
+    family = ""
+    for origin, output in _outputs(sides):
+        for what, labels in (("gold", output.gold), (output.kind, output.answer)):
+            for label in labels:
+                family = family or _family(label)
+                if _family(label) != family:
+                    found, expected = f"{what} label {label!r:.60}", f"a {family}, as other labels are"
+                    raise origin.broken(output.line, found, expected)
+
+
+def _are_marks(sides: Sequence[Side]) -> bool:
+    """Return whether all lists are of one length, two or more, and have 0 and 1 alone."""
+    lists = [labels for _, output in _outputs(sides) for labels in (output.gold, output.answer)]
+    lengths = {*map(len, lists)}
+    return len(lengths) == 1 and min(lengths) > 1 and {*_all(lists)} <= {0, 1}
+
+
+def _check_tags(origin: Origin, output: Output) -> None:
+    if len(output.gold) != len(output.answer):
+        expected = f"{len(output.answer)} labels, as the answer has"
+        raise origin.broken(output.line, f"gold {str(output.gold)[:60]!r}", expected)
+    if IGNORED in (*output.gold, *output.answer):
+        expected = f"labels of words; {IGNORED} is none, and transformers ignores it"
+        raise origin.broken(output.line, f"label {IGNORED}", expected, "Take these words out on all sides")
+
+
+def _scheme(sides: Sequence[Side]) -> str:
+    """Return the scheme of the gold tags; an error for tags of spans that are in none, or in two."""
+    counts = TagCounts()
+    for _, output in _outputs(sides):
+        counts.add(output.gold)
+    tags = {*counts.tags}
+    if are_bio(tags):
+        return BIO
+    if tags <= {*"BIOESLUMW"} and tags & {*"BI"}:
+        origin, output = next(_outputs(sides))
+        raise ConfigError(
+            f"{origin.name}: gold {output.gold!r:.60}: tags of spans without a type. Write the type after a "
+            f"hyphen (B-X, I-X), or name the task {WORD_TAGGING}."
+        )
+    scheme = counts.scheme
+    if scheme == WORDS:
+        return WORDS
+    for origin, output in _outputs(sides):
+        place = misfit(output.gold, scheme)
+        if place is not None:
+            expected = f"tags of {scheme}, as most others are"
+            raise origin.broken(output.line, f"gold label {output.gold[place]!r}", expected)
+    return scheme
 
 
 def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
@@ -129,54 +395,82 @@ def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
     }
 
 
-def _of_labels(file: File, outputs: Sequence[Output]) -> ByMeasure:
-    gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
-    kind = _kind_of(gold[0])
+def _all(label_lists: Iterable[Iterable[Any]]) -> Iterator[Any]:
+    for labels in label_lists:
+        yield from labels
+
+
+def _marked(side: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the numbers of the labels that are marked for each text."""
+    return [[number for number, holds in enumerate(marks) if holds] for marks in side]
+
+
+def _of_classes(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> ByMeasure:
+    """Return the measures of classes; micro F1 of one label each is accuracy."""
+    measures = class_contributions(gold, answers)
+    return {**measures, "micro_f1": measures["accuracy"]}
+
+
+def _of_words(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -> ByMeasure:
+    measures = _of_classes(gold, answers)
+    if not all(isinstance(label, str) for label in (*_all(gold), *_all(answers))):
+        return measures
+    seqeval_f1 = chunk_contributions(gold, answers)
+    return {"accuracy": measures["accuracy"], "seqeval_f1": seqeval_f1, **measures}
+
+
+def _of_spans(origin: Origin, outputs: Sequence[Output], scheme: str) -> ByMeasure:
     for output in outputs:
-        if _kind_of(output.gold) is not kind:
-            expected = f"what is like {gold[0]!r:.60}, as before"
-            raise file.broken(output.line, f"gold {output.gold!r:.60}", expected)
-    if kind is list:
-        all_labels = sorted({label for labels in (*gold, *answers) for label in labels})
-        return label_set_contributions(gold, answers, all_labels)
-    if kind is float:
-        return correlation_contributions(gold, answers)
-    return class_contributions([(label,) for label in gold], [(label,) for label in answers])
+        _check_spans(origin, output, scheme)
+    gold, answers = ([getattr(output, side) for output in outputs] for side in ("gold", "answer"))
+    accuracy = class_contributions(gold, answers)["accuracy"]
+    if scheme == BRACKETS:
+        gold, answers = ([as_bio(tags, scheme) for tags in side] for side in (gold, answers))
+    elif scheme != BIO:
+        gold, answers = (
+            [[tag[:1].translate(AS_IOBES) + tag[1:] for tag in tags] for tags in side]
+            for side in (gold, answers)
+        )
+    of_spans = span_contributions if scheme in (BIO, BRACKETS) else chunk_contributions
+    spans = of_spans(gold, answers)
+    word_f1 = word_contributions(gold, answers)
+    return {"span_f1": spans, "word_f1": word_f1, "micro_f1": spans, "accuracy": accuracy}
 
 
-def _kind_of(label: object) -> type:
-    return float if isinstance(label, int | float) else type(label)
+def _check_spans(origin: Origin, output: Output, scheme: str) -> None:
+    for what, tags in (("gold", output.gold), (output.kind, output.answer)):
+        texts = all(isinstance(tag, str) and tag for tag in tags)
+        place = misfit(tags, scheme) if texts else 0
+        if place is not None:
+            shown = repr(tags[place]) if tags else ""
+            found = f"{what} {shown} in {' '.join(map(str, tags))[:60]!r}"
+            raise origin.broken(output.line, found, f"tags of {scheme} with types")
 
 
-def _of_words(file: File, outputs: Sequence[Output]) -> ByMeasure:
-    gold, answers = [output.gold for output in outputs], [output.answer for output in outputs]
-    if not are_bio({tag for tags in gold for tag in tags}):
-        of_classes, f1 = class_contributions(gold, answers), chunk_contributions(gold, answers)
-        return {"accuracy": of_classes["accuracy"], "seqeval_f1": f1, **of_classes}
-    for output in outputs:
-        nameless = {"", "B-", "I-"} & {*output.gold, *output.answer}
-        if nameless or (output.answer and not are_bio({*output.answer, "B-X"})):
-            shown = ", ".join(map(repr, nameless)) or repr(" ".join(output.answer)[:60])
-            raise file.broken(output.line, f"labels {shown}", "BIO tags with types, in gold and answer")
-    return {"span_f1": span_contributions(gold, answers), "word_f1": word_contributions(gold, answers)}
+def _family(label: object) -> str:
+    """Return what is compared with its like alone: a number (or truth value), a text, a list."""
+    if isinstance(label, int | float):
+        return "number"
+    return "list" if isinstance(label, list) else "text"
 
 
-def _check_gold(file: File, output: Output) -> None:
+def _check_gold(origin: Origin, output: Output) -> None:
     gold, answer = output.gold, output.answer
     if gold is None:
-        raise no_gold(file, output)
+        raise no_gold(origin, output)
     if output.kind == "labels":
-        fits = is_answer("labels", gold) and len(gold) == len(answer)
+        fits = is_answer("labels", gold)
     elif output.kind == "label":
-        fits = is_answer("label", gold) and _kind_of(gold) is _kind_of(answer)
+        fits = is_answer("label", gold) and _family(gold) == _family(answer)
     else:
         fits = isinstance(gold, str) or (is_answer("labels", gold) and bool(gold))
     if not fits:
-        labels = output.kind == "labels"
-        expected = f"{len(answer)} labels" if labels else f"what fits {output.kind} {answer!r:.40}"
-        raise file.broken(output.line, f"gold {str(gold)[:60]!r}", expected)
+        expected = ANSWERS["labels"] if output.kind == "labels" else f"what fits {output.kind} {answer!r:.40}"
+        raise origin.broken(output.line, f"gold {str(gold)[:60]!r}", expected)
 
 
-def no_gold(file: File, output: Output) -> DataError:
+def no_gold(origin: Origin, output: Output) -> DataError:
     """Return the error for an answer without a gold one."""
-    return file.broken(output.line, "no gold", "a key gold next to the answer", "Add it, or give --gold FILE")
+    return origin.broken(
+        output.line, "no gold", "a key gold next to the answer", "Add it, or give --gold FILE"
+    )

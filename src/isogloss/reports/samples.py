@@ -145,9 +145,9 @@ def _mean_of_epochs(epochs: Sequence[Output]) -> Output:
 
 
 def _values(numbers: Mapping[str, object]) -> Iterator[tuple[str, float]]:
-    """Yield those that are finite numbers or truth values."""
+    """Yield those that are numbers, finite or not, or truth values."""
     for name, value in numbers.items():
-        if isinstance(value, bool) or is_number(value):
+        if isinstance(value, bool | float) or is_number(value):
             yield name, float(value)
 
 

@@ -1,29 +1,37 @@
 """Floor 10: a fine-tuned model as Python uses it: predicting, evaluating, exporting, pushing, loading."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
-from isogloss.core.errors import DataError, check_named, located
+from torch import nn
+
+from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
 from isogloss.data.examples import Example
+from isogloss.data.files import some
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
 from isogloss.encoders.added.peft_folders import completed
 from isogloss.encoders.mixup import load_mixup
-from isogloss.tasks import find_task, task_names
+from isogloss.tasks import ALL_TASKS, Task, find_task, task_names
 from isogloss.tasks.task import Answer
+from isogloss.training.evaluation import Evaluation
 from isogloss.training.precision import PRECISIONS, device
 from isogloss.using.encoder_exports import encoder_of_run
+from isogloss.using.ensembles import ensemble_evaluation, order_of
 from isogloss.using.exporting import export
-from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.formats import Entry
+from isogloss.using.fine_tuned import FineTuned, Translations
+from isogloss.using.formats import Entry, Kind
+from isogloss.using.kinds import kind_of
 from isogloss.using.predicting import PredictOptions, pair_in_order, predict_file, warn_of_unmixed
 from isogloss.using.provenance import (
     CONFIG,
+    Provenance,
     exported_entry,
     folder_of,
     links_in,
@@ -176,11 +184,184 @@ class Model(FineTuned, Generic[Predicted]):
             yield example
 
 
-def load_model(folder: str | Path, *, precision: str = "auto") -> Model[Any]:
+@dataclass(frozen=True, repr=False)
+class Ensemble(Model[Predicted]):
+    """Several models that predict by the mean of their probabilities, as one.
+
+    They solve the same task with the same labels. Tokenizer, task and folder are those of the first. A model
+    that mixes reads translations, the others ignore them.
+    """
+
+    members: tuple[Model[Any], ...] = ()
+
+    def __repr__(self) -> str:
+        """Return the task and the runs in a line."""
+        runs = ", ".join(member.provenance.run for member in self.members)
+        return f"Ensemble(task={self.task.name!r}, runs={runs!r})"
+
+    @property
+    def kind(self) -> Kind:
+        """Forms of inputs and answers."""
+        return self.members[0].kind
+
+    def solving(self, task: Task) -> "Ensemble[Predicted]":
+        """Return the same models with another task, whose labels rename those of their task."""
+        members = []
+        for member in self.members:
+            order = order_of(self.task.labels, member.task.labels)
+            same = order == tuple(range(len(order)))
+            labels = tuple(task.labels[order.index(number)] for number in range(len(order)))
+            named = task if same else replace(task, labels=labels)  # type: ignore[type-var]
+            members.append(member.solving(named))
+        return replace(self, task=task, members=tuple(members))
+
+    def check_languages(self, languages: Iterable[str]) -> None:
+        """Raise ConfigError if a model has language modules or maps, but none for one of these."""
+        languages = tuple(languages)
+        for member in self.members:
+            member.check_languages(languages)
+
+    def prepared(
+        self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
+    ) -> Evaluation:
+        """Encode and batch examples for each model, with translations where it mixes the two."""
+        return self._of_all(
+            [
+                member.prepared(examples, language=language, translations=translations)
+                for member in self.members
+            ]
+        )
+
+    def prepared_by_id(
+        self, examples: Sequence[Example], translations: Sequence[Example], *, language: str = ""
+    ) -> Evaluation:
+        """Encode and batch examples for each model, with the translation of its id where it mixes the two."""
+        self.check_mixes("translations")
+        return self._of_all(
+            [
+                member.prepared_by_id(examples, translations, language=language)
+                if member.mixup
+                else member.prepared(examples, language=language)
+                for member in self.members
+            ]
+        )
+
+    def _of_all(self, members: Sequence[Evaluation]) -> Evaluation:
+        orders = [order_of(self.task.labels, member.task.labels) for member in self.members]
+        return ensemble_evaluation(self.task, members, orders)
+
+    def export(
+        self,
+        folder: str | Path,
+        *,
+        onnx: bool = False,  # noqa: ARG002 (as a model's)
+        adapter: bool = False,  # noqa: ARG002
+        force: bool = False,  # noqa: ARG002
+    ) -> Path:
+        """Raise ConfigError: an ensemble is several models."""
+        raise ConfigError(self._refusal(f"export {folder}"))
+
+    def push(
+        self,
+        name: str,
+        *,
+        private: bool = False,  # noqa: ARG002 (as a model's)
+        revision: str = "",  # noqa: ARG002
+        update: bool = False,  # noqa: ARG002
+    ) -> str:
+        """Raise ConfigError: an ensemble is several models."""
+        raise ConfigError(self._refusal(f"push {name}"))
+
+    def _refusal(self, what: str) -> str:
+        return (
+            f"{what}: an ensemble is {len(self.members)} models and has no folder of its own. Export each of "
+            f"them, or make one model of their weights (method average)."
+        )
+
+
+def ensemble(models: Sequence[Model[Any]]) -> Model[Any]:
+    """Return models as one that predicts by the mean of their probabilities; a single one as it is.
+
+    ConfigError where they solve different tasks or have other labels, or their answers have no probabilities.
+    """
+    if len(models) == 1:
+        return models[0]
+    first = models[0]
+    if first.kind.probabilities is None:
+        having = ", ".join(sorted(name for name, task in ALL_TASKS.items() if kind_of(task).probabilities))
+        raise ConfigError(
+            f"{first.provenance.run}: {len(models)} models of task {first.task.name}, whose answers have no "
+            f"probabilities to average; these tasks have: {having}. Give one model."
+        )
+    for other in models[1:]:
+        _check_alike(first, other)
+    mixing = [model for model in models if model.mixup is not None]
+    by_links = [model for model in mixing if model.mixup and model.mixup.attends == "links"]
+    reads_translations = next(iter([*by_links, *mixing]), first)
+    return Ensemble(
+        nn.ModuleList([model.network for model in models]),
+        first.tokenizer,
+        first.task,
+        _provenance_of_all([model.provenance for model in models]),
+        first.precision,
+        reads_translations.mixup,
+        members=tuple(models),
+    )
+
+
+def _check_alike(first: Model[Any], other: Model[Any]) -> None:
+    if other.task.name != first.task.name:
+        raise ConfigError(
+            f"{other.provenance.run}: task {other.task.name}, and {first.provenance.run} has "
+            f"{first.task.name}. Give models of one task."
+        )
+    if {*other.task.labels} != {*first.task.labels}:
+        lacking = sorted({*first.task.labels} ^ {*other.task.labels})
+        raise ConfigError(
+            f"{other.provenance.run}: its labels are not those of {first.provenance.run}: only one of them "
+            f"has {some(lacking)}. Give models with the same labels."
+        )
+
+
+def _provenance_of_all(all_of_them: Sequence[Provenance]) -> Provenance:
+    """Return the provenance of an ensemble: facts that all models share."""
+    first = all_of_them[0]
+    runs = sorted(one.run for one in all_of_them)
+    same_source = len({one.source for one in all_of_them}) == 1
+    return replace(
+        first,
+        run=f"ensemble-{sha256(' '.join(runs).encode()).hexdigest()[:12]}",
+        title=f"ensemble of {len(runs)} models: {' '.join(runs)}",
+        method=f"mean of {len(runs)} models",
+        source=first.source if same_source else (),
+        scores=(),
+    )
+
+
+@overload
+def load_model(folder: str | Path, *, precision: str = ...) -> Model[Any]: ...
+
+
+@overload
+def load_model(folder: Sequence[str | Path], *, precision: str = ...) -> Model[Any]: ...
+
+
+def load_model(folder: str | Path | Sequence[str | Path], *, precision: str = "auto") -> Model[Any]:
     """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
 
-    Models of other programs need a token, sequence, multiple-choice or question-answering head.
+    Models of other programs need a token, sequence, multiple-choice or question-answering head. Several
+    folders are loaded as one model that predicts by the mean of their probabilities.
+
+    >>> both = isogloss.load_model(["runs/quickstart/<id>", "runs/quickstart/<other>"])     # doctest: +SKIP
     """
+    if isinstance(folder, str | Path):
+        return _load_one(folder, precision)
+    if not folder:
+        raise ConfigError("load_model: no folder. Give one, or several whose probabilities are averaged.")
+    return ensemble([_load_one(one, precision) for one in folder])
+
+
+def _load_one(folder: str | Path, precision: str) -> Model[Any]:
     check_named("load_model", "precision", PRECISIONS, precision)
     name, folder = str(folder), completed(folder_of(folder))
     of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)

@@ -1,0 +1,208 @@
+"""Laws of choosing without labels, on generated studies.
+
+Signals without labels rank models and give no score: no number of a choice may depend on their level, no
+interval may rest on a few languages, and no label of a language may decide the choice there.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up_rows import facts, frame, model_of
+
+from isogloss.reports.candidates import all_candidates
+from isogloss.reports.choosing import (
+    DO_NOT_KNOW,
+    MIN_LANGUAGES,
+    candidate_data,
+    choice_data,
+    choice_tables,
+    nothing_to_choose,
+    regret_data,
+    regret_tables,
+)
+from isogloss.reports.measurements import Measurements
+
+TASKS = {
+    "upos": "accuracy",
+    "ner": "span_f1",
+    "text-classification": "accuracy",
+    "multi-label-classification": "micro_f1",
+    "multiple-choice": "accuracy",
+    "qa": "f1",
+    "parsing": "las",
+}
+"""Tasks with signals, and the metric of each."""
+
+FAMILIES = ("qab", "qac", "qad", "de", "nl", "fr", "es", "sw", "zu", "fi")
+"""Target languages: of one family, related ones, and strangers."""
+
+SIGNALS = ("confidence", "entropy", "atc", "doc", "steadiness")
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is generated: how many there are, and what is missing."""
+
+    task: str
+    languages: int
+    labelled: int
+    candidates: int
+    missing: str
+    ties: bool
+
+    @property
+    def codes(self):
+        """The target languages."""
+        return FAMILIES[: self.languages]
+
+    def measurements(self, *, change=lambda _name, value: value, labels_of="", labels=0.0):
+        """Return the rows of the study, signals changed, and the labels of one language."""
+        draw = np.random.default_rng(7)
+        free, scored = [], []
+        for seed in range(self.candidates):
+            about = facts({"seed": seed, "task": self.task})
+            row = {**about, "model": model_of(about)}
+            told = {**row, "run": f"free {row['model']}", "split": "dev", "examples": 9}
+            if self.missing != "source":
+                own = 0.9 if self.ties else 0.9 - 0.01 * seed
+                free.append({**told, "language": "qaa", "signal": "score", "value": own})
+            for number, code in enumerate(self.codes):
+                for name in SIGNALS:
+                    value = 0.5 if self.ties else float(draw.uniform(0.3, 0.7))
+                    absent = name == self.missing or (
+                        self.missing == "one of one" and seed == 0 and name == "atc"
+                    )
+                    if not absent:
+                        free.append({**told, "language": code, "signal": name, "value": change(name, value)})
+                score = 0.5 if self.ties else float(draw.uniform(0.2, 0.9))
+                if number < self.labelled:
+                    changed = labels * (seed + 1) if code == labels_of else score
+                    scored.append(
+                        {
+                            **{**row, "run": f"scores {seed}", "split": "test", "language": code},
+                            **{"metric": TASKS[self.task], "main": True, "baseline": 0.1, "examples": 9},
+                            "score": changed,
+                        }
+                    )
+        made = {name: frame(rows) for name, rows in (("label-free", free), ("scores", scored)) if rows}
+        return Measurements(runs=[], _frames=made)
+
+
+def studies(task):
+    """Yield studies of every number of languages and candidates, signals missing, with ties in every other."""
+    shapes = [(count, labelled) for count in (1, 2, 6, 8) for labelled in sorted({0, count - 1, count})]
+    missing = ("", "confidence", "atc", "source", "one of one")
+    combinations = product(shapes, (1, 2, 3), missing)
+    for number, ((count, labelled), several, lacking) in enumerate(combinations):
+        yield Study(task, count, labelled, several, lacking, ties=number % 2 == 1)
+
+
+def shown(m):
+    """Return all that is printed: texts of both tables, their rows, and the ranking in each language."""
+    texts = [
+        (table.title, table.caption, *(cell.text for row in (table.header, *table.rows) for cell in row))
+        for table in (*choice_tables(m), *regret_tables(m))
+    ]
+    rankings = [
+        candidate_data(candidates, code) for candidates in all_candidates(m) for code in candidates.languages
+    ]
+    return texts, [choice_data(candidates) for candidates in all_candidates(m)], rankings
+
+
+def check_no_level(study):
+    """Signals moved and scaled together rank alike, so nothing that is shown may change."""
+    before = shown(study.measurements())
+    after = shown(study.measurements(change=lambda _, value: 0.25 + value / 2))
+    assert before[0] == after[0]
+    for tables in zip(before[1] + before[2], after[1] + after[2], strict=True):
+        pd.testing.assert_frame_equal(*tables, check_exact=True)
+    for data in before[1]:
+        assert (data["expected"] == DO_NOT_KNOW).all()
+
+
+def check_no_interval_of_few_languages(study):
+    m = study.measurements()
+    for candidates in all_candidates(m):
+        data = regret_data(candidates)
+        if len(data):
+            assert data["low"].notna().tolist() == (data["languages"] >= MIN_LANGUAGES).tolist()
+        choices = choice_data(candidates)
+        assert not [name for name in choices if name.endswith((".low", ".high"))]
+    few = study.labelled < MIN_LANGUAGES
+    cells = [cell.text for table in regret_tables(m) for row in table.rows for cell in row]
+    assert not (few and any("[" in text for text in cells))
+    assert not any("[" in cell.text for table in choice_tables(m) for row in table.rows for cell in row)
+
+
+def check_no_leak(study):
+    """Labels of a language change its own score and regret alone, and the mean shown for the others."""
+    own = ["score", "regret"]
+    before = shown(study.measurements())
+    for code in {*study.codes[: study.labelled][:1], *study.codes[: study.labelled][-1:]}:
+        after = shown(study.measurements(labels_of=code, labels=0.125))
+        for one, other in zip(before[1], after[1], strict=True):
+            here, there = (data[data["language"] == code].drop(columns=own) for data in (one, other))
+            pd.testing.assert_frame_equal(here, there, check_exact=True)
+            elsewhere = ["others", *own]
+            pd.testing.assert_frame_equal(
+                one.drop(columns=elsewhere), other.drop(columns=elsewhere), check_exact=True
+            )
+        for one, other in zip(before[2], after[2], strict=True):
+            pd.testing.assert_frame_equal(
+                one.drop(columns="score"), other.drop(columns="score"), check_exact=True
+            )
+
+
+def check_every_study_ranks_or_says_why(study):
+    m = study.measurements()
+    tables = choice_tables(m)
+    if study.candidates < 2:
+        assert tables == []
+        assert f"No ranking: {study.candidates} model measured by label-free" in nothing_to_choose(m)
+        return
+    (table,) = tables
+    assert len(table.rows) == study.languages
+    (data,) = [choice_data(candidates) for candidates in all_candidates(m)]
+    offers = study.task not in ("qa", "parsing")
+    assert [len(models) for models in data["ensemble"]] == [study.candidates * offers] * study.languages
+    others = dict(zip(data["language"], data["other_languages"], strict=True))
+    assert others == {
+        code: study.labelled - (number < study.labelled) for number, code in enumerate(study.codes)
+    }
+
+
+CHECKS = (
+    check_no_level,
+    check_no_interval_of_few_languages,
+    check_no_leak,
+    check_every_study_ranks_or_says_why,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("check", CHECKS)
+def test_choices_show_no_level_no_narrow_interval_and_no_leak(check):
+    for study in (
+        Study("upos", 3, 2, 3, "", ties=False),
+        Study("ner", 7, 6, 2, "confidence", ties=False),
+        Study("qa", 1, 0, 2, "source", ties=True),
+        Study("text-classification", 2, 2, 1, "one of one", ties=False),
+    ):
+        check(study)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("check", CHECKS)
+def test_choices_of_every_generated_study_keep_the_laws(check):
+    for study in studies("upos"):
+        check(study)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("task", TASKS)
+def test_every_task_is_ranked_or_says_why(task):
+    for study in studies(task):
+        check_every_study_ranks_or_says_why(study)
