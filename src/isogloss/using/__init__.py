@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
-from isogloss.core.errors import DataError, check_named, located
+from isogloss.core.errors import DataError, ModelError, check_named, located
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
 from isogloss.data.examples import Example
+from isogloss.data.files import some
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
 from isogloss.encoders.added.peft_folders import completed
@@ -24,6 +25,7 @@ from isogloss.using.formats import Entry
 from isogloss.using.predicting import PredictOptions, pair_in_order, predict_file, warn_of_unmixed
 from isogloss.using.provenance import (
     CONFIG,
+    ELSEWHERE,
     exported_entry,
     folder_of,
     links_in,
@@ -179,7 +181,8 @@ class Model(FineTuned, Generic[Predicted]):
 def load_model(folder: str | Path, *, precision: str = "auto") -> Model[Any]:
     """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
 
-    Models of other programs need a token, sequence, multiple-choice or question-answering head.
+    Models of other programs need a token, sequence, multiple-choice or question-answering head. ModelError
+    unless all weights of the model are in the folder, and all weights there are the model's.
     """
     check_named("load_model", "precision", PRECISIONS, precision)
     name, folder = str(folder), completed(folder_of(folder))
@@ -188,9 +191,15 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model[Any]:
     elsewhere = None if made_here else provenance_elsewhere(folder, name)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
     check_named(str(folder), "task", task_names(), provenance.task)
-    task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
-    network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
-    tokenizer, mixup = load_tokenizer(str(weights)), load_mixup(weights)
+    labels = tuple(load_encoder_config(weights).id2label.values())
+    if twice := sorted({label for label in labels if labels.count(label) > 1}):
+        raise ModelError(
+            f"{weights / CONFIG}: several ids have the label {some(twice)}. Give each a name (id2label)."
+        )
+    task = find_task(provenance.task, labels)
+    network = task.head(weights, seed=None, attention=fastest_attention()).eval().to(device())
+    tokenizer = load_tokenizer(str(weights), own_frame=provenance.method == ELSEWHERE)
+    mixup = load_mixup(weights)
     links = links_in(weights)
     return Model(network, tokenizer, task, provenance, precision, mixup, links, weights)
 
