@@ -23,7 +23,7 @@ from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions
-from isogloss.training.states import StateOptions
+from isogloss.training.states import Pooling, StateOptions, unused_pooling
 
 COSINE_BLOCK = 4096
 """Sentences of each side in a block of cosines, which bounds memory (64 MiB)."""
@@ -72,6 +72,10 @@ class Mining(Diagnostic):
     neighbours: Positive = 4
     """Nearest sentences of the other language, which make that mean and of which the best is chosen."""
 
+    pooling: Pooling | None = None
+    """model: the vectors that the encoder's folder of sentence-transformers makes; otherwise the mean of a
+    sentence's states, special subwords left out."""
+
     def __post_init__(self) -> None:
         """Refuse an unknown margin."""
         check_named(self.name, "margin", MARGINS, self.margin)
@@ -79,6 +83,8 @@ class Mining(Diagnostic):
     def measure(self, setting: MeasureSetting) -> list[MiningRow]:
         """Return, for each pair of the first language with another, a row for each split and layer."""
         loaded = setting.encoder(setting.subjects[0])
+        if self.pooling is None and (warning := unused_pooling(loaded[0], self.name)):
+            setting.warn(warning)
         first, *others = setting.languages
         rows: list[MiningRow] = []
         for number, other in enumerate(others):
@@ -115,7 +121,10 @@ class Mining(Diagnostic):
         self, setting: MeasureSetting, loaded: LoadedEncoder, language: str, texts: Sequence[str]
     ) -> Float[Tensor, "layer sentence dim"]:
         request = StateOptions(
-            layers=self.layers or (self.layer,), limit=self.limit, precision=setting.precision
+            layers=self.layers or (self.layer,),
+            limit=self.limit,
+            precision=setting.precision,
+            pooling=self.pooling,
         )
         parts = (texts[at : at + SENTENCES_IN_MEMORY] for at in range(0, len(texts), SENTENCES_IN_MEMORY))
         return torch.cat([setting.parallel.states(loaded, part, language, request) for part in parts], dim=1)

@@ -8,7 +8,7 @@ a constant difference between languages.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import torch
 from jaxtyping import Float
@@ -19,7 +19,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.encoders import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions, rows_of_pairs
-from isogloss.training.states import ParallelText, StateOptions
+from isogloss.training.states import ParallelText, Pooling, StateOptions, unused_pooling
 
 QUERIES_PER_BLOCK = 1024
 """Sentences compared with all candidates at a time, which bounds memory."""
@@ -51,6 +51,10 @@ class Retrieval(Diagnostic):
     csls: Count = 10
     """Neighbours of CSLS, in addition to cosine; 0 for cosine alone."""
 
+    pooling: Pooling | None = None
+    """model: the vectors that the encoder's folder of sentence-transformers makes; otherwise the mean of a
+    sentence's states, special subwords left out."""
+
     def __post_init__(self) -> None:
         """Refuse a number of neighbours below 0."""
         if self.csls < 0:
@@ -58,7 +62,13 @@ class Retrieval(Diagnostic):
 
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
-        return rows_of_pairs(setting, self.rows)
+
+        def rows(loaded: LoadedEncoder, *given: Any, **options: Any) -> Iterator[RetrievalRow]:
+            if self.pooling is None and (warning := unused_pooling(loaded[0], self.name)):
+                setting.warn(warning)
+            return self.rows(loaded, *given, **options)
+
+        return rows_of_pairs(setting, rows)
 
     def rows(
         self,
@@ -72,7 +82,9 @@ class Retrieval(Diagnostic):
     ) -> Iterator[RetrievalRow]:
         """Yield a row for each layer of an encoder and similarity, about two languages of a parallel text."""
         first, second = languages
-        request = StateOptions(layers=self.layers or (self.layer,), limit=self.limit, precision=precision)
+        request = StateOptions(
+            layers=self.layers or (self.layer,), limit=self.limit, precision=precision, pooling=self.pooling
+        )
         pairs = text.pairs(first, second)
         if not pairs:
             raise DataError(

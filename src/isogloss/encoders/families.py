@@ -3,6 +3,7 @@
 Each is BERT with its differences, or, in the second half, Llama with its own; ``family`` has the fields.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -177,6 +178,7 @@ MODERNBERT = replace(
         feed_forward_norm="mlp_norm",
     ),
     extra_config=_even_heads,
+    is_rotary=True,
     dropouts=("embedding_dropout", "attention_dropout", "mlp_dropout", "classifier_dropout"),
     tokenizer="PreTrainedTokenizerFast",
     masked_lm_scores=lambda model, states: model.decoder(model.head(states)),
@@ -227,6 +229,19 @@ XMOD = replace(
 )
 """A language's adapters stand in the feed-forward's output; where they reuse its norm, that runs twice."""
 
+
+def _own_or(name: str) -> Callable[[Model, Tensor], Tensor]:
+    """Return the function that applies a head of our own, or the linear layer of transformers' class."""
+
+    def tag_scores(model: Model, states: Tensor) -> Tensor:
+        own: Tensor = (
+            model.head(states) if hasattr(model, "head") else getattr(model, name)(model.dropout(states))
+        )
+        return own
+
+    return tag_scores
+
+
 OWN_HEADS = (
     "AutoModelForQuestionAnswering",
     "AutoModelForSequenceClassification",
@@ -263,12 +278,14 @@ LLAMA = replace(
     name="llama",
     about="Llama 2 and 3 (Touvron et al. 2023) and those built like it: a decoder.",
     lacks={**EUROBERT.lacks, "new-encoders": "is a decoder, which learns by predicting the next subword"},
-    tag_scores=lambda model, states: model.head(states),
+    tag_scores=_own_or("score"),
     lifted_where=("is_causal", False),
+    renamed_weights={r"^transformer\.": "model."},
     own_heads=OWN_HEADS,
     loaded_with={"use_cache": False},
 )
-"""Keys of earlier subwords are not kept: each text is read once, and language modules would mix them up."""
+"""Keys of earlier subwords are not kept: each text is read once, and language modules would mix them up.
+transformers calls the encoder of a question-answering model ``transformer``."""
 
 QWEN3 = replace(LLAMA, name="qwen3", about="Qwen 3 (Yang et al. 2025): a decoder like Llama.")
 
@@ -346,6 +363,8 @@ MT5 = replace(
     dropouts=("dropout_rate",),
     encoder_class="MT5EncoderModel",
     renamed_weights={},
+    tag_scores=_own_or("classifier"),
+    decoder_heads=("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification"),
     word_embeddings="encoder.embed_tokens",
     longest=1024,
     loaded_with={},

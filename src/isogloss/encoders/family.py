@@ -180,7 +180,13 @@ class EncoderFamily:
     """The same, where a head for multiple choice is read as a sequence classifier with one score."""
 
     own_heads: tuple[str, ...] = ()
-    """The Auto classes whose heads are linear layers of our own, as transformers has none that fits."""
+    """The Auto classes whose new heads are linear layers of our own, as transformers has none that fits."""
+
+    decoder_heads: tuple[str, ...] = ()
+    """The Auto classes whose heads read the states of a decoder, which is not run here."""
+
+    is_rotary: bool = False
+    """Whether positions are rotations, without a table of them."""
 
     word_embeddings: str = "embeddings"
     """Name in the encoder of the module with the weights of embeddings."""

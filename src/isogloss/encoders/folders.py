@@ -17,16 +17,20 @@ from importlib.resources import files
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import Field
 
 from isogloss.core.checksums import sha256_of
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
 from isogloss.core.untrusted import below, fitting, from_home, is_there, parse_json, read_regular
+from isogloss.data.files import some
 from isogloss.encoders.families import family_named
 from isogloss.encoders.family import Config
 from isogloss.encoders.hub import hub_folder, is_hub_name
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
@@ -139,6 +143,22 @@ def check_weights(folder: Path, auto_class: str) -> None:
             ) from error
 
 
+def stored_shapes(folder: Path, auto_class: str) -> "dict[str, Tensor]":
+    """Return the weights of a folder by name, with their shapes and without their numbers."""
+    import torch
+    from safetensors import safe_open
+
+    stored: dict[str, Tensor] = {}
+    for path in weight_files(folder, auto_class):
+        with safe_open(path, framework="pt") as file:
+            for name in file.keys():  # noqa: SIM118 (no dict)
+                part = file.get_slice(name)
+                is_fraction = str(part.get_dtype()).startswith(("F", "BF"))
+                dtype = torch.float32 if is_fraction else torch.int64
+                stored[name] = torch.empty(part.get_shape(), dtype=dtype, device="meta")
+    return stored
+
+
 def gguf_file(folder: Path) -> Path | None:
     """Return the GGUF file of a folder without a config of its own; ModelError for several, or a damaged one.
 
@@ -234,6 +254,8 @@ class _CheckedFields:
     id2label: dict[str, str] | None = None
     problem_type: str | None = None
     num_hidden_layers: Annotated[int, Field(ge=0, le=1000)] | None = None
+    num_labels: Annotated[int, Field(ge=0, le=100_000)] | None = None
+    """transformers makes a name for each."""
 
 
 def read_json(path: Path) -> Json:
@@ -302,15 +324,23 @@ def load_encoder_config(source: str | Path) -> Config:
     with loading(folder, "AutoConfig"):
         path = gguf_file(folder)
         family_named(str(read_config(folder).get("model_type", "")), str(path or folder / CONFIG))
-        return (
-            deepcopy(_gguf_config(path, path.stat().st_mtime_ns))
-            if path
-            else from_pretrained(AutoConfig, folder, {})
+        if path:
+            return deepcopy(_gguf_config(path, path.stat().st_mtime_ns))
+        config: Config = from_pretrained(AutoConfig, folder, {})
+    if sorted(config.id2label) != [*range(len(config.id2label))]:
+        raise ModelError(
+            f"{folder / CONFIG}: id2label has the ids {some(map(str, config.id2label))}; expected 0 to "
+            f"{len(config.id2label) - 1}, each once. Correct it."
         )
+    config.id2label = dict(sorted(config.id2label.items()))  # Other programs write 10 before 2.
+    return config
 
 
 def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object]) -> Any:
-    """Call ``from_pretrained`` of a transformers Auto class, offline and without remote code; ModelError."""
+    """Call ``from_pretrained`` of a class of transformers, offline and without remote code; ModelError.
+
+    With ``state_dict`` among the options, no weights are read from the folder.
+    """
     if path := gguf_file(folder):
         options = {"gguf_file": path.name, **options}
     # GGUF has a bar of its own.
@@ -320,7 +350,10 @@ def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object
         redirect_stderr(StringIO()) if path else nullcontext(),
     ):
         loaded = auto_class.from_pretrained(  # type: ignore[attr-defined]
-            folder, local_files_only=True, trust_remote_code=False, **options
+            None if "state_dict" in options else folder,
+            local_files_only=True,
+            trust_remote_code=False,
+            **options,
         )
     model = loaded[0] if isinstance(loaded, tuple) else loaded
     if quantizer := getattr(model, "hf_quantizer", None):  # Weights from GGUF are in full by now.

@@ -39,6 +39,9 @@ _SUBWORDS_ONLY: dict[str, bool] = {
 _CAUSAL = "isogloss_causal"
 """Attribute of a tokenizer whose encoder is causal."""
 
+_OWN_FRAME = "isogloss_own_frame"
+"""Attribute of a tokenizer that frames texts as the head of another program was trained."""
+
 
 @dataclass(frozen=True, slots=True)
 class SplitWords:
@@ -93,6 +96,24 @@ def for_causal(tokenizer: Tokenizer) -> bool:
 def scored_subwords(split: SplitWords, tokenizer: Tokenizer) -> list[int]:
     """Return the index of the subword of each word whose state represents the word."""
     return split.last() if for_causal(tokenizer) else split.first()
+
+
+def set_own_frame(tokenizer: Tokenizer) -> None:
+    """Record in a tokenizer that texts are framed as it says, or by nothing; see ``text_frame``."""
+    setattr(tokenizer, _OWN_FRAME, True)
+
+
+def text_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the ids before and after a text.
+
+    These are the subwords that open and close it, or what the tokenizer itself adds (``set_own_frame``).
+    """
+    if not getattr(tokenizer, _OWN_FRAME, False):
+        opening, closing = special_subwords(tokenizer)
+        return (opening,), (closing,)
+    (encoding,) = tokenizer(["a"], verbose=False).encodings
+    own = [index for index, of in enumerate(encoding.sequence_ids) if of == 0]
+    return tuple(encoding.ids[: own[0]]), tuple(encoding.ids[own[-1] + 1 :])
 
 
 def special_subwords(tokenizer: Tokenizer) -> tuple[int, int]:
@@ -284,8 +305,9 @@ def encode_texts(texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, *, limi
     sides = map(list, zip(*texts, strict=True))
     encoded = tokenizer(*sides, truncation="longest_first", max_length=limit, **options)
     segments = encoded.get("token_type_ids") or [()] * len(texts)
+    nothing = (tokenizer.pad_token_id,)  # An empty text that no subword frames.
     return [
-        EncodedText(tuple(subwords), tuple(kinds) if any(kinds) else ())
+        EncodedText(tuple(subwords) or nothing, tuple(kinds) if any(kinds) else ())
         for subwords, kinds in zip(encoded["input_ids"], segments, strict=True)
     ]
 

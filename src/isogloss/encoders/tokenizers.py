@@ -23,7 +23,7 @@ from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.encoders import folders
 from isogloss.encoders.families import FAMILIES, check_new, is_causal
 from isogloss.encoders.folders import from_pretrained, load_encoder_config
-from isogloss.encoders.subwords import pair_frame, set_causal
+from isogloss.encoders.subwords import pair_frame, set_causal, set_own_frame
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -59,8 +59,12 @@ SEGMENTS = 2
 """Fewest segments of an encoder that makes use of segment ids of pairs."""
 
 
-def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
-    """Load the tokenizer of a folder or hub name; its model_max_length is the encoder's longest text."""
+def load_tokenizer(source: str | Path, *, own_frame: bool = False) -> "PreTrainedTokenizerFast":
+    """Load the tokenizer of a folder or hub name; its model_max_length is the encoder's longest text.
+
+    With ``own_frame`` texts are framed as the tokenizer says, and a word is its first subword, as for heads
+    that other programs trained. Otherwise all texts are opened and closed, and a decoder's word is its last.
+    """
     from transformers import AutoTokenizer
 
     folder = folders.find_folder(source, folders.TOKENIZER_FILES, folders.has_tokenizer)
@@ -79,8 +83,11 @@ def load_tokenizer(source: str | Path) -> "PreTrainedTokenizerFast":
         raise ModelError(
             f"{folder}: this tokenizer cannot be used: {what}. Save a complete fast tokenizer there."
         )
-    tokenizer = _framed(tokenizer)
-    set_causal(tokenizer, causal=is_causal(config))
+    if own_frame:
+        set_own_frame(tokenizer)
+    else:
+        tokenizer = _framed(tokenizer)
+    set_causal(tokenizer, causal=is_causal(config) and not own_frame)
     longest = FAMILIES[config.model_type].longest_text(config)
     tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
     if getattr(config, "type_vocab_size", 0) < SEGMENTS:

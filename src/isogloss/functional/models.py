@@ -10,12 +10,15 @@ from torch import nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.progress import OnProgress, Progress
+from isogloss.core.untrusted import from_home
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources
 from isogloss.encoders import FAMILIES, family_named, load_model, load_tokenizer
+from isogloss.encoders.added.peft_folders import completed
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import SHIPPED, shipped_folder
+from isogloss.encoders.hub import is_hub_name
 from isogloss.recipes.descriptions import register_corpus
 
 SECONDS_BEFORE_BAR = 2
@@ -25,15 +28,17 @@ SECONDS_BEFORE_BAR = 2
 def load_encoder(name: str | Path) -> tuple[Model, Tokenizer]:
     """Load an encoder, without a head and in evaluation mode, and its tokenizer.
 
-    ``name`` is "shipped", a folder of Hugging Face files, or a name on the hub (name@revision); ModelError
-    says what is missing.
+    ``name`` is "shipped", a folder of Hugging Face files or of adapters of peft, which are merged into their
+    base, or a name on the hub (name@revision). ModelError says what is missing.
 
     >>> import isogloss
     >>> model, tokenizer = isogloss.load_encoder("shipped")
     >>> model.config.num_hidden_layers
     4
     """
-    source = shipped_folder() if name == SHIPPED else name
+    source: str | Path = shipped_folder() if name == SHIPPED else name
+    if not (isinstance(source, str) and is_hub_name(source)):
+        source = completed(from_home(source))
     return load_model(source), load_tokenizer(source)
 
 

@@ -6,6 +6,7 @@ words as everywhere in isogloss, or lists of words. The model is a Hugging Face 
 mode; its own mode is restored.
 """
 
+import warnings
 from collections.abc import Iterable, Sequence
 
 import pandas as pd
@@ -25,7 +26,7 @@ from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.models import evaluating, require_encoder, showing_progress
 from isogloss.metrics.ranks import separation
-from isogloss.training.states import BitextSentences
+from isogloss.training.states import BitextSentences, Pooling, unused_pooling
 
 Sentence = str | Sequence[str]
 """A text, or its words."""
@@ -92,6 +93,7 @@ def retrieval(
     limit: int = 128,
     centred: bool = False,
     csls: int = 0,
+    pooling: Pooling | None = None,
     precision: str = "auto",
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
@@ -102,12 +104,19 @@ def retrieval(
     (Conneau et al. 2018, Eq. 3); after subtracting each language's mean if ``centred``. All ``layers`` if
     none are named. The other arguments are those of ``cka``.
 
+    An encoder of sentence-transformers has a pooling of its own, and perhaps layers after it: ``pooling``
+    "model" measures the vectors that its folder makes, of the last layer, cut at the folder's length if
+    that is less than ``limit``. Without it, they are means of states all the same, with a warning.
+
     >>> isogloss.retrieval(model, tokenizer, ansa, bora)                     # doctest: +SKIP
     """
     require_encoder(model, "retrieval")
     bitext = translations(first, second)
-    named = tuple(layers) or tuple(range(model.config.num_hidden_layers + 1))
-    measure = Retrieval(layers=named, limit=limit, centred=centred, csls=csls)
+    last = model.config.num_hidden_layers
+    named = tuple(layers) or ((last,) if pooling else tuple(range(last + 1)))
+    if pooling is None and (warning := unused_pooling(model, "retrieval")):
+        warnings.warn(warning, stacklevel=2)
+    measure = Retrieval(layers=named, limit=limit, centred=centred, csls=csls, pooling=pooling)
     with evaluating(model), showing_progress(on_progress) as progress:
         rows = [
             *measure.rows(

@@ -257,7 +257,7 @@ def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
             f"its embeddings are those of others. Average models of one encoder."
         )
     if part.has_head:
-        return setting.task.head(part.folder, seed=0, attention=fastest_attention())
+        return setting.task.head(part.folder, seed=None, attention=fastest_attention())
     return load_model(part.folder)
 
 

@@ -236,7 +236,7 @@ def _subject(context: RunContext, run: Run) -> Subject:
 
 def _model(context: RunContext, run: Run) -> Model:
     [model] = fine_tuned([run])
-    head = model.solves.head(context.store.model(model), seed=0, attention=fastest_attention())
+    head = model.solves.head(context.store.model(model), seed=None, attention=fastest_attention())
     return head.to(device()).eval()
 
 

@@ -12,6 +12,7 @@ from torch.nn.functional import one_hot, pad
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Output
+from isogloss.encoders.loading import has_own_head
 from isogloss.encoders.subwords import pad_rows, padding_mask
 
 
@@ -281,8 +282,10 @@ def forward(model: Model, batch: Inputs, **options: bool) -> Output:
 
 def sequence_scores(model: Model, batch: Batch) -> Tensor:
     """Return the scores [label class] of a sequence classifier, the family's or one of our own."""
-    if SEQUENCES in family_of(model).own_heads:
+    if has_own_head(model):
         return own_scores(model, batch)
+    if family_of(model).is_decoder:
+        return _last_scores(model, batch)
     scores: Tensor = forward(model, batch).logits
     return scores
 
@@ -291,6 +294,24 @@ def own_scores(model: Model, batch: Batch) -> Tensor:
     """Return the scores [label class] of a head of our own, computed at the scored positions only."""
     states = forward(model.base_model, batch).last_hidden_state
     scores: Tensor = model.head(states[batch.rows, batch.columns])
+    return scores
+
+
+def _last_scores(model: Model, batch: Batch) -> Tensor:
+    """Return the scores [label class] of transformers' head for decoders.
+
+    It reads the state of the last subword that is not padding, as transformers does: of Qwen's rows not the
+    end, which is the padding as well.
+    """
+    states, real = forward(model.base_model, batch).last_hidden_state, torch.ones_like(batch.subwords)
+    if batch.mask is not None:
+        real = batch.mask
+    if model.config.pad_token_id is not None:
+        real = real * (batch.subwords != model.config.pad_token_id)
+    places = torch.arange(real.size(1), device=real.device)
+    scores: Tensor = model.score(
+        states[torch.arange(len(real), device=real.device), (places * real).argmax(1)]
+    )
     return scores
 
 

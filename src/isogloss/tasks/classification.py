@@ -113,7 +113,7 @@ class TextClassification:
     def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:
         return {"gold": encode_labels((_one(example),), ids, task=self.name, example=example.id)}
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
+    def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
         """Load an encoder with its family's sequence classifier; new weights depend on the seed alone."""
         return load_with_new_head(
             source,

@@ -87,7 +87,7 @@ class MultipleChoice:
             )
         return rows
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
+    def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
         """Load an encoder with its family's sequence classifier; new weights depend on the seed alone."""
         return load_with_new_head(source, SEQUENCES, labels=self.labels, seed=seed, attention=attention)
 

@@ -113,7 +113,7 @@ class Parsing:
             if split.words
         ]
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
+    def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
         """Load an encoder with the biaffine head; new weights depend on the seed alone."""
 
         def new_head(dim: int) -> BiaffineParser:

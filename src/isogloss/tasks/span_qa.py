@@ -20,9 +20,8 @@ from torch.nn.functional import cross_entropy, pad
 from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import Question
-from isogloss.encoders import family_of
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import load_with_new_head
+from isogloss.encoders.loading import has_own_head, load_with_new_head
 from isogloss.encoders.subwords import (
     PairFrame,
     SplitText,
@@ -122,13 +121,13 @@ class SpanQA:
                 rows += _rows(number, example, question, passages[example.passage], layout)
         return rows
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
+    def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
         """Load an encoder with a start and an end score per subword; new weights depend on the seed alone."""
         return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [label 2] for start and end at the scored positions."""
-        if HEAD in family_of(model).own_heads:
+        if has_own_head(model):
             return own_scores(model, batch)
         output = forward(model, batch)
         logits = torch.stack((output.start_logits, output.end_logits), dim=-1)

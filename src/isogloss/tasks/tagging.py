@@ -25,7 +25,7 @@ from isogloss.data.formats.conll import NO_TAG
 from isogloss.encoders import family_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_with_new_head
-from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words, windows
+from isogloss.encoders.subwords import scored_subwords, split_words, text_frame, windows
 from isogloss.metrics.labels import (
     chunk_contributions,
     class_contributions,
@@ -94,7 +94,7 @@ class Tagging:
         ids = {**label_ids(self.labels), NO_TAG: UNTAGGED}
         return [encode_labels(_tags(item), ids, task=self.name, example=item.id) for item in examples]
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
+    def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
         """Load an encoder with a linear layer on top; new weights depend on the seed alone."""
         return load_with_new_head(
             source, "AutoModelForTokenClassification", labels=self.labels, seed=seed, attention=attention
@@ -205,11 +205,12 @@ def sentence_rows(
     and not scored.
     """
     _check_overlap(limit, overlap)
-    opening, closing = special_subwords(tokenizer)
+    opening, closing = text_frame(tokenizer)
+    special = len(opening) + len(closing)
     rows: list[EncodedRow] = []
     for example, (split, labels) in enumerate(zip(split_words(sentences, tokenizer), gold, strict=True)):
         scored = scored_subwords(split, tokenizer)
-        for window in windows(len(split.subwords), limit=limit - SPECIAL, overlap=overlap):
+        for window in windows(len(split.subwords), limit=limit - special, overlap=overlap):
             start, stop = (bisect_left(scored, edge) for edge in (window.own_start, window.own_stop))
             words = [word for word in range(start, stop) if not labels or labels[word] != UNTAGGED]
             if not words:
@@ -217,10 +218,17 @@ def sentence_rows(
             rows.append(
                 EncodedRow(
                     example=example,
-                    subwords=(opening, *split.subwords[window.start : window.stop], closing),
-                    positions=tuple(1 + scored[word] - window.start for word in words),
+                    subwords=(*opening, *split.subwords[window.start : window.stop], *closing),
+                    positions=tuple(len(opening) + scored[word] - window.start for word in words),
                     words=tuple(words),
-                    word_of=array("i", (NO_WORD, *split.words[window.start : window.stop], NO_WORD)),
+                    word_of=array(
+                        "i",
+                        (
+                            *(NO_WORD for _ in opening),
+                            *split.words[window.start : window.stop],
+                            *(NO_WORD for _ in closing),
+                        ),
+                    ),
                     gold=tuple(labels[word] for word in words) if labels else (),
                 )
             )

@@ -153,7 +153,7 @@ class Task(Protocol):
     ) -> list[EncodedRow]:
         """Encode examples as rows of at most ``limit`` subwords; DataError for unknown labels."""
 
-    def head(self, source: str | Path, *, seed: int, attention: str = "sdpa") -> Model:
+    def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
         """Load an encoder with this task's head; new weights depend on the seed alone."""
 
     def scores(self, model: Model, batch: Batch) -> Tensor:

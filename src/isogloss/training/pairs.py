@@ -185,7 +185,7 @@ def load_teacher(task: Task, teacher: str) -> Model:
             f"{teacher}: no model of {task.name}: found the labels {', '.join(labels[:4])} …; expected "
             f"{', '.join(task.labels[:4])} …. Give the model of a source-only run on the same task."
         )
-    return task.head(teacher, seed=0).to(device()).eval()
+    return task.head(teacher, seed=None).to(device()).eval()
 
 
 def encode(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -21,12 +21,16 @@ from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
+from isogloss.encoders.sentence_parts import has_sentence_parts, sentence_parts_of
 from isogloss.encoders.subwords import SplitWords, pad_rows, padding_mask, special_subwords, split_words
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
 from isogloss.training.evaluation import ScoredBatch, in_batches, scored_batches
 from isogloss.training.precision import release_memory, scoring
 from isogloss.training.sides import scoring_partners, translation_rows, unlabelled
+
+Pooling = Literal["model"]
+"""The vector of a text: what the encoder's folder of sentence-transformers makes."""
 
 Take = Callable[[list[int], Float[Tensor, "layer batch subword dim"]], None]
 """Consumes a batch: the numbers of its texts and their states; those of padding are meaningless."""
@@ -108,6 +112,44 @@ def sentence_states(
         model, ids["input_ids"], pool, layers=layers, padding=tokenizer.pad_token_id, precision=precision
     )
     return _finite(torch.stack(by_text, dim=1))
+
+
+def own_vectors(
+    model: Model, tokenizer: Tokenizer, texts: Sequence[str], options: "StateOptions"
+) -> Float[Tensor, "layer sentence width"]:
+    """Return the vectors that the encoder's folder of sentence-transformers makes of texts, on the CPU.
+
+    ModelError where it makes none; ConfigError for other layers than the last.
+    """
+    last = model.config.num_hidden_layers
+    if [layer % (last + 1) for layer in options.layers] != [last]:
+        raise ConfigError(
+            f'pooling = "model": it pools layer {last}, the last, and layers '
+            f"{', '.join(map(str, options.layers))} are asked for. Ask for {last}, or leave pooling out."
+        )
+    parts = sentence_parts_of(model.base_model)
+    limit = min(options.limit, parts.limit or options.limit, family_of(model).longest_text(model.config))
+    ids = tokenizer([parts.text(text) for text in texts], truncation=True, max_length=limit)["input_ids"]
+    by_text: list[Tensor] = [torch.empty(0)] * len(ids)
+
+    def pool(numbers: list[int], states: Float[Tensor, "layer batch subword dim"]) -> None:
+        mask = padding_mask([len(ids[number]) for number in numbers]).to(states.device)
+        for number, vector in zip(numbers, parts.vectors(states[0], mask).cpu(), strict=True):
+            by_text[number] = vector
+
+    padding, precision = tokenizer.pad_token_id, options.precision
+    encoder_states(model, ids, pool, layers=(-1,), padding=padding, precision=precision)
+    return _finite(torch.stack(by_text).unsqueeze(0))
+
+
+def unused_pooling(model: Model, name: str) -> str:
+    """Return a warning that a measurement passes over the pooling of an encoder's folder, or ""."""
+    if not has_sentence_parts(model.base_model):
+        return ""
+    return (
+        f"{name}: the vectors measured are means of states, special subwords left out, not those that the "
+        f'encoder\'s folder of sentence-transformers makes. Set pooling = "model" for these.'
+    )
 
 
 def _finite(states: Float[Tensor, "layer text dim"]) -> Float[Tensor, "layer text dim"]:
@@ -211,6 +253,8 @@ class StateOptions:
     limit: int
     """Subwords after which a text is cut."""
     precision: str = "auto"
+    pooling: Pooling | None = None
+    """How a sentence's vector is made; None for the mean of its states, special subwords left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +299,10 @@ class BitextSentences:
         """Return one vector a sentence."""
         model, tokenizer = loaded
         with active_language(model, language):
-            return sentence_states(model, tokenizer, texts, **vars(options))
+            if options.pooling == "model":
+                return own_vectors(model, tokenizer, texts, options)
+            of_layers = {"layers": options.layers, "limit": options.limit, "precision": options.precision}
+            return sentence_states(model, tokenizer, texts, **of_layers)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -289,6 +336,11 @@ class ParallelExamples:
         self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, options: StateOptions
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector an example, mixed with its translation where it has one."""
+        if options.pooling is not None:
+            raise ConfigError(
+                f'{self.name}: pooling = "model" is of sentences, and these are examples of a task. Leave '
+                f"pooling out, or measure on bitext."
+            )
         encode = partial(example_rows, self.task, loaded=loaded, limit=options.limit)
         rows, translations = encode(examples=texts), self._translations(language)
         batches = scored_batches(

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, overload
 
 from torch import nn
 
-from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.errors import ConfigError, DataError, ModelError, check_named, located
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
@@ -31,6 +31,7 @@ from isogloss.using.kinds import kind_of
 from isogloss.using.predicting import PredictOptions, pair_in_order, predict_file, warn_of_unmixed
 from isogloss.using.provenance import (
     CONFIG,
+    ELSEWHERE,
     Provenance,
     exported_entry,
     folder_of,
@@ -349,8 +350,9 @@ def load_model(folder: Sequence[str | Path], *, precision: str = ...) -> Model[A
 def load_model(folder: str | Path | Sequence[str | Path], *, precision: str = "auto") -> Model[Any]:
     """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
 
-    Models of other programs need a token, sequence, multiple-choice or question-answering head. Several
-    folders are loaded as one model that predicts by the mean of their probabilities.
+    Models of other programs need a token, sequence, multiple-choice or question-answering head. ModelError
+    unless all weights of the model are in the folder, and all weights there are the model's. Several folders
+    are loaded as one model that predicts by the mean of their probabilities.
 
     >>> both = isogloss.load_model(["runs/quickstart/<id>", "runs/quickstart/<other>"])     # doctest: +SKIP
     """
@@ -369,9 +371,15 @@ def _load_one(folder: str | Path, precision: str) -> Model[Any]:
     elsewhere = None if made_here else provenance_elsewhere(folder, name)
     provenance, weights = (elsewhere, folder) if elsewhere else provenance_of(folder)
     check_named(str(folder), "task", task_names(), provenance.task)
-    task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
-    network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
-    tokenizer, mixup = load_tokenizer(str(weights)), load_mixup(weights)
+    labels = tuple(load_encoder_config(weights).id2label.values())
+    if twice := sorted({label for label in labels if labels.count(label) > 1}):
+        raise ModelError(
+            f"{weights / CONFIG}: several ids have the label {some(twice)}. Give each a name (id2label)."
+        )
+    task = find_task(provenance.task, labels)
+    network = task.head(weights, seed=None, attention=fastest_attention()).eval().to(device())
+    tokenizer = load_tokenizer(str(weights), own_frame=provenance.method == ELSEWHERE)
+    mixup = load_mixup(weights)
     links = links_in(weights)
     return Model(network, tokenizer, task, provenance, precision, mixup, links, weights)
 

@@ -11,14 +11,14 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import RECORD, Record, read_made, read_record
 from isogloss.core.untrusted import from_home
-from isogloss.encoders import load_tokenizer, load_whole
+from isogloss.encoders import load_tokenizer, load_whole, sentence_parts
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.using.adapters import AdapterExport, write_adapters
 from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, rendered, write_model
-from isogloss.using.provenance import SENTENCE_PARTS, encoder_text, links_in
+from isogloss.using.provenance import encoder_text, links_in
 
 ENCODERS = ("pretrain", "adjust")
 """The kinds of runs that make an encoder."""
@@ -118,8 +118,8 @@ def _describe_sentences(folder: Path, encoder: PretrainedEncoder) -> None:
     dim = encoder.network.config.hidden_size
     (folder / POOLING).mkdir()
     for name, body in {
-        SENTENCE_PARTS: PARTS,
-        "sentence_bert_config.json": {"max_seq_length": encoder.longest, "do_lower_case": False},
+        sentence_parts.PARTS: PARTS,
+        sentence_parts.SETTINGS: {"max_seq_length": encoder.longest, "do_lower_case": False},
         f"{POOLING}/config.json": {"word_embedding_dimension": dim, "pooling_mode_mean_tokens": True},
     }.items():
         (folder / name).write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")

@@ -10,10 +10,10 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.run_parts import Optimization, Updates, with_fields
 from isogloss.data.examples import Example
 from isogloss.data.projection.label_projection import texts_of
-from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Model as Network
 from isogloss.encoders.family import Tokenizer
+from isogloss.encoders.loading import has_own_head
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import Task
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
@@ -57,8 +57,7 @@ class FineTuned:
     def kind(self) -> Kind:
         """Forms of inputs and answers."""
         kind = kind_of(self.task)
-        has_own_head = kind.auto_class in family_of(self.network).own_heads
-        return replace(kind, auto_class="", hub_tag="", pipeline="") if has_own_head else kind
+        return replace(kind, auto_class="", hub_tag="", pipeline="") if has_own_head(self.network) else kind
 
     @property
     def longest(self) -> int:

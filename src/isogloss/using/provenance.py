@@ -30,15 +30,13 @@ from isogloss.encoders.family import Config
 from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
+from isogloss.encoders.sentence_parts import PARTS
 from isogloss.tasks import TASKS, Task, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging
 
 CONFIG = "config.json"
-SENTENCE_PARTS = "modules.json"
-"""The file by which sentence-transformers finds its parts."""
-
 ENTRY = "isogloss"
 """Key of the provenance in an exported model's config."""
 
@@ -140,7 +138,7 @@ def _of_head(folder: Path, name: str) -> Provenance:
 def _description(folder: Path) -> str:
     """Describe the model in a folder of another program."""
     kinds = ", ".join(map(str, read_config(folder).get("architectures") or ())) or "of an unnamed class"
-    library = "sentence-transformers" if (folder / SENTENCE_PARTS).is_file() else "transformers"
+    library = "sentence-transformers" if (folder / PARTS).is_file() else "transformers"
     pickled = "" if has_weights(folder) or not any(folder.glob("*.bin")) else ", its weights as a pickle"
     return f"an encoder of {library} ({kinds}{pickled})"
 
@@ -266,7 +264,8 @@ TASKS_OF_HEADS: Mapping[str, str] = {
 MAX_ROW_SUBWORDS = 512
 """Subwords of a row, where the model has as many positions."""
 
-METHOD = "elsewhere"
+ELSEWHERE = "elsewhere"
+"""The method of models that other programs trained."""
 
 
 def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
@@ -286,7 +285,7 @@ def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
         title=f"fine-tuned elsewhere: {title}",
         task=task,
         corpus="",
-        method=METHOD,
+        method=ELSEWHERE,
         encoder=str(config.model_type),
         source=(),
         target=(),

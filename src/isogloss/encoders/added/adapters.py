@@ -13,7 +13,7 @@ head among ``modules_to_save``.
 """
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +24,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, MissingPackageError, ModelError, one_line
 from isogloss.core.run_parts import Modules
+from isogloss.encoders import folders
 from isogloss.encoders.added.added_weights import (
     BOTH_PLACES,
     copy_weights,
@@ -36,7 +37,7 @@ from isogloss.encoders.added.added_weights import (
 from isogloss.encoders.added.language_modules import TASK, TaskAdapters, connect, encoder_of, modules_of
 from isogloss.encoders.added.module_settings import FEED_FORWARD, SHARED_ADAPTER, check_reduction
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import EncoderFamily, Model, encoder_prefix, freeze, head_parameters, thaw
+from isogloss.encoders.family import Config, EncoderFamily, Model, encoder_prefix, freeze, head_parameters, thaw
 
 if TYPE_CHECKING:
     from peft import PeftConfig
@@ -130,6 +131,13 @@ ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forwar
 
 PROJECTIONS = ("query", "key", "value")
 ADAPTER, WEIGHTS, CONFIG = "default", "adapter_model.safetensors", "adapter_config.json"
+MERGED_TYPES = (
+    "ADALORA", "ADAMSS", "BEFT", "BOFT", "C3A", "DEFT", "DELORA", "FOURIERFT", "GLORA", "GRALORA", "HIRA", "HRA",
+    "IA3", "LN_TUNING", "LOHA", "LOKR", "LORA", "MISS", "OFT", "OSF", "PEANUT", "PSOFT", "PVERA", "RANDLORA",
+    "ROAD", "SHIRA", "SUPERTUNING", "TINYLORA", "TRAINABLE_TOKENS", "VERA", "WAVEFT",
+)  # fmt: skip
+"""The methods of peft that are read: those that it merges into the weights with the same outputs."""
+
 PREFIX = "base_model.model."
 """Before the names of all weights in a peft folder."""
 
@@ -211,15 +219,25 @@ def merge_adapters(model: nn.Module) -> "PeftConfig":
     """Merge the adapters into the weights; return their configuration. All weights are trainable again."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    for name, module in list(model.named_modules()):
-        if isinstance(module, BaseTunerLayer):
-            module.merge()
-            parent, _, attribute = name.rpartition(".")
-            setattr(model.get_submodule(parent), attribute, module.get_base_layer())
+    def merged(layer: Any) -> nn.Module:
+        layer.merge()
+        return cast(nn.Module, layer.get_base_layer())
+
+    _replace(model, BaseTunerLayer, merged)
     config = cast(Any, model).peft_config[ADAPTER]
     del cast(Any, model).peft_config
     thaw(model)
     return config
+
+
+def _replace(model: nn.Module, kind: type, replacement: Callable[[Any], nn.Module]) -> None:
+    """Replace the modules of a kind, but for those inside a replaced one."""
+    replaced = tuple[str, ...]()
+    for name, module in list(model.named_modules()):
+        if isinstance(module, kind) and not name.startswith(replaced):
+            parent, _, attribute = name.rpartition(".")
+            setattr(model.get_submodule(parent), attribute, replacement(module))
+            replaced += (f"{name}.",)
 
 
 def write_adapters(
@@ -241,50 +259,140 @@ def write_adapters(
 
 
 def apply_adapters(model: nn.Module, folder: Path) -> set[str]:
-    """Add and merge a peft folder's adapters; return the names of the head's weights in it."""
-    head = load_adapters(model, folder)
-    merge_adapters(model)
-    return head
+    """Add and merge a peft folder's adapters; return the names of the weights that were saved with them."""
+    saved = load_adapters(model, folder)
+    if hasattr(model, "peft_config"):
+        merge_adapters(model)
+    return saved
+
+
+class _Encoder(nn.Module):
+    """An encoder under the name that it has within a model with a head."""
+
+    def __init__(self, encoder: Model, prefix: str) -> None:
+        super().__init__()
+        self.config: Config = encoder.config
+        self.base_model_prefix = prefix
+        self.add_module(prefix, encoder)
+
+    @property
+    def base_model(self) -> nn.Module:
+        return self.get_submodule(self.base_model_prefix)
+
+    def get_input_embeddings(self) -> nn.Module:
+        """Return the embeddings, which peft asks for."""
+        return cast(Model, self.base_model).get_input_embeddings()
 
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:
-    """Add a peft folder's adapters to a model or an encoder, and copy head weights of the same shape.
+    """Add a peft folder's adapters to a model, and copy the weights that were saved with them.
 
-    Returns the names of these. ModelError for a damaged file, or that of another encoder.
+    peft adds them to the model that they were trained on, exactly as in training; of a model with another
+    head, or none, to the encoder alone. Returns the names of the copied weights. ModelError if anything that
+    the configuration asks for is not in the file, or has no place in the model.
     """
-    check_peft(family_of(model), None, str(folder))
-    from peft import PeftConfig, set_peft_model_state_dict
+    check_peft(family_of(cast(Model, model)), None, str(folder))
+    config, weights = _read_adapters(folder)
+    names = [name.removeprefix(PREFIX) for name in weights if name.startswith(PREFIX)]
+    encoder, inside = encoder_of(model), f"{cast(Any, model).base_model_prefix}."
+    parts = {name for name, _ in encoder.named_children()}
+    if any(name.startswith(inside) for name in names) or parts.isdisjoint(n.split(".")[0] for n in names):
+        trained = model if _is_trained_head(model, folder) else _Encoder(encoder, inside[:-1])
+    else:  # They were trained on an encoder without a head.
+        trained, inside = encoder, ""
+    pooler = getattr(encoder, "pooler", None)
+    if trained is not model:
+        if pooler is None:
+            names = [name for name in names if not name.startswith(f"{inside}pooler.")]
+        elif not any(name.startswith(f"{inside}pooler.") for name in names):
+            encoder.pooler = None  # The model that they were trained on has none.
+        names = [name for name in names if name.startswith(inside)]
+    if names:
+        kept = {f"{PREFIX}{name}" for name in names}
+        stored = {name: w for name, w in weights.items() if name in kept or not name.startswith(PREFIX)}
+        _load_into(trained, config, stored, folder)
+        cast(Any, model).peft_config = cast(Any, trained).peft_config
+    if pooler is not None:
+        encoder.pooler = pooler
+    if trained is not model:
+        names = [f"{encoder_prefix(cast(Model, model))}{name.removeprefix(inside)}" for name in names]
+    return {*names} & dict(model.named_parameters()).keys()
 
+
+def _read_adapters(folder: Path) -> tuple["PeftConfig", dict[str, Tensor]]:
+    """Return the configuration and the weights in a peft folder, by their names in the model."""
+    from peft import PeftConfig
+
+    check_readable(folder, folders.read_json(folder / CONFIG))
     try:
         config = PeftConfig.from_pretrained(str(folder))
-    except Exception as error:
-        raise _damaged(folder / CONFIG, error) from error
-    config.modules_to_save, config.inference_mode = None, False
-    weights, head = dict[str, Tensor](), head_parameters(model)
-    stored = {name.removeprefix(PREFIX): weight for name, weight in read_weights(folder / WEIGHTS).items()}
-    inside, prefix = f"{cast(Any, model).base_model_prefix}.", encoder_prefix(model)
-    if not any(name.startswith(inside) for name in stored):  # They were trained on an encoder without a head.
-        stored = {f"{inside}{name}": weight for name, weight in stored.items()}
-    for name, weight in stored.items():
-        here = f"{prefix}{name.removeprefix(inside)}" if name.startswith(inside) else name
-        of_encoder = name.startswith(inside) and not name.startswith(f"{inside}pooler.")
-        if of_encoder or (here in head and head[here].shape == weight.shape):
-            weights[here] = weight
-    try:
-        add_adapters(model, config, seed=0)
-        result = set_peft_model_state_dict(model, weights, adapter_name=ADAPTER)
     except Exception as error:  # The library takes any value of its configuration.
-        raise _damaged(folder / WEIGHTS, error) from error
-    if result.unexpected_keys:
+        raise _damaged(folder / CONFIG, error) from error
+    config.inference_mode = False
+    return config, read_weights(folder / WEIGHTS)
+
+
+def check_readable(folder: Path, body: Mapping[str, Any]) -> None:
+    """Raise ModelError unless the adapters of a peft folder are of a kind that can be merged."""
+    if (kind := body.get("peft_type")) not in MERGED_TYPES:
         raise ModelError(
-            f"{folder / WEIGHTS}: these adapters are another encoder's: it has no "
-            f"{result.unexpected_keys[0]}. Copy the folder again."
+            f"{folder}: adapters of peft of the type {kind!s:.40} are not read. Those are that can be merged into "
+            f"the weights: {', '.join(MERGED_TYPES)}."
         )
-    return {*head} & weights.keys()
 
 
-def _damaged(path: Path, error: Exception) -> ModelError:
-    return ModelError(
-        f"{path}: these adapters are damaged ({one_line(error)}). Copy the folder again; if a run of "
-        f"isogloss made it, delete the run's folder and run again."
-    )
+def _is_trained_head(model: nn.Module, folder: Path) -> bool:
+    """Return whether a model has the head that a folder's adapters were trained with."""
+    if encoder_of(model) is model:
+        return False
+    trained, ours = folders.load_encoder_config(folder), type(model).__name__
+    kinds = trained.architectures or []
+    if ours.replace("ForSequenceClassification", "ForMultipleChoice") in kinds:
+        return True  # Its scores are one, whatever the configuration says.
+    return ours in kinds and cast(Config, model.config).num_labels == trained.num_labels
+
+
+def _class_of(model: nn.Module) -> str:
+    config = cast(Config, model.config)
+    name = type(model).__name__ if isinstance(model, _Encoder) is False else "an encoder"
+    return f"{name} of {config.num_hidden_layers} layers"
+
+
+def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tensor], folder: Path) -> None:
+    """Add adapters to a model and load their weights, and those of whole modules that were saved with them."""
+    from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
+    from peft.utils.other import AuxiliaryTrainingWrapper, ModulesToSaveWrapper
+
+    try:
+        with torch.random.fork_rng(devices=[]), folders.quiet():
+            warnings.filterwarnings("ignore", module=r"peft\.")
+            torch.manual_seed(0)
+            wrapper = PeftModel(cast(Model, model), config, adapter_name=ADAPTER)
+    except Exception as error:
+        raise ModelError(
+            f"{folder / CONFIG}: peft cannot add these adapters to {_class_of(model)} ({one_line(error):.300}). "
+            f"Name the model that they were trained on (base_model_name_or_path), or copy the folder again."
+        ) from error
+    state = wrapper.state_dict()
+    expected = get_peft_model_state_dict(wrapper, state, adapter_name=ADAPTER, save_embedding_layers=False)
+    # Trained embeddings are saved with their adapters.
+    expected |= {name: state[name] for name in stored.keys() - expected.keys() if name in state}
+    for name, shape, expected_shape in folders.differing_shapes(expected, stored):
+        raise ModelError(
+            f"{folder / WEIGHTS}: {name} has the shape {shape}, and {expected_shape} is expected: {CONFIG} and "
+            f"the weights do not belong together, or not to {_class_of(model)}. Name the model that they were "
+            f"trained on (base_model_name_or_path), or copy the folder again."
+        )
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module=r"peft\.")
+        set_peft_model_state_dict(wrapper, dict(stored), adapter_name=ADAPTER)
+
+    def unwrapped(wrapper: Any) -> nn.Module:
+        if isinstance(wrapper, ModulesToSaveWrapper):
+            original: nn.Module = wrapper.original_module
+            original.load_state_dict(wrapper.modules_to_save[ADAPTER].state_dict())
+            return original
+        merged: nn.Module = wrapper.unload_and_optionally_merge_module(True, False, None)
+        return merged
+
+    _replace(model, AuxiliaryTrainingWrapper, unwrapped)

@@ -4,7 +4,9 @@ Such a folder has adapters and perhaps a head, and names the model that they bel
 in a folder of the cache, which is a difference like those of our own runs (``differences``).
 """
 
+import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,14 @@ from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ModelError
 from isogloss.core.untrusted import from_home, user_cache
 from isogloss.encoders import folders
-from isogloss.encoders.added.adapters import CONFIG, PREFIX, WEIGHTS
+from isogloss.encoders.added.adapters import CONFIG, PREFIX, WEIGHTS, check_readable
 from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.added.differences import write_difference
 from isogloss.encoders.family import Config
 from isogloss.encoders.hub import HUB_NAME, pinned_name
+
+LAST_LAYER = re.compile(rf"^{re.escape(PREFIX)}(classifier|score|qa_outputs)(\.out_proj)?\.weight$")
+"""The names of a head's last layer, whose rows are labels, where it was saved."""
 
 
 def completed(folder: Path) -> Path:
@@ -33,6 +38,7 @@ def completed(folder: Path) -> Path:
             f"{folder}: these are adapters of AdapterHub (the library adapters), without their encoder. "
             f"Attach them to it: isogloss attach ENCODER FOLDER --language CODE={folder} (of a task: --task)."
         )
+    check_readable(folder, body)
     if not (folder / WEIGHTS).is_file():
         raise ModelError(f"{folder}: adapters of peft without {WEIGHTS}. Save them as safetensors.")
     base = _base(folder, body)
@@ -41,7 +47,7 @@ def completed(folder: Path) -> Path:
     model = user_cache() / "peft" / f"{folders.fingerprint(folder)}-{version}" / folder.resolve().name
     if not model.is_dir():
         with atomic_folder(model) as new:
-            _complete(new, folder, base, str(body.get("task_type")))
+            _complete(new, folder, base, body)
     return model
 
 
@@ -61,7 +67,7 @@ def _base(folder: Path, body: dict[str, Any]) -> str:
     return pinned
 
 
-def _complete(new: Path, folder: Path, base: str, task: str) -> None:
+def _complete(new: Path, folder: Path, base: str, body: Mapping[str, Any]) -> None:
     """Write the adapters with configuration, tokenizer and the description of their base."""
     of_base = folders.find_folder(base, folders.MODEL_FILES, folders.has_weights)
     names = [path for path in folder.iterdir() if path.name in folders.TOKENIZERS]
@@ -73,13 +79,13 @@ def _complete(new: Path, folder: Path, base: str, task: str) -> None:
         shutil.copyfile(folder / name, new / name)
     if not described:
         config = folders.load_encoder_config(of_base)
-        _describe_head(config, folder, task)
+        _describe_head(config, folder, body)
         config.save_pretrained(new)
     write_difference(new, base, form="peft", weights=WEIGHTS)
 
 
-def _describe_head(config: Config, folder: Path, task: str) -> None:
-    """Set class and number of labels of the head among the weights, as far as they can be seen."""
+def _describe_head(config: Config, folder: Path, body: Mapping[str, Any]) -> None:
+    """Set class and number of labels of the head that the adapters were trained with."""
     from transformers.models.auto import modeling_auto
 
     classes = {
@@ -87,8 +93,12 @@ def _describe_head(config: Config, folder: Path, task: str) -> None:
         "SEQ_CLS": modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES,
         "QUESTION_ANS": modeling_auto.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES,
     }
-    heads = (f"{PREFIX}classifier.", f"{PREFIX}score.", f"{PREFIX}qa_outputs.")
-    rows = [len(weight) for name, weight in read_weights(folder / WEIGHTS).items() if name.startswith(heads)]
-    if rows and config.model_type in classes.get(task, {}):
-        config.architectures = [classes[task][config.model_type]]
+    mapping = body.get("auto_mapping")  # There, where no task is named.
+    named = str(mapping.get("base_model_class", "")) if isinstance(mapping, dict) else ""
+    kind = classes.get(str(body.get("task_type")), {}).get(config.model_type, named)
+    if "For" not in kind:
+        return
+    config.architectures = [kind]
+    rows = [len(weight) for name, weight in read_weights(folder / WEIGHTS).items() if LAST_LAYER.search(name)]
+    if rows:
         config.id2label = {number: f"LABEL_{number}" for number in range(min(rows))}

@@ -1,0 +1,200 @@
+"""Models that transformers saved, of every family and head: the same probabilities here, or a refusal."""
+
+import json
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from isogloss.core.errors import ModelError
+from isogloss.encoders import FAMILIES
+from isogloss.using import load_model
+
+BUILT_LIKE = {"roberta": "xlm-roberta", "camembert": "xlm-roberta"}
+"""Families without a fixture, and the family whose configuration and tokenizer they take."""
+
+LABELS = ("zeta", "Alpha", "mu")
+NLI_LABELS = ("neutral", "contradiction", "entailment")
+TEXTS = ("the cat happened", "a casing slowly", "unlucky Anna saw Rome, and it rained")
+PAIRS = (("the cat", "a casing happened"), ("slowly Anna", "Rome"))
+PASSAGE = "Anna saw Rome slowly and the cat happened"
+TOLERANCE = 1e-6
+
+HEADS = {
+    "words": "AutoModelForTokenClassification",
+    "texts": "AutoModelForSequenceClassification",
+    "pairs": "AutoModelForSequenceClassification",
+    "several": "AutoModelForSequenceClassification",
+    "number": "AutoModelForSequenceClassification",
+    "options": "AutoModelForMultipleChoice",
+    "spans": "AutoModelForQuestionAnswering",
+}
+"""What a head predicts, and the class of transformers that has it."""
+
+WITHOUT_CLASS = {
+    *((family, "options") for family in ("eurobert", "gemma3_text", "llama", "m2m_100", "mt5", "qwen3")),
+    *(("m2m_100", head) for head in HEADS),
+    *(("gemma3_text", head) for head in ("words", "spans")),
+    ("eurobert", "spans"),
+}
+"""Combinations for which transformers has no class."""
+
+REFUSED = {("mt5", head) for head in ("texts", "pairs", "several", "number", "spans")}
+"""Heads on the states of a decoder, which isogloss does not run."""
+
+MATRIX = sorted({*product(FAMILIES, HEADS)} - WITHOUT_CLASS)
+SAMPLE = (
+    ("llama", "texts"),
+    ("qwen3", "pairs"),
+    ("gemma3_text", "texts"),
+    ("mt5", "words"),
+    ("mt5", "texts"),
+)
+
+
+@pytest.fixture
+def save_as_transformers(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Any]:
+    """Save a model of a family with a head and random weights, as a script of transformers would."""
+
+    def save(family: str, head: str, **fields: object) -> tuple[Any, Any, Path]:
+        import transformers
+
+        fixture = f"{BUILT_LIKE.get(family, family).replace('-', '_')}_folder"
+        base = request.getfixturevalue(fixture)
+        values = json.loads((base / "config.json").read_text())
+        values.pop("architectures", None)
+        labels = {"pairs": NLI_LABELS, "number": LABELS[:1]}.get(head, LABELS)
+        if head not in ("spans", "options"):
+            values |= {"id2label": dict(enumerate(labels)), "label2id": {v: k for k, v in enumerate(labels)}}
+        values |= {"problem_type": "multi_label_classification"} if head == "several" else {}
+        tokenizer = transformers.AutoTokenizer.from_pretrained(base)
+        if tokenizer.pad_token is not None:  # Llama has none, and then transformers reads one text at a time.
+            values["pad_token_id"] = tokenizer.pad_token_id
+        config = transformers.AutoConfig.for_model(**{**values, **fields, "model_type": family})
+        with torch.random.fork_rng():
+            torch.manual_seed(3)
+            model = getattr(transformers, HEADS[head]).from_config(config).eval()
+            for parameter in model.parameters():  # Biases and norms, too, must be read.
+                parameter.data.add_(0.05 * torch.randn_like(parameter))
+        folder = tmp_path / f"{family}-{head}"
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        return model, tokenizer, folder
+
+    return save
+
+
+def outputs(model: Any, tokenizer: Any, *texts: object, **options: bool) -> tuple[Any, Any]:
+    """Return what transformers makes of one text, and how it encoded it."""
+    encoded = tokenizer(*texts, return_tensors="pt", **options)
+    given = {name: ids for name, ids in encoded.items() if name in ("input_ids", "attention_mask")}
+    if "token_type_ids" in encoded and getattr(model.config, "type_vocab_size", 0) > 1:
+        given["token_type_ids"] = encoded["token_type_ids"]
+    with torch.no_grad():
+        return model(**given), encoded
+
+
+def language_of(model: Any) -> str:
+    """Return the language that X-MOD reads where none is said."""
+    return str(getattr(model.config, "default_language", "")).partition("_")[0]
+
+
+def of_words(model: Any, tokenizer: Any, ours: Any) -> float:
+    """Return the largest difference of the best tags' probabilities at each word's first subword."""
+    sentences = [text.split() for text in TEXTS]
+    found = ours.predict(sentences, scores=True, language=language_of(model))
+    worst = 0.0
+    for words, prediction in zip(sentences, found, strict=True):
+        # In running text: a space before each word, unless the tokenizer makes one.
+        makes_space = tokenizer(" a")["input_ids"] == tokenizer("a")["input_ids"]
+        lead = "" if makes_space else " "
+        split = {"is_split_into_words": True}
+        raw, encoding = outputs(model, tokenizer, [f"{lead}{word}" for word in words], **split)
+        assert encoding["input_ids"][0].tolist() == tokenizer(lead + " ".join(words))["input_ids"]
+        places = [encoding.word_ids(0).index(number) for number in range(len(words))]
+        expected, tags = raw.logits[0].softmax(-1)[places].max(-1)
+        assert [*prediction.answer] == [model.config.id2label[tag] for tag in tags.tolist()]
+        worst = max(worst, float((expected - torch.tensor(prediction.scores)).abs().max()))
+    return worst
+
+
+def of_texts(model: Any, tokenizer: Any, ours: Any, head: str) -> float:
+    inputs: Any = PAIRS if head == "pairs" else TEXTS
+    found = ours.predict([*inputs], scores=head != "number", language=language_of(model))
+    worst = 0.0
+    for given, prediction in zip(inputs, found, strict=True):
+        raw, _ = outputs(model, tokenizer, *(given if head == "pairs" else (given,)))
+        logits = raw.logits[0]
+        if head == "number":
+            worst = max(
+                worst, 0.1 * abs(float(logits[0]) - prediction)
+            )  # No probability, but a larger number.
+            continue
+        expected = logits.sigmoid() if head == "several" else logits.softmax(-1)
+        assert [*prediction.scores] == [*model.config.id2label.values()]
+        worst = max(worst, float((expected - torch.tensor([*prediction.scores.values()])).abs().max()))
+    return worst
+
+
+def of_options(model: Any, tokenizer: Any, ours: Any) -> float:
+    context, options = "Anna saw Rome", ["the cat", "a casing happened", "slowly"]
+    (prediction,) = ours.predict(
+        [{"context": context, "options": options}], scores=True, language=language_of(model)
+    )
+    encoded = tokenizer([context] * 3, options, padding=True, return_tensors="pt")
+    if getattr(model.config, "type_vocab_size", 0) < 2:
+        encoded.pop("token_type_ids", None)
+    with torch.no_grad():
+        expected = model(**{name: ids[None] for name, ids in encoded.items()}).logits[0].softmax(-1)
+    return float((expected - torch.tensor([*prediction.scores.values()])).abs().max())
+
+
+def of_spans(model: Any, tokenizer: Any, ours: Any) -> float:
+    """Return 0 where the answer is the best span by the scores of transformers, else 1."""
+    question = "what happened"
+    raw, _ = outputs(model, tokenizer, question, PASSAGE)
+    encoding = tokenizer(question, PASSAGE, return_offsets_mapping=True)
+    passage = [place for place, side in enumerate(encoding.sequence_ids(0)) if side == 1]
+    spans = [
+        (float(raw.start_logits[0, first] + raw.end_logits[0, last]), first, last)
+        for first in passage
+        for last in passage
+        if first <= last
+    ]
+    offsets = encoding["offset_mapping"]
+    texts = [PASSAGE[offsets[first][0] : offsets[last][1]].strip() for _, first, last in sorted(spans)[::-1]]
+    return 0.0 if ours.predict([(question, PASSAGE)], language=language_of(model)) == [texts[0]] else 1.0
+
+
+def difference(model: Any, tokenizer: Any, folder: Path, head: str) -> float:
+    """Return how far the predictions here are from those of transformers; ModelError for a refusal."""
+    ours = load_model(folder, precision="float32")
+    if head == "words":
+        return of_words(model, tokenizer, ours)
+    if head == "options":
+        return of_options(model, tokenizer, ours)
+    return of_spans(model, tokenizer, ours) if head == "spans" else of_texts(model, tokenizer, ours, head)
+
+
+def check_same_or_refused(family: str, head: str, save: Callable[..., Any]) -> None:
+    model, tokenizer, folder = save(family, head)
+    if (family, head) in REFUSED:
+        with pytest.raises(ModelError, match=f"{type(model).__name__}.*decoder"):
+            load_model(folder)
+    else:
+        assert difference(model, tokenizer, folder, head) < TOLERANCE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "head"), SAMPLE)
+def test_trained_heads_predict_as_in_transformers(family, head, save_as_transformers):
+    check_same_or_refused(family, head, save_as_transformers)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("family", "head"), MATRIX)
+def test_trained_heads_of_every_family_predict_as_in_transformers(family, head, save_as_transformers):
+    check_same_or_refused(family, head, save_as_transformers)
