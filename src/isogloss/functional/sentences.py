@@ -2,8 +2,8 @@
 
 ``first`` and ``second`` are sentences and their translations, in the same order: texts, which are split into
 words as everywhere in isogloss, or lists of words. The model is a Hugging Face model of a family that
-``isogloss list encoders`` names, with or without a head. It runs on the device where it is, in evaluation
-mode; its own mode is restored.
+``isogloss list encoders`` names, with or without a head. It runs on the device where it is. What runs is a
+copy in evaluation mode that shares its weights; the model stays as it is, and other threads may use it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,8 @@ from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.functional.models import evaluating, require_encoder, showing_progress
+from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.functional.models import require_encoder, showing_progress
 from isogloss.metrics.ranks import separation
 from isogloss.training.states import BitextSentences
 
@@ -66,10 +67,10 @@ def cka(
     """
     require_encoder(model, "cka")
     bitext = translations(first, second)
-    with evaluating(model), showing_progress(on_progress) as progress:
+    with showing_progress(on_progress) as progress:
         rows = [
             *Cka(layers=tuple(layers), limit=limit).rows(
-                (model, tokenizer),
+                (evaluation_copy(model), tokenizer),
                 BitextSentences(lambda _: bitext),
                 languages,
                 precision=precision,
@@ -108,10 +109,10 @@ def retrieval(
     bitext = translations(first, second)
     named = tuple(layers) or tuple(range(model.config.num_hidden_layers + 1))
     measure = Retrieval(layers=named, limit=limit, centred=centred, csls=csls)
-    with evaluating(model), showing_progress(on_progress) as progress:
+    with showing_progress(on_progress) as progress:
         rows = [
             *measure.rows(
-                (model, tokenizer),
+                (evaluation_copy(model), tokenizer),
                 BitextSentences(lambda _: bitext),
                 languages,
                 precision=precision,
@@ -155,10 +156,10 @@ def word_distances(
     require_encoder(model, "word_distances")
     named = tuple(layers) or tuple(range(model.config.num_hidden_layers + 1))
     measure = WordDistance(layers=named, distances=(distance,), words=words, seed=seed)
-    with evaluating(model), showing_progress(on_progress) as progress:
+    with showing_progress(on_progress) as progress:
         linked = align(first, second, on_progress=progress) if links is None else links
         counts = measure.counts(
-            (model, tokenizer),
+            (evaluation_copy(model), tokenizer),
             translations(first, second, linked),
             "-".join(languages),
             precision=precision,
@@ -211,9 +212,8 @@ def align(
             aligned = FastAlign(symmetrization=symmetrization).align(setting)
         else:
             require_encoder(model, "align")
-            with evaluating(model):
-                by_states = EncoderSimilarity(matching=matching, layer=layer)
-                aligned = by_states.align_with(model, tokenizer, setting)
+            by_states = EncoderSimilarity(matching=matching, layer=layer)
+            aligned = by_states.align_with(evaluation_copy(model), tokenizer, setting)
     return [sorted(pair.links) for pair in aligned]
 
 
