@@ -266,21 +266,33 @@ def visited(
 ) -> Iterator[Point]:
     """Give the named parameters of a model the values that ``move`` writes for each point; yield the point.
 
-    ``extra`` are tensors that are moved with them. One copy of the parameters is in memory, and the model
+    ``extra`` are tensors that are moved with them. Two copies of the parameters are in memory, and the model
     has its own again after the last point; ModelError if these have changed.
     """
     weights = weights_of(model, names)
     originals = [weight.clone() for weight in weights]
+    yield from visited_elsewhere(model, names, points, move, extra=extra)
+    if not all(torch.equal(weight, original) for weight, original in zip(weights, originals, strict=True)):
+        raise ModelError("a path changed the model it started from; please report this.")
+
+
+def visited_elsewhere(
+    model: nn.Module,
+    names: Sequence[str],
+    points: Iterable[Point],
+    move: Callable[[Point, Weights], None],
+    *,
+    extra: Sequence[Tensor] = (),
+) -> Iterator[Point]:
+    """Do the same for a copy of a model whose weights another thread may train, with one copy in memory."""
     moving = {
         name: nn.Parameter(weight.clone(), requires_grad=False)
-        for name, weight in zip(names, weights, strict=True)
+        for name, weight in zip(names, weights_of(model, names), strict=True)
     }
     with replaced_parameters(model, moving), torch.no_grad():
         for point in points:
             move(point, [*moving.values(), *extra])
             yield point
-    if not all(torch.equal(weight, original) for weight, original in zip(weights, originals, strict=True)):
-        raise ModelError("a path changed the model it started from; please report this.")
 
 
 def moves_on_path(start: Weights, end: Weights) -> Callable[[float, Weights], None]:

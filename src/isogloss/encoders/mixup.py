@@ -20,9 +20,11 @@ that the layer returns become h̃_T = (1-λ)h_T + λ·A·h_S, with the same A an
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from threading import get_ident
 from typing import Any, Literal
 
 import torch
@@ -33,7 +35,7 @@ from torch.nn.functional import normalize
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.untrusted import parse_json, read_regular
-from isogloss.encoders.added.active_language import active_language, active_rows, languages_of_halves
+from isogloss.encoders.added.active_language import active_rows, languages_of_halves
 from isogloss.encoders.added.added_weights import write_weights
 from isogloss.encoders.added.language_modules import encoder_of, language_site
 from isogloss.encoders.families import family_named, family_of, require
@@ -153,6 +155,8 @@ def mixing(
     mask: Tensor | None,
     languages: tuple[str, ...] = (),
     links: Tensor | None = None,
+    *,
+    in_this_thread: bool = False,
 ) -> Iterator[MixingTrace]:
     """Let one layer mix while a model runs on [source rows; target rows], equally many of each.
 
@@ -160,7 +164,8 @@ def mixing(
     None without padding. ``languages`` are those of the rows, by default the active ones. ``links`` [pair
     target source] are true between subwords of linked words, or weights such as those of a translator's
     cross-attention; ConfigError where the mixup attends to these and there are none. With ``ratio`` 0 the
-    model is unchanged.
+    model is unchanged. With ``in_this_thread`` nothing is mixed in other threads that run the model; layers
+    that are recomputed for gradients may be run by another one.
     """
     check_mixup(model.config, mixup.layer, mixup.mixed)
     trace = MixingTrace()
@@ -168,24 +173,24 @@ def mixing(
         yield trace
         return
     site, read = family_of(model).sites(model)[mixup.layer - 1], _links_read(mixup, links)
+    hook = partial(_hook, thread=get_ident() if in_this_thread else None)
     if mixup.mixed == "states":
         layer = _MixingLayer(model, site, mixup, mask, trace, read)
         with ExitStack() as hooks:
-            _hook(hooks, site.module(model, "block"), layer.after_block)
+            hook(hooks, site.module(model, "block"), layer.after_block)
             yield trace
         return
-    with active_language(model, languages) if languages else nullcontext():
-        source, target = languages_of_halves(model)
+    source, target = languages_of_halves(model, languages)
     first, second = (language_site(model, site, language) for language in (source, target))
     layer = _MixingLayer(model, second, mixup, mask, trace, read)
     separate = first.attention_norm != second.attention_norm
     with ExitStack() as hooks:
         if separate and site.attention_norm not in site.attention:
-            _hook(hooks, first.module(model, "attention_norm"), layer.after_source)
-            _hook(hooks, second.module(model, "attention_norm"), layer.after_target)
+            hook(hooks, first.module(model, "attention_norm"), layer.after_source)
+            hook(hooks, second.module(model, "attention_norm"), layer.after_target)
         else:  # Both sides pass one norm together.
             norm = (site if separate else second).module(model, "attention_norm")
-            _hook(hooks, norm, layer.after_both)
+            hook(hooks, norm, layer.after_both)
         yield trace
 
 
@@ -198,8 +203,13 @@ def _links_read(mixup: Mixup, links: Tensor | None) -> Tensor | None:
     return links
 
 
-def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Any]) -> None:
-    hooks.callback(module.register_forward_hook(hook).remove)
+def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Any], *, thread: int | None) -> None:
+    """Hook a function into a module until the context ends, in one thread or in all."""
+
+    def hook_here(*run: Any) -> Any:
+        return hook(*run) if get_ident() == thread else None
+
+    hooks.callback(module.register_forward_hook(hook if thread is None else hook_here).remove)
 
 
 @contextmanager

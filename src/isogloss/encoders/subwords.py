@@ -10,7 +10,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from isogloss.encoders.family import Tokenizer
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
+    from transformers import BatchEncoding
 
 
 PROBE = "a a"
@@ -64,6 +66,18 @@ class SplitWords:
         return [index for index, word in enumerate(self.words) if following[index] != word]
 
 
+_TOKENIZING = Lock()
+
+
+def tokenized(tokenizer: Tokenizer, *texts: Any, **options: Any) -> "BatchEncoding":
+    """Call a tokenizer, one thread after the other.
+
+    A tokenizer keeps the truncation and padding of a call for all threads, and fails where it is in use.
+    """
+    with _TOKENIZING:
+        return tokenizer(*texts, **options)
+
+
 def split_words(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[SplitWords]:
     """Split the words of sentences into subwords; a word that the tokenizer drops becomes unknown.
 
@@ -71,7 +85,7 @@ def split_words(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> lis
     """
     space = " " if needs_spaces(tokenizer) else ""
     full = [[word and f"{space}{word}" for word in words] for words in sentences if words]
-    encoded = tokenizer(full, is_split_into_words=True, **_SUBWORDS_ONLY).encodings if full else ()
+    encoded = tokenized(tokenizer, full, is_split_into_words=True, **_SUBWORDS_ONLY).encodings if full else ()
     parts: Iterator[Encoding] = iter(encoded)
     # A tokenizer of bytes has no unknown subword, and drops what is no character at all.
     unknown = tokenizer.pad_token_id if tokenizer.unk_token_id is None else tokenizer.unk_token_id
@@ -133,9 +147,8 @@ def needs_spaces(tokenizer: Tokenizer) -> bool:
     True if no Ġ or ▁ is prefixed to a text (ModernBERT, mmBERT, RoBERTa): "the" alone would be the end of
     another word, not "Ġthe".
     """
-    backend = tokenizer.backend_tokenizer
-    running = backend.encode(PROBE, add_special_tokens=False).ids
-    alone = backend.encode(PROBE.split()[1:], is_pretokenized=True, add_special_tokens=False).ids
+    running = tokenized(tokenizer, PROBE, **_SUBWORDS_ONLY)["input_ids"]
+    alone = tokenized(tokenizer, PROBE.split()[1:], is_split_into_words=True, **_SUBWORDS_ONLY)["input_ids"]
     return bool(running[-len(alone) :] != alone)
 
 
@@ -210,7 +223,7 @@ def split_texts(texts: Sequence[str], tokenizer: Tokenizer) -> list[SplitText]:
     """Split texts into subwords with character offsets."""
     if not texts:
         return []
-    encoded = tokenizer(list(texts), return_offsets_mapping=True, **_SUBWORDS_ONLY)
+    encoded = tokenized(tokenizer, list(texts), return_offsets_mapping=True, **_SUBWORDS_ONLY)
     return [
         _split(text, subwords, offsets)
         for text, subwords, offsets in zip(
@@ -221,7 +234,7 @@ def split_texts(texts: Sequence[str], tokenizer: Tokenizer) -> list[SplitText]:
 
 def pair_frame(tokenizer: Tokenizer) -> PairFrame:
     """Return a tokenizer's frame of pairs, read off an example."""
-    (encoding,) = tokenizer(["a"], ["a"], verbose=False).encodings
+    (encoding,) = tokenized(tokenizer, ["a"], ["a"], verbose=False).encodings
     first, second = (
         [index for index, of in enumerate(encoding.sequence_ids) if of == text] for text in (0, 1)
     )
@@ -303,7 +316,7 @@ def encode_texts(texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, *, limi
         return []
     options = {"padding": False, "return_attention_mask": False, "verbose": False}
     sides = map(list, zip(*texts, strict=True))
-    encoded = tokenizer(*sides, truncation="longest_first", max_length=limit, **options)
+    encoded = tokenized(tokenizer, *sides, truncation="longest_first", max_length=limit, **options)
     segments = encoded.get("token_type_ids") or [()] * len(texts)
     nothing = (tokenizer.pad_token_id,)  # An empty text that no subword frames.
     return [

@@ -18,6 +18,7 @@ from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.functional.models import require_encoder, showing_progress
 from isogloss.functional.sentences import Links, Sentence, align, translations
 from isogloss.methods import alignment_loss as methods
@@ -51,12 +52,17 @@ def adjust(
 ) -> Model:
     """Return a copy of an encoder in which the states of words are near those of their translations (Eq. 1).
 
-    Σ‖f(s) − f(t)‖² over linked words, plus ``stay`` times Σ‖f(s) − f⁰(s)‖² over all words of ``first``, the
-    source, which stay where the encoder had them. ``links`` between words are found by ``align`` if left out.
-    ``form`` "mean" takes means over words and dimensions, as the released code does; ``word`` is the state of
-    a word: average, first, last, or subwords, each for itself. The defaults are the paper's; with ``preset``
-    "released" the form, and what has no argument, are its code's. Trained in float32 or bfloat16, whichever
-    is faster; ``languages`` are required by encoders with language modules.
+    Σ‖f(s) − f(t)‖² over linked words and over [CLS] and [SEP], the subwords that open and close a text: each
+    pair's are linked with each other. Plus ``stay`` times Σ‖f(s) − f⁰(s)‖² over all words of ``first``, the
+    source, and its [CLS] and [SEP], which stay where the encoder had them. ``links`` between words are found
+    by ``align`` by default. ``form`` "mean" takes means over these items and over dimensions, as the released
+    code does; ``word`` is the state of a word: average, first, last, or subwords, each for itself. The
+    defaults are the paper's; with ``preset`` "released" the form, and what has no argument, are its code's.
+    Trained in float32 or bfloat16, whichever is faster; ``languages`` are required by encoders with language
+    modules.
+
+    ``model`` stays as it is, and other threads may use it. Dropout is drawn from torch's generators, which
+    are restored at the end: a training of yours that draws from them has to wait.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
@@ -81,8 +87,10 @@ class AlignmentLoss(nn.Module):
 
     Each call draws ``pairs`` of the sentence pairs, by ``seed`` and the number of calls before, and returns
     the two terms of Eq. 1 of the model's encoder times ``alpha``; with ``weighs`` "pull" the second, which
-    anchors source words, is not multiplied. f⁰ is a copy of the encoder as it is now, or ``original``. The
-    other arguments are those of ``adjust``; the defaults are the method's, ``alignment-loss``.
+    anchors source words, is not multiplied. As in ``adjust``, [CLS] and [SEP] of every pair are pulled
+    together and anchored like words: n pairs with one link each have 3n items in the first term. f⁰ is a copy
+    of the encoder as it is now, or ``original``. The other arguments are those of ``adjust``; the defaults
+    are the method's, ``alignment-loss``.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
@@ -119,12 +127,14 @@ class AlignmentLoss(nn.Module):
         sentences = {"-".join(languages): translations(first, second, linked)}
         self._draw = method.draws(_bitext("AlignmentLoss", sentences, tokenizer, encoding), seed)
         start = frozen_copy(model if original is None else original).to(model.device)
-        self._loss, self._model, self.calls = partial(method.loss, model, start), [model], 0
+        self._loss, self._model, self.calls = partial(method.loss, original=start), [model], 0
 
     def forward(self) -> Tensor:
         """Return the loss on the next sentence pairs; ``calls`` is the number of those drawn before."""
         batch, self.calls = self._draw(self.calls), self.calls + 1
-        return self._loss(batch.to(self._model[0].device))
+        model = copy_sharing_weights(self._model[0])
+        with recomputing(model):
+            return self._loss(model=model, batch=batch.to(model.device))
 
 
 def _bitext(

@@ -4,8 +4,9 @@
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from threading import RLock
 from typing import Any
 
 import pandas as pd
@@ -22,7 +23,8 @@ from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import ensure_modules, modules_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.gates import GateKinds, Mask, gate_groups
-from isogloss.functional.models import evaluating, require_encoder, showing_progress
+from isogloss.encoders.shared_weights import copy_sharing_weights, differentiable_copy, keep_activations
+from isogloss.functional.models import require_encoder, showing_progress
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training import meta_learning
 from isogloss.training.fit import Callbacks
@@ -52,7 +54,8 @@ def gradient_conflict(
     ``batches`` are of each language, two or more: every other one makes one gradient, the rest its control;
     as many of each language as of the one with the fewest, so that noise is equal. They are mappings of
     tensors on the model's device, with labels, or whatever ``loss(model, batch)`` takes; a gradient is that
-    of the mean of its batches' losses. Dropout is off, and the model is left without gradients.
+    of the mean of its batches' losses. Dropout is off. What runs is a copy of the model with its weights at
+    the start, which takes their memory a second time: the model stays as it is, with its own gradients.
 
     Columns: ``first``, ``second``; ``layer`` (from 1, 0 the embeddings, empty for all) and ``module``
     (attention, feed-forward, embeddings, head, other, or all); ``cosine``; ``within``, the geometric mean of
@@ -74,15 +77,16 @@ def gradient_conflict(
                 f"more: one language's own gradients are the control."
             )
     compute, half_size = loss or _own_loss, min(map(len, batches.values())) // 2
-    with evaluating(model), showing_progress(on_progress) as progress:
+    copied = differentiable_copy(model)
+    with showing_progress(on_progress) as progress:
 
         def losses(language: str, half: int) -> Iterator[Tensor]:
             chosen = batches[language][half::2][:half_size]
             for number, batch in enumerate(chosen):
                 progress(Progress("gradients", number, len(chosen), language))
-                yield compute(model, batch) / len(chosen)
+                yield compute(copied, batch) / len(chosen)
 
-        rows = conflict_rows(model, list(batches), losses, parts_of(model), layers=layers)
+        rows = conflict_rows(copied, list(batches), losses, parts_of(copied), layers=layers)
     return pd.DataFrame(rows)
 
 
@@ -105,8 +109,8 @@ def language_gates(
     For each language hard-concrete gates over the parameters of the frozen model are learned, so that the
     model keeps all but a share ``sparsity`` of them (Eq. 1), ``draws`` times: a language's pairs with itself
     are the control. A gate controls a weight, a row of a matrix, or a head (in ``attention``) or neuron (in
-    ``feed_forward``), or "none". ``batches`` are taken in turn for ``steps`` updates, and are like those of
-    ``gradient_conflict``.
+    ``feed_forward``), or "none". ``batches`` are taken in turn for ``steps`` updates; they and ``loss`` are
+    like those of ``gradient_conflict``. Gates are drawn by ``seed``.
 
     Columns: ``first``, ``first_draw``, ``second``, ``second_draw``, ``layer`` (from 1, empty for all),
     ``module``, ``gates`` (their number), ``cosine`` and ``correlation`` of the gates' log α, the cosine of
@@ -129,12 +133,12 @@ def language_gates(
         sparsity=sparsity,
         updates=with_fields(GATE_UPDATES, learning_rate=learning_rate, precision="float32"),
     )
-    compute = loss or _own_loss
+    compute, copied = loss or _own_loss, differentiable_copy(model)
 
     def learned(language: str, draw: int) -> Mask:
         seed_of_draw = derive(seed, language, draw)
         gates = learn_gates_on(
-            (model, gate_groups(model, kinds, language=language)),
+            (copied, gate_groups(copied, kinds, language=language)),
             lambda step: Drawn(
                 _Batch(batches[language][step % len(batches[language])]),
                 derive(seed_of_draw, step),
@@ -149,7 +153,7 @@ def language_gates(
             language=language, draw=draw, kinds=kinds, log_alpha=gates.log_alpha, above=gates.threshold
         )
 
-    with evaluating(model), showing_progress(on_progress) as progress:
+    with showing_progress(on_progress) as progress:
         masks = [learned(language, draw) for language in batches for draw in range(draws)]
     rows = similarity_rows("", masks, gate_groups(model, kinds, language=next(iter(batches))))
     return pd.DataFrame(rows).drop(columns="model")
@@ -165,7 +169,8 @@ class MetaLearner(nn.Module):
     ``languages`` are codes: each gets adapters of its own (``reduction``), unless the model has some; or a
     mapping from codes to the names of parameters, such as those of peft. Batches are like those of
     ``gradient_conflict``. ``own_rate`` is α, by which AdamW moves φ, ``inner_rate`` β of the imagined step;
-    ``inner_step`` and ``second_order`` are those of the method ``meta-learning``. φ requires no gradient.
+    ``inner_step`` and ``second_order`` are those of the method ``meta-learning``. The returned loss has no
+    gradient for φ. The model has no other change than adapters and what they learn.
 
     ConfigError for a language or a name that the model lacks.
 
@@ -199,6 +204,16 @@ class MetaLearner(nn.Module):
             require_encoder(model, "MetaLearner")
             ensure_modules(model, with_fields(ADAPTERS, reduction=reduction), languages, seed=seed)
             phi = {language: language_parameters(model, language) for language in languages}
+        # The learner's own parameters share the numbers of φ: those of the model keep gradients and state.
+        self._own = {
+            weight: nn.Parameter(weight.detach())
+            for of_language in phi.values()
+            for weight in of_language.values()
+        }
+        phi = {
+            language: {name: self._own[weight] for name, weight in of_language.items()}
+            for language, of_language in phi.items()
+        }
         compute = loss or _own_loss
 
         def loss_of(trained: Any, batch: _Batch) -> Tensor:
@@ -209,6 +224,7 @@ class MetaLearner(nn.Module):
             own_rate=own_rate, inner_rate=inner_rate, inner_step=inner_step, second_order=second_order
         )
         updates = with_fields(META.updates, clip=clip, weight_decay=weight_decay)
+        self._one_language = RLock()
         # In a list: the model's parameters are not the learner's.
         self._learner = [meta_learning.MetaLearner(model, phi, loss_of, learning=learning, updates=updates)]
 
@@ -217,19 +233,27 @@ class MetaLearner(nn.Module):
     ) -> Tensor:
         """Move φ of a language, and return the loss by which θ moves; ``pace`` is the share of both rates."""
         [learner] = self._learner
+        copied = copy_sharing_weights(learner.model, lambda weight: self._own.get(weight, weight))
+        keep_activations(copied)  # Recomputed layers would have the parameters of another step.
         loss: Tensor = learner(
             MetaBatch(
                 language=language,
                 train=_Batch(batch, language),
                 validation=[_Batch(other, code) for code, other in validation.items()],
                 pace=pace,
-            )
+            ),
+            copied,
         )
         return loss
 
-    def language(self, language: str) -> AbstractContextManager[None]:
-        """Let the model read a language, through the adapters of that language."""
-        return _reading(self._learner[0].model, language)
+    @contextmanager
+    def language(self, language: str) -> Iterator[None]:
+        """Let the model read a language, through the adapters of that language.
+
+        Meanwhile it reads this language in all threads; another thread that enters this context waits.
+        """
+        with self._one_language, _reading(self._learner[0].model, language):
+            yield
 
 
 def _reading(model: Any, language: str) -> AbstractContextManager[None]:

@@ -55,7 +55,8 @@ def mixing(
     ``attends``, ``residual`` and ``mixed`` are those of the method ``x-mixup``: encoders with norms first and
     decoders mix with mixed = "states". ``links`` [pair target source], for attends = "links", are true at
     linked subwords, or weights such as a translator's cross-attention. The trace has the ``weights`` of Eq. 3
-    and the ``ratios`` of the last pass.
+    and the ``ratios`` of the last pass. A hook is in the model meanwhile, which mixes only in the thread that
+    entered this context.
 
     ModelError for a family that cannot mix, ConfigError for a layer that does not exist.
 
@@ -69,7 +70,7 @@ def mixing(
     """
     require_encoder(model, "mixing")
     mixup = Mixup(layer=layer, ratio=ratio, learned=False, attends=attends, residual=residual, mixed=mixed)
-    return encoder_mixup.mixing(model, mixup, mask, languages, links)
+    return encoder_mixup.mixing(model, mixup, mask, languages, links, in_this_thread=True)
 
 
 class MixupLoss(nn.Module):

@@ -1,4 +1,4 @@
-"""Encoders and corpora by name, and what every function does with a model: check, evaluate, show progress."""
+"""Encoders and corpora by name, and what every function does: check a model, show progress."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -69,19 +69,6 @@ def require_encoder(model: nn.Module, function: str) -> None:
             f"Hugging Face model of a known family: {', '.join(sorted(FAMILIES))}."
         )
     family_named(config.model_type, f"{function}: {type(model).__name__}")
-
-
-@contextmanager
-def evaluating(*models: nn.Module) -> Iterator[None]:
-    """Put models into evaluation mode; each of their modules has its own mode again afterwards."""
-    modes = [(module, module.training) for model in models for module in model.modules()]
-    for model in models:
-        model.eval()
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 @contextmanager

@@ -2,8 +2,8 @@
 
 ``first`` and ``second`` are sentences and their translations, in the same order: texts, which are split into
 words as everywhere in isogloss, or lists of words. The model is a Hugging Face model of a family that
-``isogloss list encoders`` names, with or without a head. It runs on the device where it is, in evaluation
-mode; its own mode is restored.
+``isogloss list encoders`` names, with or without a head. It runs on the device where it is. What runs is a
+copy in evaluation mode that shares its weights; the model stays as it is, and other threads may use it.
 """
 
 import warnings
@@ -24,7 +24,8 @@ from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.functional.models import evaluating, require_encoder, showing_progress
+from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.functional.models import require_encoder, showing_progress
 from isogloss.metrics.ranks import separation
 from isogloss.training.states import BitextSentences, Pooling, unused_pooling
 
@@ -67,10 +68,10 @@ def cka(
     """
     require_encoder(model, "cka")
     bitext = translations(first, second)
-    with evaluating(model), showing_progress(on_progress) as progress:
+    with showing_progress(on_progress) as progress:
         rows = [
             *Cka(layers=tuple(layers), limit=limit).rows(
-                (model, tokenizer),
+                (evaluation_copy(model), tokenizer),
                 BitextSentences(lambda _: bitext),
                 languages,
                 precision=precision,
@@ -117,10 +118,10 @@ def retrieval(
     if pooling is None and (warning := unused_pooling(model, "retrieval")):
         warnings.warn(warning, stacklevel=2)
     measure = Retrieval(layers=named, limit=limit, centred=centred, csls=csls, pooling=pooling)
-    with evaluating(model), showing_progress(on_progress) as progress:
+    with showing_progress(on_progress) as progress:
         rows = [
             *measure.rows(
-                (model, tokenizer),
+                (evaluation_copy(model), tokenizer),
                 BitextSentences(lambda _: bitext),
                 languages,
                 precision=precision,
@@ -164,10 +165,10 @@ def word_distances(
     require_encoder(model, "word_distances")
     named = tuple(layers) or tuple(range(model.config.num_hidden_layers + 1))
     measure = WordDistance(layers=named, distances=(distance,), words=words, seed=seed)
-    with evaluating(model), showing_progress(on_progress) as progress:
+    with showing_progress(on_progress) as progress:
         linked = align(first, second, on_progress=progress) if links is None else links
         counts = measure.counts(
-            (model, tokenizer),
+            (evaluation_copy(model), tokenizer),
             translations(first, second, linked),
             "-".join(languages),
             precision=precision,
@@ -220,9 +221,8 @@ def align(
             aligned = FastAlign(symmetrization=symmetrization).align(setting)
         else:
             require_encoder(model, "align")
-            with evaluating(model):
-                by_states = EncoderSimilarity(matching=matching, layer=layer)
-                aligned = by_states.align_with(model, tokenizer, setting)
+            by_states = EncoderSimilarity(matching=matching, layer=layer)
+            aligned = by_states.align_with(evaluation_copy(model), tokenizer, setting)
     return [sorted(pair.links) for pair in aligned]
 
 

@@ -22,10 +22,11 @@ from isogloss.diagnostics.weight_space import (
     matching_weights,
     moves_on_path,
     moves_on_plane,
-    visited,
+    visited_elsewhere,
 )
 from isogloss.encoders import FAMILIES
-from isogloss.functional.models import evaluating, showing_progress
+from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.functional.models import showing_progress
 from isogloss.methods.average import Average, Part, shapes_of
 from isogloss.training.gradient_conflict import parts_of
 
@@ -45,9 +46,8 @@ def path(
 ) -> pd.DataFrame:
     """Return the scores of αθ_end + (1 - α)θ_start (Eqs 1 and 2), by α.
 
-    ``score`` is called with ``start``, whose parameters are replaced by each point's, in evaluation mode and
-    without gradients; afterwards ``start`` has its own parameters again. α = 0 and α = 1 are ``start`` and
-    ``end`` to the bit. A column for each name that ``score`` returns, or ``score``.
+    ``score`` is called with a copy of ``start`` whose parameters are each point's, in evaluation mode and
+    without gradients; ``start`` stays as it is. α = 0 and α = 1 are ``start`` and ``end`` to the bit. A column for each name that ``score`` returns, or ``score``.
 
     ModelError where the models have not the same parameters.
 
@@ -94,9 +94,10 @@ def _scores(
     on_progress: OnProgress | None,
 ) -> pd.DataFrame:
     rows = []
-    with evaluating(model), showing_progress(on_progress) as progress:
-        for number, _ in enumerate(visited(model, names, points.tolist(), move), start=1):
-            scored = score(model)
+    moved = evaluation_copy(model)
+    with showing_progress(on_progress) as progress:
+        for number, _ in enumerate(visited_elsewhere(moved, names, points.tolist(), move), start=1):
+            scored = score(moved)
             rows.append(dict(scored) if isinstance(scored, Mapping) else {"score": float(scored)})
             progress(Progress("path", number, len(points)))
     return pd.DataFrame(rows, index=points)

@@ -85,13 +85,14 @@ def fit(
     loss: Loss,
     *,
     updates: Updates,
-    seed: int,
+    seed: int | None,
     callbacks: Callbacks | None = None,
 ) -> list[Note]:
     """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
 
     Returns the rows of the training: losses, dev scores. With ``updates.accumulation``, or in several
-    processes, a batch is computed in parts (``Divisible``): the same update within rounding. Raises
+    processes, a batch is computed in parts (``Divisible``): the same update within rounding. A training
+    without a ``seed`` draws nothing from torch's generators, and leaves them to other threads. Raises
     DivergedError, with the step, when the loss is no longer a finite number.
     """
     return _Fit(model, batches, loss, updates=updates, seed=seed, callbacks=callbacks or Callbacks()).run()
@@ -102,7 +103,7 @@ class _Part:
     """A batch or a part of one, the seed of its dropout, and its share of the loss."""
 
     batch: Movable
-    seed: int
+    seed: int | None
     share: float = 1.0
 
 
@@ -116,7 +117,7 @@ class _Fit:
         loss: Loss,
         *,
         updates: Updates,
-        seed: int,
+        seed: int | None,
         callbacks: Callbacks,
     ) -> None:
         self.updates, self.seed = updates, seed
@@ -144,12 +145,8 @@ class _Fit:
         self.model.train()
         generators = [torch.cuda.current_device()] if self.device.type == "cuda" else []
         # The process gets its random state back: each step seeds its own.
-        with (
-            quick_dropout(self.model),
-            torch.random.fork_rng(devices=generators),
-            uninterruptible(),
-            self._checkpoints_finished(),
-        ):
+        drawing = torch.random.fork_rng(devices=generators, enabled=self.seed is not None)
+        with quick_dropout(self.model), drawing, uninterruptible(), self._checkpoints_finished():
             self._train(start, total)
         if self.best is not None:
             with torch.no_grad():
@@ -220,15 +217,20 @@ class _Fit:
         batch, processes = self.batches[step], world_size()
         count = -(-(self.updates.accumulation or 1) // processes) * processes
         if count == 1 or (isinstance(batch, Whole) and batch.is_whole):
-            yield _Part(batch, derive(self.seed, "step", step), 1 / processes)
+            yield _Part(batch, self._derived(step), 1 / processes)
             return
         number = -1
         for index, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
             number += share is not None
             if index % processes == rank():  # A part's dropout is its own, wherever it is computed.
-                yield _Part(part, derive(self.seed, "step", step, number), share or 0.0)
+                yield _Part(part, self._derived(step, number), share or 0.0)
+
+    def _derived(self, *numbers: int) -> int | None:
+        return None if self.seed is None else derive(self.seed, "step", *numbers)
 
     def _seed(self, part: _Part) -> None:
+        if part.seed is None:
+            return
         # On the CPU, torch itself would format the stack for each kind of device that is not there.
         (torch.default_generator if self.device.type == "cpu" else torch).manual_seed(part.seed)
 

@@ -139,8 +139,8 @@ def learn_gates_on(
 ) -> Learned:
     """Return gates learned by any loss on the batches that ``draw`` returns by step (Eq. 1).
 
-    The model is not changed. All randomness comes from the seeds. There are no checkpoints, as a training
-    takes minutes.
+    The model must belong to the caller alone; its parameters are unchanged in the end. Gates are drawn by the
+    seeds, and torch's generators are not touched. There are no checkpoints, as a training takes minutes.
     """
     model, groups = gated_model
     gates = Gates(groups, start=training.start, seed=derive(seed, "start"))
@@ -154,7 +154,7 @@ def learn_gates_on(
 
     with without_gradients(model):
         batches = BatchesByStep(training.steps, draw)
-        fit(gates, batches, loss, updates=training.updates, seed=seed, callbacks=callbacks)
+        fit(gates, batches, loss, updates=training.updates, seed=None, callbacks=callbacks)
     log_alpha = at_target_sparsity(gates, training, 1.0).detach()
     threshold = CLOSED_BELOW
     if training.sparsity:

@@ -124,12 +124,17 @@ class MetaLearner(nn.Module):
         self.squares = checkpointed(map(torch.zeros_like, adapted))
         self.updates = checkpointed([torch.zeros(())])
 
-    def forward(self, batch: MetaBatch) -> Tensor:
-        """Move φ of the batch's language (line 6), then return the loss that θ moves by (line 7)."""
+    def forward(self, batch: MetaBatch, model: nn.Module | None = None) -> Tensor:
+        """Move φ of the batch's language (line 6), then return the loss that θ moves by (line 7).
+
+        ``model`` is a copy that shares the parameters of the model, and runs instead of it: while derivatives
+        are computed, the parameters of what runs are others. Default: the model itself.
+        """
+        model = self.model if model is None else model
         parameters = self._by_language[batch.language]
         terms = hypergradient(
-            functional_loss(self.model, self._loss, batch.train),
-            [functional_loss(self.model, self._loss, validation) for validation in batch.validation],
+            functional_loss(model, self._loss, batch.train),
+            [functional_loss(model, self._loss, validation) for validation in batch.validation],
             self._shared,
             parameters,
             step=self._step(batch.pace * self._learning.inner_rate),
@@ -144,7 +149,7 @@ class MetaLearner(nn.Module):
         if not (self._learning.moves_shared or self._learning.own_on_train):
             # A loss that depends on no parameter: ``fit`` moves none.
             return terms.train.clone().requires_grad_()
-        return self._loss(self.model, batch.train)
+        return self._loss(model, batch.train)
 
     def rows(self, done: int) -> list[dict[str, Value]]:
         """Return a row of the last step: its losses, and the norm of each term of the hypergradient."""

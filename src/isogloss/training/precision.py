@@ -56,7 +56,11 @@ def faster(speeds: Mapping[str, float]) -> str:
 
 @contextmanager
 def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
-    """Score without gradients, in bfloat16 where that was chosen; yields the model's device."""
+    """Score without gradients, in bfloat16 where that was chosen; yields the model's device.
+
+    The model must belong to the caller alone: in bfloat16 its weights are converted meanwhile. A model that
+    others may use is scored by way of a copy (``evaluation_copy``).
+    """
     device = next(model.parameters()).device
     with ExitStack() as contexts:
         contexts.enter_context(torch.inference_mode())
@@ -68,7 +72,7 @@ def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
 
 @contextmanager
 def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
-    """Convert the weights of a model's linear layers to another type in this context.
+    """Convert the weights of a model's linear layers to another type in this context; see ``scoring``.
 
     Autocast gives the same numbers, but converts every weight anew in every batch. Sharded weights
     are gathered in every batch anyway, and stay the same.

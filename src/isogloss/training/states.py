@@ -22,7 +22,14 @@ from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.sentence_parts import has_sentence_parts, sentence_parts_of
-from isogloss.encoders.subwords import SplitWords, pad_rows, padding_mask, special_subwords, split_words
+from isogloss.encoders.subwords import (
+    SplitWords,
+    pad_rows,
+    padding_mask,
+    special_subwords,
+    split_words,
+    tokenized,
+)
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
 from isogloss.training.evaluation import ScoredBatch, in_batches, scored_batches
@@ -97,7 +104,8 @@ def sentence_states(
     encoder's last position; one without subwords is all zeros. ModelError where states are not finite.
     """
     limit = min(limit, family_of(model).longest_text(model.config))
-    ids = tokenizer(list(texts), truncation=True, max_length=limit, return_special_tokens_mask=True)
+    options = {"truncation": True, "max_length": limit, "return_special_tokens_mask": True}
+    ids = tokenized(tokenizer, list(texts), **options)
     words = [[1 - special for special in mask] for mask in ids["special_tokens_mask"]]
     by_text: list[Tensor] = [torch.empty(0)] * len(texts)
 

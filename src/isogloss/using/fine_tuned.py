@@ -15,6 +15,7 @@ from isogloss.encoders.family import Model as Network
 from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.loading import has_own_head
 from isogloss.encoders.mixup import Mixup
+from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.tasks import Task
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
 from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
@@ -40,6 +41,7 @@ class FineTuned:
     """Encoder, head and tokenizer of a fine-tuned model, with the task that decodes it."""
 
     network: Network
+    """Stays as it is: what runs is a copy that shares its weights, so that threads can use one model."""
     tokenizer: Tokenizer
     task: Task
     provenance: Provenance
@@ -96,7 +98,7 @@ class FineTuned:
                 yield entry, None if entry.example is None else next(predictions)
 
     def _predictions(self, prepared: Evaluation, probabilities: Probabilities | None) -> list[Prediction]:
-        raw = prepared.scores(self.network)
+        raw = prepared.scores(evaluation_copy(self.network))
         answers = self.task.decode(prepared.examples, prepared.rows, raw)
         if probabilities is None:
             return [Prediction(answer) for answer in answers]
@@ -107,13 +109,15 @@ class FineTuned:
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> float:
         """Return the task's metric on labelled examples."""
-        return self.prepared(examples, language=language, translations=translations).score(self.network)
+        prepared = self.prepared(examples, language=language, translations=translations)
+        return prepared.score(evaluation_copy(self.network))
 
     def measures(
         self, examples: Sequence[Example], *, language: str = "", translations: Translations = None
     ) -> dict[str, float]:
         """Return all measures of labelled examples, the task's metric first."""
-        return self.prepared(examples, language=language, translations=translations).measures(self.network)
+        prepared = self.prepared(examples, language=language, translations=translations)
+        return prepared.measures(evaluation_copy(self.network))
 
     def solving(self: Self, task: Task) -> Self:
         """Return the same model with another task, whose labels rename those of its task."""

@@ -18,6 +18,7 @@ from isogloss.data.examples import Example, ParsedSentence, TaggedSentence, is_l
 from isogloss.data.formats.kinds import parts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
+from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.tasks import all_measures
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
@@ -102,7 +103,7 @@ def evaluate(
                 f"{options.corpus} {language} {options.split}: no labels, so no score. Choose another split "
                 f"or language, or predict (isogloss predict)."
             )
-        predicted = prepared.predict(model.network)
+        predicted = prepared.predict(evaluation_copy(model.network))
         row = _row(model, options, language, all_measures(model.task, prepared.gold, predicted))
         baseline = _baseline(model, options, sources, language, examples)
         rows.append(row | {"baseline": baseline, "examples": len(examples)})

@@ -109,9 +109,16 @@ def active_languages(model: nn.Module) -> tuple[str, ...]:
     return () if tree is None else tree.active.languages
 
 
-def languages_of_halves(model: Model) -> tuple[str, str]:
-    """Return the language of each half of the batch; ConfigError if a half has several."""
-    languages = active_languages(model)
+def languages_of_halves(model: Model, languages: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the language of each half of the batch, by default of the active ones; "" without modules.
+
+    ConfigError if a half has several, or for a language without modules.
+    """
+    tree = module_tree(model)
+    if tree is None or not languages:
+        languages = active_languages(model)
+    else:
+        languages = tuple(map(tree.info.of, languages))
     middle = len(languages) // 2
     halves = (
         [set(half) for half in (languages[:middle], languages[middle:])] if middle else [{*languages}] * 2

@@ -37,7 +37,15 @@ from isogloss.encoders.added.added_weights import (
 from isogloss.encoders.added.language_modules import TASK, TaskAdapters, connect, encoder_of, modules_of
 from isogloss.encoders.added.module_settings import FEED_FORWARD, SHARED_ADAPTER, check_reduction
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import Config, EncoderFamily, Model, encoder_prefix, freeze, head_parameters, thaw
+from isogloss.encoders.family import (
+    Config,
+    EncoderFamily,
+    Model,
+    encoder_prefix,
+    freeze,
+    head_parameters,
+    thaw,
+)
 
 if TYPE_CHECKING:
     from peft import PeftConfig

@@ -1,0 +1,128 @@
+"""Copies of models that share their weights: threads that use one model see nothing of each other.
+
+A measurement switches modes, hooks, active languages, gates and the type of weights. It does so on a copy,
+where nobody else sees it and nothing has to be restored after an error. A copy has the model's modules anew,
+each with its own attributes and hooks, but the model's numbers: it takes little memory, and less time than
+one forward pass. An update in place, such as an optimizer's, changes the numbers of both.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from isogloss.encoders.computation import recomputed_layers, transformer_layers
+
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
+
+AsParameter = Callable[[nn.Parameter], nn.Parameter]
+"""From a parameter of a model to the one that its copy has instead."""
+
+SHARED = ("config", "generation_config", "language_maps")
+"""Attributes of modules that are only read, and so are the model's own in a copy too."""
+
+_ATOMS = {
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    type,
+    FunctionType,
+    BuiltinFunctionType,
+    torch.dtype,
+}
+"""Types of values that a copy has as they are."""
+
+_CONTAINERS = {dict, OrderedDict, set}
+
+
+def copy_sharing_weights(
+    model: AnyModule, parameter_of: AsParameter = lambda parameter: parameter
+) -> AnyModule:
+    """Copy the modules of a model; its parameters are those that ``parameter_of`` returns.
+
+    Buffers are shared, and by default parameters too: then gradients go to the model's. Hooks are those of
+    the model at this moment. Other threads may use and train the model while it is copied.
+    """
+    modules = list(model.modules())
+    memo: dict[int, Any] = {id(module): object.__new__(type(module)) for module in modules}
+    states = [vars(module).copy() for module in modules]  # At once: another thread may add an attribute.
+    for state in states:
+        for name in SHARED:
+            memo.setdefault(id(state.get(name)), state.get(name))
+        for values in (state, state["_parameters"].copy(), state["_buffers"].copy()):
+            for tensor in values.values():
+                if isinstance(tensor, Tensor) and id(tensor) not in memo:
+                    memo[id(tensor)] = parameter_of(tensor) if type(tensor) is nn.Parameter else tensor
+    for module, state in zip(modules, states, strict=True):
+        attributes = vars(memo[id(module)])
+        for name, value in state.items():
+            kind = type(value)
+            if kind in _ATOMS:
+                attributes[name] = value
+            elif kind in _CONTAINERS:
+                attributes[name] = _copied(value.copy(), memo, hooks="hooks" in name) if value else kind()
+            else:
+                attributes[name] = deepcopy(value, memo)
+    copied: AnyModule = memo[id(model)]
+    return copied
+
+
+def _copied(values: Any, memo: dict[int, Any], *, hooks: bool) -> Any:
+    """Copy the values of a container; hooks stay the same objects unless they are methods of a module."""
+    if isinstance(values, set):
+        return deepcopy(values, memo)
+    for name, value in values.items():
+        if id(value) in memo:
+            values[name] = memo[id(value)]
+        elif not hooks or (isinstance(value, MethodType) and id(value.__self__) in memo):
+            values[name] = deepcopy(value, memo)
+    return values
+
+
+def evaluation_copy(model: AnyModule) -> AnyModule:
+    """Return a copy that shares the numbers of a model, without gradients and in evaluation mode."""
+
+    def parameter_of(parameter: nn.Parameter) -> nn.Parameter:
+        return nn.Parameter(parameter.detach(), requires_grad=False)
+
+    return copy_sharing_weights(model, parameter_of).eval()
+
+
+def differentiable_copy(model: AnyModule) -> AnyModule:
+    """Return a copy in evaluation mode with the model's numbers at this moment, and gradients of its own.
+
+    It has its own numbers, a second copy of the weights: those that a gradient is computed from must not
+    change before the gradient is there. It requires gradients of what requires some in the model.
+    """
+
+    def parameter_of(parameter: nn.Parameter) -> nn.Parameter:
+        return nn.Parameter(parameter.detach().clone(), requires_grad=parameter.requires_grad)
+
+    return copy_sharing_weights(model, parameter_of).eval()
+
+
+def recomputing(copied: nn.Module) -> AbstractContextManager[object]:
+    """Recompute the layers of a copy for the gradients, if those of its model are recomputed in training.
+
+    transformers runs a layer again when the hooks and languages of its first run are gone.
+    """
+    recomputed = keep_activations(copied)
+    return recomputed_layers(copied) if recomputed and copied.training else nullcontext()
+
+
+def keep_activations(copied: nn.Module) -> bool:
+    """Let no layer of a copy be recomputed for the gradients; return whether any was to be."""
+    recomputed = False
+    for layer in transformer_layers(copied).values():
+        recomputed |= bool(getattr(layer, "gradient_checkpointing", False))
+        vars(layer)["gradient_checkpointing"] = False
+    return recomputed

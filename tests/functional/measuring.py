@@ -1,0 +1,146 @@
+"""Every function that takes a model, called on one model, and all that can be seen of a model."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+
+import isogloss
+from isogloss.encoders.added.language_modules import module_tree
+from made_up import TEXT
+
+WORDS = TEXT.split()
+FIRST = [" ".join(WORDS[start : start + 5]) for start in range(8)]
+SECOND = [" ".join(reversed(WORDS[start : start + 5])) for start in range(8)]
+LINKS = [[(word, 4 - word) for word in range(5)]] * len(FIRST)
+LANGUAGES = ("en", "de")
+QUIET = {"on_progress": lambda _: None}
+OPTIONS = {"languages": LANGUAGES, "precision": "bfloat16", **QUIET}
+
+
+def encoded(tokenizer, texts):
+    batch = tokenizer(texts, padding=True, return_tensors="pt")
+    return {name: batch[name] for name in ("input_ids", "attention_mask")}
+
+
+def batches(tokenizer):
+    """Two batches of each of two languages."""
+    return {
+        language: [encoded(tokenizer, texts[:3]), encoded(tokenizer, texts[3:6])]
+        for language, texts in zip(LANGUAGES, (FIRST, SECOND), strict=True)
+    }
+
+
+def mean_square(model, batch):
+    return model(**batch).last_hidden_state.square().mean()
+
+
+def size(model):
+    with torch.no_grad():
+        return float(sum(weight.square().sum() for weight in model.parameters()))
+
+
+MEASUREMENTS = {
+    "cka": lambda model, tokenizer, _, __: isogloss.cka(
+        model, tokenizer, FIRST, SECOND, **OPTIONS
+    ),
+    "retrieval": lambda model, tokenizer, _, __: isogloss.retrieval(
+        model, tokenizer, FIRST, SECOND, limit=6, **OPTIONS
+    ),
+    "word_distances": lambda model, tokenizer, _, __: isogloss.word_distances(
+        model, tokenizer, FIRST, SECOND, LINKS, **OPTIONS
+    ),
+    "align": lambda model, tokenizer, _, __: isogloss.align(
+        FIRST, SECOND, model, tokenizer, **OPTIONS
+    ),
+    "align by the last layer": lambda model, tokenizer, _, __: isogloss.align(
+        FIRST, SECOND, model, tokenizer, layer=-1, matching="itermax", **OPTIONS
+    ),
+    "path": lambda model, _, other, inputs: isogloss.path(
+        model, other, lambda moved: float(mean_square(moved, inputs["en"][0])), [0, 0.5], **QUIET
+    ),
+    "plane": lambda model, _, other, __: isogloss.plane(model, other, other, size, [0, 0.5], **QUIET),
+    "deltas": lambda model, _, other, __: isogloss.deltas(model, other, other),
+    "average": lambda model, _, other, __: flat(isogloss.average([model, other], [0.25, 0.75])),
+    "gradient_conflict": lambda model, _, __, inputs: isogloss.gradient_conflict(model, inputs, mean_square, **QUIET),
+    "language_gates": lambda model, _, __, inputs: isogloss.language_gates(
+        model, inputs, mean_square, steps=2, draws=1, **QUIET
+    ),
+}
+"""By name: functions of a model, its tokenizer, another model of its shapes, and batches by language."""
+
+LOSSES = {
+    "AlignmentLoss": lambda model, tokenizer, _, __: isogloss.AlignmentLoss(
+        model, tokenizer, FIRST, SECOND, LINKS, languages=LANGUAGES
+    )().detach(),
+}
+"""Of the same arguments: losses of a training, with the model's own dropout."""
+
+
+def flat(model):
+    return torch.cat([weight.detach().flatten() for weight in model.parameters()])
+
+
+def equal(one, other):
+    """Compare two results to the bit."""
+    if isinstance(one, torch.Tensor):
+        return torch.equal(one, other)
+    if hasattr(one, "equals"):
+        return one.equals(other)
+    return one == other
+
+
+def seen(model):
+    """Return all that another thread can see of a model, but the numbers in its weights."""
+    tree = module_tree(model) if hasattr(model, "base_model") else None
+    modules = {
+        name: (
+            module.training,
+            sorted(vars(module)),
+            id(vars(module).get("forward")),
+            {
+                kind: [*hooks]
+                for kind, hooks in vars(module).items()
+                if "hooks" in kind and isinstance(hooks, dict)
+            },
+        )
+        for name, module in model.named_modules()
+    }
+    tensors = {
+        name: (id(tensor), tensor.data_ptr(), tensor.dtype, tensor.requires_grad, tensor.device, tensor.is_leaf)
+        for tensors in (model.named_parameters(remove_duplicate=False), model.named_buffers())
+        for name, tensor in tensors
+    }
+    return modules, tensors, tree and tree.active.languages
+
+
+def differences(one, other):
+    """Name what differs between two states of ``seen``."""
+    names = [name for parts in zip(one[:2], other[:2], strict=True) for name in parts[0] if parts[0][name] != parts[1].get(name)]
+    return [*names, *(["languages"] if one[2] != other[2] else []), *({*other[0]} - {*one[0]})]
+
+
+def numbers(model):
+    return {name: tensor.detach().clone() for name, tensor in model.state_dict().items()}
+
+
+def changed(before, model):
+    return [name for name, tensor in model.state_dict().items() if not torch.equal(tensor, before[name])]
+
+
+def random_states():
+    return torch.get_rng_state().tolist(), np.random.get_state()[1].tolist()
+
+
+@contextmanager
+def observed(model, look):
+    """Call ``look`` each time that the model, or a copy of it, has computed its embeddings or its states."""
+    inner = [model.base_model, *(module for module in model.modules() if isinstance(module, torch.nn.Embedding))]
+    handles = [module.register_forward_hook(lambda *_: look()) for module in dict.fromkeys(inner)]
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()
+
+

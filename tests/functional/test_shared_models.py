@@ -1,0 +1,191 @@
+"""Threads that predict, measure and train with one model: nobody changes it for the others.
+
+The model is looked at from inside each computation, by hooks that its copies have too, and afterwards.
+"""
+
+import itertools
+import time
+from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
+
+import pytest
+import torch
+from measuring import (
+    LOSSES, MEASUREMENTS, batches, changed, differences, equal, mean_square, numbers, observed, random_states,
+    seen,
+)  # fmt: skip
+
+import isogloss
+from isogloss.encoders import load_model, load_tokenizer
+
+FAMILIES = (
+    "bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert", "xlm-roberta-xl", "rembert", "eurobert",
+    "xmod", "llama", "qwen3", "gemma3_text", "mt5", "m2m_100",
+)  # fmt: skip
+WITHOUT_PASSES = ("deltas", "average", "plane")
+THREADS = 8
+SECONDS = 600
+"""Of all families together in the nightly run."""
+
+
+class Case:
+    """A model whose modules are in different modes and partly frozen, another, a tokenizer and batches."""
+
+    def __init__(self, folder):
+        self.model, self.other = load_model(folder), load_model(folder)
+        self.tokenizer = load_tokenizer(folder)
+        generator = torch.Generator().manual_seed(1)
+        with torch.no_grad():
+            for weight in self.other.parameters():
+                weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
+        self.model.train()
+        children = [module for module in self.model.modules() if isinstance(module, torch.nn.Dropout)]
+        for module in children[::2]:
+            module.eval()
+        next(iter(self.model.parameters())).requires_grad_(False)
+        self.batches = batches(self.tokenizer)
+        mean_square(self.model, self.batches["en"][0]).backward()
+
+    def __call__(self, name, model=None):
+        return {**MEASUREMENTS, **LOSSES}[name](model or self.model, self.tokenizer, self.other, self.batches)
+
+
+@pytest.fixture
+def case(bert_folder):
+    """A tiny BERT."""
+    return Case(bert_folder)
+
+
+@pytest.fixture(params=FAMILIES)
+def any_case(request):
+    """The case of each family in turn."""
+    return Case(request.getfixturevalue(f"{request.param.replace('-', '_')}_folder"))
+
+
+def check_untouched(case, name):
+    """Run a measurement; look at the model whenever it, or a copy, has computed something, and at the end."""
+    values, gradients = numbers(case.model), gradients_of(case.model)
+    looks = []
+    before = None
+
+    def look():
+        looks.append((differences(before, seen(case.model)), name in LOSSES or random_states() == drawn))
+
+    with observed(case.model, look):
+        before, drawn = seen(case.model), random_states()
+        result = case(name)
+        look()
+    assert [found for found in looks if found != ([], True)] == []
+    assert changed(values, case.model) == []
+    assert all(map(same_gradient, gradients, gradients_of(case.model)))
+    return len(looks), result
+
+
+def gradients_of(model):
+    return [weight.grad if weight.grad is None else weight.grad.clone() for weight in model.parameters()]
+
+
+def same_gradient(one, other):
+    return one is other is None or torch.equal(one, other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*MEASUREMENTS, *LOSSES])
+def test_a_measurement_changes_nothing_of_a_model_at_any_moment(case, name):
+    looks, result = check_untouched(case, name)
+    assert looks > 1 or name in WITHOUT_PASSES
+    assert name in LOSSES or equal(result, case(name))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [*MEASUREMENTS, *LOSSES])
+def test_a_measurement_changes_nothing_of_a_model_of_any_family(any_case, name):
+    check_untouched(any_case, name)
+
+
+class Stopped(BaseException):
+    """Raised in the middle of a computation, as an interruption by the keyboard."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MEASUREMENTS if name not in WITHOUT_PASSES])
+def test_an_interrupted_measurement_changes_nothing_of_a_model(case, name):
+    check_interrupted(case, name)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", [name for name in MEASUREMENTS if name not in WITHOUT_PASSES])
+def test_an_interrupted_measurement_changes_nothing_of_a_model_of_any_family(any_case, name):
+    check_interrupted(any_case, name)
+
+
+def check_interrupted(case, name):
+    values, gradients, looks = numbers(case.model), gradients_of(case.model), []
+
+    def stop():
+        looks.append(1)
+        if len(looks) > 2:
+            raise Stopped
+
+    with observed(case.model, stop):
+        before, drawn = seen(case.model), random_states()
+        with pytest.raises(Stopped):
+            case(name)
+        assert differences(before, seen(case.model)) == []
+    assert random_states() == drawn
+    assert changed(values, case.model) == []
+    assert all(map(same_gradient, gradients, gradients_of(case.model)))
+    assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+
+
+def train(model, inputs, steps):
+    """Train a model with dropout, whose numbers come from torch's own generator; yield its modes."""
+    optimizer = torch.optim.AdamW([weight for weight in model.parameters() if weight.requires_grad], 1e-3)
+    torch.manual_seed(5)
+    for step in steps:
+        loss = mean_square(model, inputs["en"][step % 2])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        yield [module.training for module in model.modules()]
+
+
+def check_threads(case, *, seconds):
+    """Let threads measure a model that stays and one that this thread trains in the meantime."""
+    expected = {name: case(name) for name in MEASUREMENTS}
+    alone, together = (deepcopy(case.model).train() for _ in range(2))
+    before, values, of_trained = seen(case.model), numbers(case.model), seen(together)
+    until, wrong, turns = time.monotonic() + seconds, [], iter([*MEASUREMENTS] * 10**6)
+    last = itertools.count(len(MEASUREMENTS), -1)
+
+    def measure(_):
+        for name in turns:
+            try:
+                if not equal(case(name), expected[name]):
+                    wrong.append(name)
+                case(name, together)
+            except Exception as error:
+                wrong.append((name, repr(error)))
+            if next(last) <= THREADS and time.monotonic() > until:
+                return
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        measuring = [pool.submit(measure, number) for number in range(THREADS)]
+        going_on = itertools.takewhile(lambda _: not all(t.done() for t in measuring), itertools.count())
+        modes = list(train(together, case.batches, going_on))
+    assert wrong == []
+    assert modes == list(train(alone, case.batches, range(len(modes))))
+    assert changed(numbers(alone), together) == []
+    assert differences(of_trained, seen(together)) == []
+    assert differences(before, seen(case.model)) == []
+    assert changed(values, case.model) == []
+
+
+@pytest.mark.slow
+def test_threads_measure_models_while_one_is_trained(case):
+    check_threads(case, seconds=0)
+
+
+@pytest.mark.nightly
+def test_threads_measure_models_of_any_family_for_minutes_while_one_is_trained(any_case):
+    check_threads(any_case, seconds=SECONDS / len(FAMILIES))
