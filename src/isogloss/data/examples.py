@@ -180,7 +180,7 @@ KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Examp
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
     """Write a file of examples atomically."""
-    with atomic_file(path) as file:
+    with atomic_file(path.parent, path.name) as file:
         file.writelines(f"{line}\n" for line in map(example_line, examples))
 
 

@@ -5,7 +5,6 @@ whenever the process dies, one complete checkpoint (or none, before the first) e
 """
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +20,8 @@ from isogloss.core.atomic_files import atomic_folder, storage_error, sweep_folde
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import stop_if_lost
+from isogloss.core.shared_files import create_file, entries, is_folder, read_file, remove
+from isogloss.core.untrusted import parse_json
 from isogloss.encoders.family import unfrozen
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 
@@ -63,21 +64,21 @@ class Checkpoints:
         try:
             sweep_folder(self.folder)
             previous = [path for path in self._all() if path < final]
-            with atomic_folder(final) as new:
+            with atomic_folder(self.folder, final.name) as new:
                 save_file(_gathered(weights), new / _MODEL)
                 save_file(_gathered(moments), new / _OPTIMIZER)
                 if state.best is not None:
                     save_file(_gathered(best, weights), new / _BEST)
                 body = json.dumps({"step": state.step, "notes": state.notes})
-                (new / _STATE).write_text(body, encoding="utf-8")
-                (new / CHECKSUMS).write_text(as_text(checksums_of(new)), encoding="utf-8")
+                create_file(new, _STATE, body.encode())
+                create_file(new, CHECKSUMS, as_text(checksums_of(new)).encode())
         except (OSError, SafetensorError) as error:
             raise storage_error(
                 final, error if isinstance(error, OSError) else OSError(str(error))
             ) from error
         stop_if_lost()  # Else another process may be going on from the previous one.
         for old in previous:
-            shutil.rmtree(old, ignore_errors=True)
+            remove(self.folder, old.name)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore weights and moments from the last checkpoint and return its state; None without one."""
@@ -104,7 +105,10 @@ class Checkpoints:
         return notes
 
     def _all(self) -> list[Path]:
-        return sorted(self.folder.glob("checkpoint-*"))
+        if not is_folder(self.folder.parent, self.folder.name):
+            return []
+        folders = (entry.name for entry in entries(self.folder) if entry.is_folder)
+        return [self.folder / name for name in folders if name.startswith("checkpoint-")]
 
 
 @contextmanager
@@ -120,7 +124,7 @@ def _undamaged(checkpoint: Path) -> Iterator[None]:
 
 
 def _state(checkpoint: Path) -> Notes:
-    body: Notes = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
+    body: Notes = parse_json(read_file(checkpoint, _STATE), finite=False)
     return body
 
 

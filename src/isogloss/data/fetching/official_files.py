@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.processes import locked
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.shared_files import locked
 from isogloss.core.untrusted import is_safe
 from isogloss.data.fetching.downloading import Link, RetryPolicy, checksum, download, storing
 from isogloss.data.fetching.hub_address import address, at_commit
@@ -184,7 +184,7 @@ def _alone(folder: Path, sleep: Callable[[float], None], on_progress: OnProgress
     while True:
         with ExitStack() as locks:
             with storing(path):
-                free = locks.enter_context(locked(path))
+                free = locks.enter_context(locked(path.parent, path.name))
             if free:
                 yield
                 return

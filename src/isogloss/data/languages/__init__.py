@@ -99,7 +99,7 @@ class BuiltInLanguages:
         files = [*self._exported().items()]
         title = "export of the built-in languages"
         for path, file in one_by_one(files, title, on_progress, lambda entry: entry[0]):
-            with atomic_file(folder / path) as stream, writing(folder / path):
+            with atomic_file(folder, path) as stream, writing(folder / path):
                 stream.writelines(file.read())
 
     def _languages(self, corpus: Corpus) -> set[str]:

@@ -387,4 +387,4 @@ def _write_json(path: Path, config: Mapping[str, Any], model: Model, name: str, 
         "name": name,
         "version": "adapters.1.3.0",
     }
-    write_text(path, json.dumps(body, ensure_ascii=False, indent=2) + "\n")
+    write_text(path.parent, path.name, json.dumps(body, ensure_ascii=False, indent=2) + "\n")
