@@ -128,6 +128,19 @@ def is_there(path: Path) -> bool:
         return False
 
 
+RUN_MARKS = ("record.json", ".claims")
+"""Names in the folder of a run, and in a folder of runs."""
+
+
+def check_outside_runs(folder: Path) -> None:
+    """Raise StorageError for a folder of runs, of a run, or within one: nothing else belongs there."""
+    real = Path(os.path.realpath(folder))
+    patterns = [pattern for mark in RUN_MARKS for pattern in (mark, f"*/{mark}")]
+    is_of_runs = real.is_dir() and any(next(real.glob(pattern), None) for pattern in patterns)
+    if is_of_runs or any((above / mark).exists() for above in real.parents for mark in RUN_MARKS):
+        raise StorageError(f"{folder}: runs are here, and nothing else belongs there. Choose another folder.")
+
+
 def below(folder: Path, name: str, source: str | Path = "", error: type[InputError] = StorageError) -> Path:
     """Return the path of a name from outside (an archive, a bucket, a manifest, the hub) below a folder.
 

@@ -9,6 +9,7 @@ A text is stored as one memory-mapped array of subword ids per language: corpora
 and a resumed training does not tokenize again.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
