@@ -205,7 +205,7 @@ class _Round:
         remote = Remote(f"s3://{BUCKET}/{self.name}", self.folder / f"{self.name}-copied")
         shutil.rmtree(remote.root, ignore_errors=True)
         for name in remote.listing():
-            write_bytes(remote.root / name, remote.read(name) or b"")
+            write_bytes(remote.root, name, remote.read(name) or b"")
         return remote.root
 
     def _start(self, which: int, *options: str) -> "subprocess.Popen[bytes]":

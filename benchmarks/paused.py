@@ -118,7 +118,7 @@ class Runs:
     def copied(self) -> Path:
         """Return a folder with all files."""
         for name in self.remote.listing() if self.environment_of else ():
-            write_bytes(self.remote.root / name, self.remote.read(name) or b"")
+            write_bytes(self.remote.root, name, self.remote.read(name) or b"")
         return self.remote.root if self.environment_of else self.folder / self.out
 
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from isogloss.data.result_files import PREDICTIONS
+from isogloss.core.records import PREDICTIONS
 
 
 def test_compare_prints_a_table_with_marks_interval_effect_and_power(command, tiny_runs):

@@ -17,8 +17,7 @@ from isogloss import api
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import IsoglossError
 from isogloss.core.identity import identity
-from isogloss.core.records import FAILED, MADE, PLAN, RECORD
-from isogloss.data.result_files import PREDICTIONS
+from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD
 from isogloss.reports.report import finished_report, last_verdicts
 
 STUDY = Path(__file__).parents[1] / "reports" / "studies" / "transfer.zip"

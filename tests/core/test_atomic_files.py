@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -18,7 +19,7 @@ def names(folder):
 
 def test_a_file_takes_its_name_when_it_is_whole(tmp_path):
     path = tmp_path / "deep" / "file"
-    with atomic_file(path) as file:
+    with atomic_file(path.parent, path.name) as file:
         file.write("é\n")
         assert not path.exists()
     assert path.read_bytes() == "é\n".encode()
@@ -28,7 +29,7 @@ def test_a_file_takes_its_name_when_it_is_whole(tmp_path):
 def test_a_file_that_fails_leaves_what_was_there(tmp_path):
     path = tmp_path / "file"
     path.write_text("before")
-    with pytest.raises(KeyboardInterrupt), atomic_file(path) as file:
+    with pytest.raises(KeyboardInterrupt), atomic_file(path.parent, path.name) as file:
         file.write("after")
         raise KeyboardInterrupt
     assert path.read_text() == "before"
@@ -52,14 +53,17 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole):
     ]
     for name in kept:
         (tmp_path / name).write_text("other")
-    with whole(tmp_path / "[a]"):
+    with whole(tmp_path, "[a]"):
         pass
     assert sorted(names(tmp_path)) == sorted([*kept, "[a]"])
 
 
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     for path in (tmp_path, "/dev/null"):
-        with pytest.raises(StorageError, match="no ordinary file"), atomic_file(type(tmp_path)(path)):
+        with (
+            pytest.raises(StorageError, match="no ordinary file"),
+            atomic_file(Path(path).parent, Path(path).name),
+        ):
             pass
 
 
@@ -67,7 +71,7 @@ def test_a_folder_takes_the_place_of_another_when_it_is_whole(tmp_path):
     path = tmp_path / "folder"
     path.mkdir()
     (path / "old").touch()
-    with atomic_folder(path) as place:
+    with atomic_folder(path.parent, path.name) as place:
         (place / "new").touch()
         assert names(path) == ["old"]
     assert names(path) == ["new"]
@@ -76,7 +80,7 @@ def test_a_folder_takes_the_place_of_another_when_it_is_whole(tmp_path):
 
 def test_an_equal_folder_stays_for_those_who_read_it(tmp_path):
     def write(hidden: str) -> None:
-        with atomic_folder(tmp_path / "folder") as place:
+        with atomic_folder(tmp_path, "folder") as place:
             (place / "deep").mkdir()
             (place / "deep" / "file").write_text("same")
             (place / ".hidden").write_text(hidden)
@@ -91,17 +95,16 @@ def test_an_equal_folder_stays_for_those_who_read_it(tmp_path):
 
 
 def test_a_folder_that_another_process_makes_at_the_same_time_is_taken(tmp_path, monkeypatch):
-    path = tmp_path / "folder"
-    replace = type(path).replace
+    path, replace = tmp_path / "folder", os.replace
 
-    def late(self, target):
-        if self.name.endswith(".tmp"):
+    def late(source, target, **folders):
+        if source.endswith(".tmp"):
             path.mkdir()
             (path / "file").write_text("same")
-        return replace(self, target)
+        return replace(source, target, **folders)
 
-    monkeypatch.setattr(type(path), "replace", late)
-    with atomic_folder(path) as place:
+    monkeypatch.setattr(os, "replace", late)
+    with atomic_folder(path.parent, path.name) as place:
         (place / "file").write_text("same")
     assert (names(path), names(tmp_path)) == (["file"], ["folder"])
 
@@ -111,7 +114,7 @@ def test_what_was_lost_to_another_process_gets_no_name(tmp_path, whole):
     def check():
         raise Interrupted
 
-    with pytest.raises(Interrupted), stopping_if_lost(check), whole(tmp_path / "lost"):
+    with pytest.raises(Interrupted), stopping_if_lost(check), whole(tmp_path, "lost"):
         pass
     assert names(tmp_path) == []
 
@@ -119,7 +122,7 @@ def test_what_was_lost_to_another_process_gets_no_name(tmp_path, whole):
 def test_a_folder_that_fails_leaves_what_was_there(tmp_path):
     path = tmp_path / "folder"
     path.mkdir()
-    with pytest.raises(ValueError, match="no"), atomic_folder(path) as place:
+    with pytest.raises(ValueError, match="no"), atomic_folder(path.parent, path.name) as place:
         (place / "new").touch()
         raise ValueError("no")
     assert names(path) == []
@@ -130,15 +133,15 @@ def test_a_folder_that_cannot_get_its_name_gives_the_old_one_back(tmp_path, monk
     path = tmp_path / "folder"
     path.mkdir()
     (path / "old").touch()
-    replace = type(path).replace
+    replace = os.replace
 
-    def refuse(self, target):
-        if self.name.endswith(".tmp"):
+    def refuse(source, target, **folders):
+        if source.endswith(".tmp"):
             raise OSError(errno.EIO, "broken")
-        return replace(self, target)
+        return replace(source, target, **folders)
 
-    monkeypatch.setattr(type(path), "replace", refuse)
-    with pytest.raises(StorageError, match="cannot write"), atomic_folder(path):
+    monkeypatch.setattr(os, "replace", refuse)
+    with pytest.raises(StorageError, match="cannot write"), atomic_folder(path.parent, path.name):
         pass
     assert names(path) == ["old"]
     assert names(tmp_path) == ["folder"]
@@ -149,7 +152,7 @@ def test_a_folder_that_cannot_get_its_name_gives_the_old_one_back(tmp_path, monk
 def test_files_of_a_folder_get_the_mode_that_the_umask_gives(tmp_path, umask):
     before = os.umask(umask)
     try:
-        with atomic_folder(tmp_path / "folder") as new:
+        with atomic_folder(tmp_path, "folder") as new:
             (new / "deep").mkdir()
             (new / "deep" / "weights").touch(mode=0o600)
             (new / "link").symlink_to(tmp_path / "outside")

@@ -172,7 +172,7 @@ def test_what_is_no_file_in_the_place_of_one_is_not_waited_for(folder, make, nam
     write_record(folder, a_record())
     (folder / name).unlink()
     make(folder / name)
-    with pytest.raises(StorageError, match=r"cannot read this record \(not a regular file\)"):
+    with pytest.raises(StorageError, match=rf"{RECORD}: .* damaged .*(not a regular file|a symbolic link)"):
         read_record(folder)
 
 
@@ -192,7 +192,7 @@ def test_what_a_process_left_that_was_killed_while_it_wrote_is_removed(tmp_path)
     ended.wait()
     (tmp_path / f".file.{host()}-{ended.pid}-1.tmp").touch()
     (tmp_path / ".file.another-7-7.tmp").touch()
-    write_text(tmp_path / "file", "text")
+    write_text(tmp_path, "file", "text")
     assert sorted(path.name for path in tmp_path.iterdir()) == [".file.another-7-7.tmp", "file"]
 
 
@@ -212,11 +212,20 @@ def full(*_, **__):
     raise OSError(errno.ENOSPC, "No space left on device")
 
 
-@pytest.mark.parametrize("failing", ["os.fsync", "pathlib.Path.replace", "pathlib.Path.open"])
-def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path, monkeypatch, failing):
-    monkeypatch.setattr(failing, full)
+OPEN = os.open
+
+
+def full_for_new_files(path, flags, *args, **how):
+    return full() if flags & os.O_CREAT else OPEN(path, flags, *args, **how)
+
+
+@pytest.mark.parametrize(
+    ("failing", "fails"), [("os.fsync", full), ("os.replace", full), ("os.open", full_for_new_files)]
+)
+def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path, monkeypatch, failing, fails):
+    monkeypatch.setattr(failing, fails)
     with pytest.raises(StorageError) as caught:
-        write_text(tmp_path / "x" / "file.json", "text")
+        write_text(tmp_path / "x", "file.json", "text")
     assert str(tmp_path / "x" / "file.json") in str(caught.value)
     assert "No space left on device" in str(caught.value)
     assert "run the same command again" in str(caught.value)
@@ -224,17 +233,17 @@ def test_a_full_disk_is_a_storage_error_and_leaves_nothing(tmp_path, monkeypatch
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
-    write_text(tmp_path / "file", "old")
+    write_text(tmp_path, "file", "old")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(StorageError):
-        write_text(tmp_path / "file", "new")
+        write_text(tmp_path, "file", "new")
     assert (tmp_path / "file").read_text() == "old"
 
 
 def test_a_file_in_the_place_of_the_folder_is_a_storage_error(tmp_path):
     (tmp_path / "x").write_text("")
     with pytest.raises(StorageError, match="cannot write"):
-        write_text(tmp_path / "x" / "file", "text")
+        write_text(tmp_path / "x", "file", "text")
 
 
 @pytest.mark.parametrize(("kind", "advice"), [("ENOSPC", "Free some space or"), ("EACCES", "Fix that or")])
@@ -244,12 +253,12 @@ def test_more_space_is_advised_where_it_would_help(tmp_path, monkeypatch, kind, 
 
     monkeypatch.setattr(os, "fsync", refused)
     with pytest.raises(StorageError, match=f"{advice} choose another place for it"):
-        write_text(tmp_path / "file", "new")
+        write_text(tmp_path, "file", "new")
 
 
 def test_text_that_cannot_be_encoded_leaves_nothing(tmp_path):
     with pytest.raises(UnicodeEncodeError):
-        write_text(tmp_path / "file", "\ud800")
+        write_text(tmp_path, "file", "\ud800")
     assert list(tmp_path.iterdir()) == []
 
 

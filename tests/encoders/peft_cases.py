@@ -179,7 +179,9 @@ def verdict_on(saved: Saved) -> Verdict:
             difference = distance(logits_of(network, saved.batch), saved.logits)
     except IsoglossError as error:
         return Verdict("refused", str(error))
-    return Verdict("equal" if difference <= saved.rounding else "different", f"logits differ by {difference:.2g}")
+    return Verdict(
+        "equal" if difference <= saved.rounding else "different", f"logits differ by {difference:.2g}"
+    )
 
 
 QV = ["query", "value"]
@@ -188,7 +190,9 @@ LORA: dict[str, dict[str, Any]] = {
     "plain": {},
     "rank 1": {"r": 1, "lora_alpha": 1},
     "regular expression": {"target_modules": r".*layer\.[12]\..*query"},
-    "regular expression of the whole model": {"target_modules": r"bert\.encoder\.layer\.\d+\..*\.(query|key)"},
+    "regular expression of the whole model": {
+        "target_modules": r"bert\.encoder\.layer\.\d+\..*\.(query|key)"
+    },
     "dense": {"target_modules": ["dense"]},
     "suffix": {"target_modules": ["attention.self.query"]},
     "whole names": {"target_modules": ["bert.encoder.layer.0.attention.self.query"]},
@@ -203,7 +207,10 @@ LORA: dict[str, dict[str, Any]] = {
         "rank_pattern": {"layer.0.attention.self.query": 2, "value": 4},
         "alpha_pattern": {"value": 32},
     },
-    "rank by a regular expression": {"rank_pattern": {r"^bert\..*\.1\..*query": 3}, "alpha_pattern": {r"^bert.*query": 32}},
+    "rank by a regular expression": {
+        "rank_pattern": {r"^bert\..*\.1\..*query": 3},
+        "alpha_pattern": {r"^bert.*query": 32},
+    },
     "rsLoRA": {"use_rslora": True},
     "DoRA": {"use_dora": True},
     "DoRA everywhere": {"use_dora": True, "use_rslora": True, "target_modules": "all-linear"},
@@ -326,7 +333,11 @@ TARGETS: dict[str, dict[str, Any]] = {
         "pre-classifier": ["q_lin", "pre_classifier"],
     }
     | OF_ALL,
-    "modernbert": {"layers": ["Wqkv", "Wo", "Wi"], "attention and dense": ["Wqkv", "dense"], "dense": ["dense"]}
+    "modernbert": {
+        "layers": ["Wqkv", "Wo", "Wi"],
+        "attention and dense": ["Wqkv", "dense"],
+        "dense": ["dense"],
+    }
     | OF_ALL,
     "eurobert": {"queries and values": ["q_proj", "v_proj"], "dense": ["q_proj", "dense"]} | OF_ALL,
     "llama": {"queries and values": ["q_proj", "v_proj"]} | OF_ALL,
@@ -354,7 +365,8 @@ def lora(name: str, targets: Any, family: str, head: str, **options: Any) -> Cas
 def of_bert() -> list[Case]:
     """Return all methods of peft and options of LoRA, on a tiny BERT."""
     loras = [
-        Case(name=f"LoRA, {name}", options={"target_modules": QV, **options}) for name, options in LORA.items()
+        Case(name=f"LoRA, {name}", options={"target_modules": QV, **options})
+        for name, options in LORA.items()
     ]
     tuners = [Case(name=name, kind=kind, options=options) for name, (kind, options) in TUNERS.items()]
     return [*loras, Case(name="LoRA", head="FEATURE_EXTRACTION", options={"target_modules": QV}), *tuners]

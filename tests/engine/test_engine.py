@@ -22,8 +22,7 @@ from forked import Forked
 from isogloss.core.checksums import CHECKSUMS
 from isogloss.core.errors import ConfigError, DataError, DivergedError, ModelError, StorageError
 from isogloss.core.progress import Progress
-from isogloss.core.records import PLAN, RECORD, read_record
-from isogloss.data.result_files import PREDICTIONS
+from isogloss.core.records import PLAN, PREDICTIONS, RECORD, read_record
 from isogloss.engine import work
 from isogloss.engine.engines import Execution
 from isogloss.runs.fine_tune import FineTune

@@ -10,8 +10,8 @@ import numpy as np
 
 from isogloss.core.atomic_files import write_text
 from isogloss.core.identity import identity
-from isogloss.core.records import Record, write_record
-from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
+from isogloss.core.records import PREDICTIONS, Record, write_record
+from isogloss.data.result_files import Predictions, write_predictions
 
 Content = dict[str, Any]
 
@@ -110,7 +110,7 @@ def write(
         warnings=tuple(warnings),
     )
     (out / name).mkdir(parents=True, exist_ok=True)
-    write_text(out / name / "made.json", json.dumps({"seconds": 1.5, "device": "cpu", "threads": 1}))
+    write_text(out / name, "made.json", json.dumps({"seconds": 1.5, "device": "cpu", "threads": 1}))
     write_record(out / name, record)
     return name
 
@@ -153,7 +153,7 @@ def _right(share: float, examples: int, run: str) -> Any:
 
 def write_plan(out: Path, runs: Sequence[str], **about: Any) -> None:
     body = {"title": "A study", "recipe": "title = 'A study'", "command": "isogloss run study.toml"}
-    write_text(out / "plan.json", json.dumps({**body, "labels": {}, **about, "runs": list(runs)}))
+    write_text(out, "plan.json", json.dumps({**body, "labels": {}, **about, "runs": list(runs)}))
 
 
 def small_study(out: Path, *, seeds: int = 3) -> list[str]:

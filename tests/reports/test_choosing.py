@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 from made_up_rows import facts, frame, model_of, shuffled
 
-from isogloss.data.result_files import PREDICTIONS, Predictions, write_predictions
+from isogloss.core.records import PREDICTIONS
+from isogloss.data.result_files import Predictions, write_predictions
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.model_choice import rule
 from isogloss.reports.candidates import (

@@ -8,9 +8,9 @@ from pyarrow import parquet
 
 import isogloss
 from each import each
-from isogloss.core.records import RECORD, read_record
+from isogloss.core.records import PREDICTIONS, RECORD, read_record
 from isogloss.core.rows.models import Contributions, total
-from isogloss.data.result_files import PREDICTIONS, read_predictions
+from isogloss.data.result_files import read_predictions
 from isogloss.runs import execute, fine_tune, measure
 from isogloss.runs.translate import read_or_translated
 from tiny import tiny

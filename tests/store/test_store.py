@@ -39,7 +39,7 @@ def test_a_folder_that_cannot_be_is_refused(place):
 @pytest.mark.parametrize("forget", [Store.start, Store.forget_failure])
 def test_a_failure_is_noted_until_the_next_try(store, forget):
     store.fail(RUN, "why")
-    assert json.loads((store.folder(RUN) / FAILED).read_text()) == {"error": "why"}
+    assert json.loads((store.folder(RUN) / FAILED).read_text())["error"] == "why"
     assert store.failure(RUN) == "why"
     forget(store, RUN)
     assert not (store.folder(RUN) / FAILED).exists()
@@ -82,7 +82,7 @@ def test_a_precision_that_another_process_wrote_meanwhile_counts(store):
         return "float32"
 
     assert store.precision(measure) == "bfloat16"
-    assert json.loads((store.root / PRECISION).read_text()) == {"auto": "bfloat16"}
+    assert json.loads((store.root / PRECISION).read_text())["auto"] == "bfloat16"
 
 
 def test_a_run_is_found_by_the_beginning_of_its_id(store):
@@ -132,8 +132,6 @@ def test_nothing_is_replaced_where_a_link_leads_out_of_the_store(tmp_path, place
     link = store.folder(RUN) / place
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(victim)
-    with pytest.raises(
-        StorageError, match=r"a link leads out of .*runs, and nothing is written there. Remove"
-    ):
+    with pytest.raises(StorageError, match=rf"{RECORD.id}.*: cannot be opened \(a symbolic link.*Remove"):
         store.start(RUN)
     assert sorted(path.name for path in victim.rglob("*")) == ["mine", "model"]

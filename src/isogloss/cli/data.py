@@ -113,7 +113,7 @@ def print_lines(direction: "Direction", name: str, *, out: Path | None, output: 
             for line in translate(lines):
                 emit({"text": line}) if output.as_json else show_line(line)
             return
-        with atomic_file(out) as written:
+        with atomic_file(out.parent, out.name) as written:
             for line in translate(lines):
                 with writing(out):
                     written.write(f"{line}\n")

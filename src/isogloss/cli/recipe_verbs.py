@@ -172,7 +172,7 @@ def _check_plan(text: str, file: Path, data: str | None) -> None:
     trial = file.with_name(f".{file.stem}-trial.toml")
     missing = [folder for folder in file.parents if not folder.exists()]
     try:
-        write_text(trial, text)
+        write_text(trial.parent, trial.name, text)
         plan_recipe(str(trial), out=file.parent / "runs", data=data)
     except InputError as error:
         message = str(error).replace(trial.name, file.name)
@@ -326,7 +326,7 @@ def _write(file: Path, text: str, *, force: bool) -> None:
     from isogloss.core.atomic_files import write_text
 
     _refuse_existing(file, force=force)
-    write_text(file, text)
+    write_text(file.parent, file.name, text)
     show_line(file)
 
 

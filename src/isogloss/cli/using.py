@@ -75,7 +75,7 @@ def print_predictions(
             for line in lines:
                 show_line(line)
             return
-        with atomic_file(out) as written:
+        with atomic_file(out.parent, out.name) as written:
             for line in lines:
                 with writing(out):
                     written.write(f"{line}\n")

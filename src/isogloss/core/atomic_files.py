@@ -8,16 +8,25 @@ comes back; so none are made in a guarded folder.
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from filecmp import cmp
-from glob import escape
 from pathlib import Path
 from typing import IO, Any, Literal
 
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import has_ended, host, stop_if_lost, this_process
+from isogloss.core.shared_files import (
+    IrregularFileError,
+    entries,
+    is_folder,
+    is_taken,
+    make_folders,
+    make_new_folder,
+    new_file,
+    remove,
+    rename,
+)
 
 DISK_FULL_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """Errors of the system that more disk space would solve."""
@@ -44,14 +53,15 @@ def guarded(folder: Path, mark: str) -> Iterator[None]:
         _guarded.remove(entry)
 
 
-def make_folder(folder: Path) -> None:
+def make_folder(folder: Path, name: str = "") -> None:
     """Make a missing folder and its parents; OSError within a guarded folder that cannot be reached."""
-    if folder.is_dir():
+    path = folder / name
+    if is_folder(folder, name) if name else folder.is_dir():
         return
     for above, mark in _guarded:
-        if folder.absolute().is_relative_to(above) and not is_reachable(above, mark):
-            raise OSError(errno.ENOTCONN, f"{above} has gone away", str(folder))
-    folder.mkdir(parents=True, exist_ok=True)
+        if path.absolute().is_relative_to(above) and not is_reachable(above, mark):
+            raise OSError(errno.ENOTCONN, f"{above} has gone away", str(path))
+    make_folders(folder, name)
 
 
 def is_reachable(folder: Path, mark: str) -> bool:
@@ -85,26 +95,26 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def write_text(path: Path, text: str) -> None:
+def write_text(folder: Path, name: str, text: str) -> None:
     """Write a text file under a temporary name, flush it to the disk, then rename it."""
-    write_bytes(path, text.encode())
+    write_bytes(folder, name, text.encode())
 
 
-def write_bytes(path: Path, content: bytes) -> None:
+def write_bytes(folder: Path, name: str, content: bytes) -> None:
     """Write a file under a temporary name, flush it to the disk, then rename it."""
-    with writing(path), open_atomically(path, "wb") as file:
+    with writing(folder / name), open_atomically(folder, name, "wb") as file:
         file.write(content)
 
 
 @contextmanager
-def open_atomically(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
+def open_atomically(folder: Path, name: str, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
     """Open a file under a temporary name; rename it on success, when it is on the disk, else remove it."""
-    temporary = temporary_beside(path, "tmp")
+    path, temporary = folder / name, temporary_name(name, "tmp")
     encoding, newline = ("utf-8", "\n") if mode == "w" else (None, None)
     with writing(path):
-        make_folder(path.parent)
-        sweep(path)
-        file = temporary.open(mode, encoding=encoding, newline=newline)
+        make_folder(folder, name.rpartition("/")[0])
+        sweep(folder, name)
+        file = os.fdopen(new_file(folder, temporary), mode, encoding=encoding, newline=newline)
     try:
         try:
             yield file
@@ -116,78 +126,83 @@ def open_atomically(path: Path, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
                 file.close()
         stop_if_lost()
         with writing(path):
-            temporary.replace(path)
+            rename(folder, temporary, name)
     finally:
-        temporary.unlink(missing_ok=True)
+        remove(folder, temporary)
 
 
-def temporary_beside(path: Path, end: Literal["tmp", "old"]) -> Path:
-    """Return a hidden name next to a path, of this process alone."""
-    return path.with_name(f".{path.name}.{this_process()}.{end}")
+def temporary_name(name: str, end: Literal["tmp", "old"]) -> str:
+    """Return a hidden name next to another one, of this process alone."""
+    above, slash, last = name.rpartition("/")
+    return f"{above}{slash}.{last}.{this_process()}.{end}"
 
 
-def sweep(path: Path) -> None:
-    """Remove temporary files and folders next to a path, left by killed processes of this machine."""
-    for left in path.parent.glob(f".{escape(path.name)}.*.*"):
-        process, _, end = left.name.removeprefix(f".{path.name}.").partition(".")
-        if end in ("tmp", "old") and has_ended(process):
-            shutil.rmtree(left, ignore_errors=True)
-            with suppress(OSError):
-                left.unlink(missing_ok=True)
+def sweep(folder: Path, name: str) -> None:
+    """Remove temporary files and folders next to a name, left by killed processes of this machine."""
+    above, slash, last = name.rpartition("/")
+    try:
+        others = entries(folder, above)
+    except FileNotFoundError:
+        return
+    for entry in others:
+        if entry.name.startswith(f".{last}."):
+            process, _, end = entry.name.removeprefix(f".{last}.").partition(".")
+            if end in ("tmp", "old") and has_ended(process):
+                remove(folder, f"{above}{slash}{entry.name}")
 
 
-def sweep_folder(folder: Path) -> list[str]:
+def sweep_folder(folder: Path, name: str = "") -> list[str]:
     """Remove temporary files and folders in a folder, but for those of living processes of this machine.
 
     Returns the names of all that was in the folder.
     """
     stop_if_lost()
     try:
-        with os.scandir(folder) as entries:
-            names = [entry.name for entry in entries]
+        names = [entry.name for entry in entries(folder, name)]
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
-    for left in [folder / name for name in names if name.startswith(".") and name.endswith(".tmp")]:
-        process = left.name.removesuffix(".tmp").rpartition(".")[2]
-        if has_ended(process) or not process.startswith(f"{host()}-"):
-            shutil.rmtree(left, ignore_errors=True)
-            with suppress(OSError):
-                left.unlink(missing_ok=True)
+    for left in names:
+        if left.startswith(".") and left.endswith(".tmp"):
+            process = left.removesuffix(".tmp").rpartition(".")[2]
+            if has_ended(process) or not process.startswith(f"{host()}-"):
+                remove(folder, f"{name}/{left}" if name else left)
     return names
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[IO[str]]:
-    """Open a text file for writing; rename it to ``path`` on success, remove it on failure.
+def atomic_file(folder: Path, name: str) -> Iterator[IO[str]]:
+    """Open a text file for writing; give it its name on success, remove it on failure.
 
-    StorageError at once where ``path`` is no ordinary file: a folder, a device.
+    StorageError at once where its name is that of no ordinary file: a folder, a device.
     """
+    path = folder / name
     if path.exists() and not path.is_file():
         raise StorageError(f"{path}: this is no ordinary file, so none can take its place. Choose another.")
-    with open_atomically(path, "w") as file:
+    with open_atomically(folder, name, "w") as file:
         yield file
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Yield an empty folder to fill; it replaces ``path`` on success and is removed on failure.
+def atomic_folder(folder: Path, name: str) -> Iterator[Path]:
+    """Yield an empty folder to fill; it gets its name on success and is removed on failure.
 
-    A folder with the same content is not replaced, so that its readers miss no file for a moment.
+    A folder with the same content is not replaced, so that its readers miss no file for a moment. A link that
+    has the name is replaced, and what it leads to stays.
     """
-    path = path.resolve()
-    temporary = temporary_beside(path, "tmp")
-    sweep(path)
+    path, temporary = folder / name, temporary_name(name, "tmp")
     with writing(path):
-        make_folder(temporary)
+        make_folder(folder, name.rpartition("/")[0])
+        sweep(folder, name)
+        make_new_folder(folder, temporary)
     try:
-        yield temporary
+        yield folder / temporary
         stop_if_lost()
         with writing(path):
-            as_umask_says(temporary)
-            if not _are_equal(path, temporary):
-                _replace(path, temporary)
+            as_umask_says(folder / temporary)
+            if not _are_equal(path, folder / temporary):
+                _replace(folder, name, temporary)
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove(folder, temporary)
 
 
 def as_umask_says(folder: Path) -> None:
@@ -198,22 +213,25 @@ def as_umask_says(folder: Path) -> None:
             path.chmod(mode)
 
 
-def _replace(path: Path, new: Path) -> None:
+def _replace(folder: Path, name: str, new: str) -> None:
     """Replace a folder by a new one; the old one is removed last, and restored on failure."""
-    old = temporary_beside(path, "old")
-    if path.exists():
-        path.replace(old)
+    old = temporary_name(name, "old")
+    remove(folder, old)
+    if is_taken(folder, name):
+        rename(folder, name, old)
     try:
-        new.replace(path)
+        rename(folder, new, name)
     except OSError:
-        if not _are_equal(path, new):
-            if old.exists():
-                old.replace(path)
+        if not _are_equal(folder / name, folder / new):
+            if is_taken(folder, old):
+                rename(folder, old, name)
             raise
-    shutil.rmtree(old, ignore_errors=True)
+    remove(folder, old)
 
 
 def _are_equal(folder: Path, other: Path) -> bool:
+    if folder.is_symlink():
+        return False
     names, others = ({path.relative_to(first) for path in first.rglob("*")} for first in (folder, other))
     pairs = [(folder / name, other / name) for name in names]
     return (
@@ -251,6 +269,11 @@ def writing(path: Path) -> Iterator[None]:
 def storage_error(path: Path, error: OSError) -> StorageError:
     """Build the error with the system's reason, and that finished runs are kept."""
     full = error.errno in DISK_FULL_ERRORS or error.errno is None
+    if isinstance(error, IrregularFileError):
+        return StorageError(
+            f"{error.filename}: cannot be opened ({error.strerror}). Remove it, or choose another folder, "
+            f"then run the same command again: finished runs are kept."
+        )
     return StorageError(
         f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Fix that'} or "
         f"choose another place for it, then run the same command again: finished runs are kept."

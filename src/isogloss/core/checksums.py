@@ -10,6 +10,7 @@ against forgery.
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -19,14 +20,32 @@ from importlib.resources import files
 from itertools import filterfalse
 from pathlib import Path
 from stat import S_ISDIR
+from typing import Any
 
 from isogloss.core import VERSION
 from isogloss.core.errors import one_line
-from isogloss.core.untrusted import below, is_safe, parse_json, read_regular
+from isogloss.core.shared_files import (
+    MOST_BYTES,
+    IrregularFileError,
+    files_below,
+    is_taken,
+    open_file,
+    read_file,
+    size_of,
+)
+from isogloss.core.untrusted import below, is_safe, parse_json
 
 CHECKSUMS = "checksums.json"
 
 READ_BYTES = 1 << 20
+
+MAX_SIZE = 1 << 60
+"""Bytes of a file; more is no size."""
+
+SEAL = "crc32"
+"""Field of a JSON file with the checksum of its other fields."""
+
+_DIGITS = re.compile(r"[0-9a-f]{0,8}")
 
 
 @dataclass(frozen=True)
@@ -43,10 +62,10 @@ class Checksum:
         return cls(len(content), f"{zlib.crc32(content):08x}")
 
     @classmethod
-    def of_file(cls, path: Path) -> "Checksum":
-        """Return the checksum of a file, read block by block."""
+    def of_file(cls, folder: Path, name: str) -> "Checksum":
+        """Return the checksum of a file in a folder, read block by block."""
         size, crc = 0, 0
-        with path.open("rb") as file:
+        with open_file(folder, name) as file:
             while block := file.read(READ_BYTES):
                 size, crc = size + len(block), zlib.crc32(block, crc)
         return cls(size, f"{crc:08x}")
@@ -64,21 +83,42 @@ def _sha256(path: Path, _size: int, _changed: int) -> bytes:
         return file_digest(file, "sha256").digest()
 
 
+def remembered_checksum(folder: Path, name: str) -> Checksum:
+    """Return the checksum of a file, which is read again only where its status changed."""
+    with open_file(folder, name) as file:
+        status = os.fstat(file.fileno())
+    facts = (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+    return _remembered(folder, name, facts)
+
+
+@lru_cache(maxsize=4096)
+def _remembered(folder: Path, name: str, _facts: tuple[int, ...]) -> Checksum:
+    return Checksum.of_file(folder, name)
+
+
+def differing_files(folder: Path, written: Mapping[str, Checksum]) -> Iterator[tuple[str, str]]:
+    """Yield the names of files that differ from their checksums, and how; what is missing is left out."""
+    for name, expected in written.items():
+        size = size_of(folder, name)
+        if size is None:
+            if is_taken(folder, name):
+                yield name, "it is not a regular file"
+            continue
+        actual = remembered_checksum(folder, name) if size == expected.size else Checksum(size)
+        if why := difference(actual, expected):
+            yield name, why
+
+
 def checksums_of(folder: Path, *, without: frozenset[str] = frozenset()) -> dict[str, Checksum]:
     """Return the checksums of all files below a folder by their names within it.
 
-    Hidden files at the top level and those named in ``without`` are left out.
+    Hidden files at the top level, links, and files and folders named in ``without`` are left out.
     """
     return {
-        path.relative_to(folder).as_posix(): Checksum.of_file(path)
-        for top in sorted(folder.iterdir())
-        if top.name not in without and not top.name.startswith(".")
-        for path in sorted(_files(top))
+        name: Checksum.of_file(folder, name)
+        for name in files_below(folder)
+        if not name.startswith(".") and name.partition("/")[0] not in without
     }
-
-
-def _files(top: Path) -> Iterator[Path]:
-    return (path for path in (top.rglob("*") if top.is_dir() else [top]) if path.is_file())
 
 
 def as_text(checksums: Mapping[str, Checksum]) -> str:
@@ -89,24 +129,71 @@ def as_text(checksums: Mapping[str, Checksum]) -> str:
 def from_text(content: str | bytes, source: str | Path = CHECKSUMS) -> dict[str, Checksum]:
     """Return the checksums in a file; ValueError where it is damaged, StorageError for an unsafe name."""
     try:
-        sums = parse_json(content)
-        checksums = {name: Checksum(int(entry["size"]), str(entry["crc32"])) for name, entry in sums.items()}
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        entries = {name: dict(entry) for name, entry in parse_json(content).items()}
+        for name in filterfalse(is_safe, entries):
+            below(Path(), name, source)
+        checksums = {name: _checksum(**entry) for name, entry in entries.items()}
+    except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(one_line(error)) from error
-    for name in filterfalse(is_safe, checksums):
-        below(Path(), name, source)
+    folders = {name[:at] for name in checksums for at, letter in enumerate(name) if letter == "/"}
+    for name in filter(folders.__contains__, checksums):
+        raise ValueError(f"{name[:120]!r} is a file and a folder")
     return checksums
+
+
+def _checksum(size: object, crc32: object) -> Checksum:
+    if type(size) is not int or not 0 <= size <= MAX_SIZE:
+        raise ValueError(f"the size of a file is {str(size)[:40]}")
+    if not isinstance(crc32, str) or not _DIGITS.fullmatch(crc32):
+        raise ValueError(f"the checksum of a file is {crc32!r:.40}")
+    return Checksum(size, crc32)
 
 
 def read_checksums(folder: Path) -> dict[str, Checksum]:
     """Read the checksums of a folder, empty without a file of them; ValueError if that file is damaged."""
-    path = folder / CHECKSUMS
     try:
-        return from_text(read_regular(path), path)
+        return from_text(read_file(folder, CHECKSUMS), folder / CHECKSUMS)
     except FileNotFoundError:
         return {}
     except ValueError as error:
-        raise ValueError(f"{CHECKSUMS} cannot be read: {error}") from error
+        raise ValueError(f"{CHECKSUMS} cannot be read: {_reason(error)}") from error
+
+
+def read_checked(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a file of a run or checkpoint; ValueError unless it is as it was written.
+
+    It is only read where a folder has no checksum of it.
+    """
+    written = read_checksums(folder).get(name)
+    content = read_file(folder, name, most)
+    if written and (why := difference(Checksum.of(content), written)):
+        raise ValueError(why)
+    return content
+
+
+def sealed(body: Mapping[str, object]) -> str:
+    """Return an object as JSON with a checksum of all else in it."""
+    if SEAL in body:
+        raise ValueError(f"{SEAL} is the name of the checksum")
+    return json.dumps({**body, SEAL: _seal(body)}, ensure_ascii=False, indent=1) + "\n"
+
+
+def unsealed(content: bytes) -> Any:
+    """Return the JSON that ``sealed`` wrote, or any without a checksum; ValueError if it is damaged."""
+    body = parse_json(content)
+    if isinstance(body, dict) and SEAL in body:
+        written = body.pop(SEAL)
+        if written != _seal(body):
+            raise ValueError(f"{SEAL} {written!r:.40} is not that of its content")
+    return body
+
+
+def _seal(body: Mapping[str, object]) -> str:
+    return Checksum.of(json.dumps(body, sort_keys=True).encode()).crc32
+
+
+def _reason(error: ValueError) -> str:
+    return str(error.strerror) if isinstance(error, IrregularFileError) else str(error)
 
 
 def difference(actual: Checksum, written: Checksum) -> str:

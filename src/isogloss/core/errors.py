@@ -181,6 +181,11 @@ def masked(text: str) -> str:
     """Mask the secrets in a text: those that match a pattern, and those of this process's environment."""
     for value in _secrets():
         text = text.replace(value, MASK)
+    return without_secrets(text)
+
+
+def without_secrets(text: str) -> str:
+    """Mask what matches the pattern of a secret: the result is the same on every machine, as in records."""
     return _SECRETS.sub(lambda match: f"{match['prefix'] or match['url'] or ''}{MASK}", text)
 
 

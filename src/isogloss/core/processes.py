@@ -1,4 +1,4 @@
-"""Processes that share a folder: names, which of them have ended, locks, and interruption.
+"""Processes that share a folder: names, which of them have ended, and interruption.
 
 A scheduler that needs the machine sends SIGTERM, and kills processes that still run later. A training stops
 with a checkpoint after its current step; anything else stops at its next progress report.
@@ -6,6 +6,7 @@ with a checkpoint after its current step; anything else stops at its next progre
 
 import os
 import platform
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -18,6 +19,10 @@ from uuid import getnode
 
 WORLD_SIZE_VARIABLES = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
 """Environment variables in which launchers say how many processes they started (as Accelerate reads them)."""
+
+
+_PROCESS = re.compile(r"(?P<host>[^-]*)-(?P<number>[1-9][0-9]{0,9})(?:-(?P<started>.*))?", re.DOTALL)
+"""The name of a process, which others may have written."""
 
 
 def launched() -> bool:
@@ -53,18 +58,18 @@ def host() -> str:
 
 
 def has_ended(process: str) -> bool:
-    """Return whether a process has certainly ended; False for those of other machines."""
-    machine, _, rest = process.partition("-")
-    number, _, started = rest.partition("-")
-    if machine != host() or not number.isdigit() or os.name == "nt":
+    """Return whether a process has certainly ended; False for those of other machines and other texts."""
+    match = _PROCESS.fullmatch(process)
+    if match is None or match["host"] != host() or os.name == "nt":
         return False
+    number, started = int(match["number"]), match["started"] or ""
     try:
-        os.kill(int(number), 0)
+        os.kill(number, 0)
     except ProcessLookupError:
         return True
-    except OSError:  # It is another user's.
+    except (OSError, OverflowError):  # It is another user's.
         return False
-    return started not in ("", "0", _started(int(number)))
+    return started not in ("", "0", _started(number))
 
 
 def _started(number: int) -> str:
@@ -74,26 +79,6 @@ def _started(number: int) -> str:
     except OSError:
         return "0"
     return "ended" if stat[0] == "Z" else stat[19]
-
-
-@contextmanager
-def locked(path: Path, *, wait: bool = False) -> Iterator[bool]:
-    """Hold a file's lock; yield False if another process has it, or ``wait`` until it is free.
-
-    OSError where no file can be written.
-    """
-    from filelock import FileLock, Timeout
-
-    lock = FileLock(path, blocking=wait)
-    try:
-        lock.acquire()
-    except Timeout:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        lock.release()
 
 
 _requested, _interruptible = threading.Event(), threading.Event()

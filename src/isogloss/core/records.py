@@ -17,13 +17,17 @@ from pydantic import Field
 
 from isogloss.core import rows
 from isogloss.core.atomic_files import write_bytes, write_text
-from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums
-from isogloss.core.errors import StorageError, masked, one_line
+from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums, unsealed
+from isogloss.core.errors import StorageError, one_line, without_secrets
 from isogloss.core.identity import ID, identity
-from isogloss.core.untrusted import fitting, parse_json, read_regular
+from isogloss.core.shared_files import MOST_BYTES, IrregularFileError, entries, read_file
+from isogloss.core.untrusted import fitting, parse_json
 
 RECORD, MADE, FAILED = "record.json", "made.json", "failed.json"
 PLAN = "plan.json"
+
+PREDICTIONS = "predictions.parquet"
+"""The predictions of a run (``data.result_files``)."""
 
 DIFFERENCE = "difference.json"
 """In a model's folder: what its weights are the difference from (``encoders.differences``)."""
@@ -97,11 +101,11 @@ class Record:
 def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:
     """Write the record atomically, after its checksum and those of other ``files`` of the run."""
     body = {name: getattr(record, name) for name in Record.__dataclass_fields__}
-    body["warnings"] = [*map(masked, record.warnings)]
+    body["warnings"] = [*map(without_secrets, record.warnings)]
     body["rows"] = [{name: or_none(value) for name, value in row.items()} for row in record.rows]
     content = (json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
-    write_text(folder / CHECKSUMS, as_text({**(files or {}), RECORD: Checksum.of(content)}))
-    write_bytes(folder / RECORD, content)
+    write_text(folder, CHECKSUMS, as_text({**(files or {}), RECORD: Checksum.of(content)}))
+    write_bytes(folder, RECORD, content)
 
 
 def or_none(value: T) -> T | None:
@@ -118,14 +122,20 @@ def read_with_checksums(folder: Path) -> tuple[Record, dict[str, Checksum]]:
     """Read a run's record as ``read_record`` does, and the checksums of its other files."""
     path = folder / RECORD
     try:
-        content, files = read_regular(path), read_checksums(folder)
-        if (written := files.pop(RECORD, None)) and (wrong := difference(Checksum.of(content), written)):
+        files = read_checksums(folder)
+        if files and RECORD not in files:
+            raise _damaged(path, f"{CHECKSUMS} has no checksum of it")
+        written = files.pop(RECORD, None)
+        content = read_file(folder, RECORD, max(written.size, MOST_BYTES) if written else MOST_BYTES)
+        if written and (wrong := difference(Checksum.of(content), written)):
             raise _damaged(path, wrong)
         body = parse_json(content)
         if not isinstance(body, dict) or body.keys() != Record.__dataclass_fields__.keys():
             raise _damaged(path, f"its fields are not {', '.join(Record.__dataclass_fields__)}")
         record = fitting(Record, body)
         wrong = _wrong(record, folder.name)
+    except IrregularFileError as error:
+        raise _damaged(path, str(error.strerror)) from error
     except ValueError as error:
         raise _damaged(path, one_line(error)) from error
     except OSError as error:
@@ -139,15 +149,19 @@ def read_with_checksums(folder: Path) -> tuple[Record, dict[str, Checksum]]:
 
 def run_files(out: Path, *names: str) -> Iterator[Path]:
     """Yield the files of these names in the folders below one, each folder read once: there may be many."""
-    for folder in out.iterdir() if out.is_dir() else ():
-        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
-            yield from (path for path in folder.iterdir() if path.name in names)
+    for folder in entries(out) if out.is_dir() else ():
+        if folder.is_folder:
+            with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+                inside = entries(out, folder.name)
+                yield from (
+                    out / folder.name / one.name for one in inside if one.name in names and one.is_file
+                )
 
 
 def read_made(folder: Path) -> Made:
     """Return when, where and how a run was made; nothing where that is not known."""
     with suppress(OSError, ValueError):
-        return fitting(Made, parse_json(read_regular(folder / MADE)))
+        return fitting(Made, unsealed(read_file(folder, MADE)))
     return Made()
 
 
@@ -185,7 +199,7 @@ def kind_of_run(kind: str, run: Mapping[str, Any]) -> str:
 def base_of(model: Path) -> str:
     """Return the id of the run in whose model a model's weights are a difference; empty for any other."""
     try:
-        base = str(parse_json(read_regular(model / DIFFERENCE))["base"])
+        base = str(parse_json(read_file(model, DIFFERENCE))["base"])
     except (OSError, ValueError, KeyError, TypeError):
         return ""
     key = base.removeprefix("../../").removesuffix("/model")

@@ -17,6 +17,7 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter, ValidationError
 
 from isogloss.core.errors import InputError, StorageError, plain
+from isogloss.core.shared_files import MOST_BYTES
 
 T = TypeVar("T")
 
@@ -27,15 +28,15 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """The escape of half a surrogate pair, with or without its other half."""
 
 
-def parse_json(content: str | bytes) -> Any:
-    """Return the value of a JSON text.
+def parse_json(content: str | bytes, *, finite: bool = True) -> Any:
+    """Return the value of a JSON text; infinities and NaN are only read where not all must be ``finite``.
 
     ValueError, briefly worded, for text that is not JSON or not UTF-8, numbers that are not finite, a lone
     surrogate, and nesting beyond ``MAX_JSON_DEPTH``.
     """
     text = content if isinstance(content, str) else content.decode()
     try:
-        value = _DECODER.decode(text)
+        value = (_DECODER if finite else _WITH_INFINITY).decode(text)
         # Without so many brackets nothing is nested so deep: most files are small.
         level: list[Any] = [[value]] if text.count("{") + text.count("[") > MAX_JSON_DEPTH else []
         depth = 0
@@ -51,10 +52,16 @@ def parse_json(content: str | bytes) -> Any:
 
 
 def read_regular(path: Path) -> bytes:
-    """Return a file's content; OSError for a pipe or device in its place too, which might never end."""
+    """Return the content of a file that the user named, or of one in a model's folder; links are followed.
+
+    OSError for a pipe or device in its place, which might never end, and beyond ``MOST_BYTES``.
+    """
     if not path.is_file() and path.exists():
         raise OSError(errno.EINVAL, "not a regular file", str(path))
     with path.open("rb", buffering=0) as file:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise OSError(errno.EINVAL, f"{size:,} bytes, of at most {MOST_BYTES:,}", str(path))
         return file.readall()
 
 
@@ -84,7 +91,18 @@ def _finite(digits: str) -> float:
     return value
 
 
-_DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite)
+MAX_DIGITS = 400
+"""Digits of a whole number: more than any float has. Python refuses thousands, with a message of its own."""
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits):,} digits")
+    return int(digits)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_finite, parse_float=_finite, parse_int=_whole)
+_WITH_INFINITY = json.JSONDecoder(parse_int=_whole)
 
 
 FORBIDDEN_CHARACTERS = frozenset('\\:<>"|?*')
@@ -110,12 +128,17 @@ def is_there(path: Path) -> bool:
         return False
 
 
-def within(folder: Path, name: str, source: str | Path = "") -> Path:
-    """Return the path that ``below`` does; StorageError for one that a link leads out of the folder, too."""
-    path = below(folder, name, source)
-    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
-        raise StorageError(f"{path}: a link leads out of {folder}, and nothing is written there. Remove it.")
-    return path
+RUN_MARKS = ("record.json", ".claims")
+"""Names in the folder of a run, and in a folder of runs."""
+
+
+def check_outside_runs(folder: Path) -> None:
+    """Raise StorageError for a folder of runs, of a run, or within one: nothing else belongs there."""
+    real = Path(os.path.realpath(folder))
+    patterns = [pattern for mark in RUN_MARKS for pattern in (mark, f"*/{mark}")]
+    is_of_runs = real.is_dir() and any(next(real.glob(pattern), None) for pattern in patterns)
+    if is_of_runs or any((above / mark).exists() for above in real.parents for mark in RUN_MARKS):
+        raise StorageError(f"{folder}: runs are here, and nothing else belongs there. Choose another folder.")
 
 
 def below(folder: Path, name: str, source: str | Path = "", error: type[InputError] = StorageError) -> Path:

@@ -24,6 +24,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, StorageError, one_line
 from isogloss.core.identity import derive
+from isogloss.core.untrusted import parse_json
 from isogloss.data.files import is_unicode
 
 
@@ -180,7 +181,7 @@ KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Examp
 
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
     """Write a file of examples atomically."""
-    with atomic_file(path) as file:
+    with atomic_file(path.parent, path.name) as file:
         file.writelines(f"{line}\n" for line in map(example_line, examples))
 
 
@@ -206,7 +207,7 @@ def example_line(example: Example) -> str:
 
 def _example(line: str, path: Path, number: int) -> Example:
     try:
-        body = json.loads(line)
+        body = parse_json(line, finite=False)
         kind = KINDS[body.pop("kind")]
         example: Example = kind(**{name: _frozen(value) for name, value in body.items()})
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

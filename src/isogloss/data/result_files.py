@@ -17,16 +17,19 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.atomic_files import write_bytes
+from isogloss.core.checksums import read_checked
 from isogloss.core.errors import StorageError
 from isogloss.core.records import Value
 from isogloss.core.rows.models import ByMeasure
+from isogloss.core.shared_files import is_taken
 from isogloss.core.untrusted import fitting, parse_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyarrow import parquet
 
-PREDICTIONS = "predictions.parquet"
+MOST_BYTES = 1 << 30
+"""Largest file of predictions or tensors that is read."""
 
 PART, WHOLE = ":part", ":whole"
 
@@ -101,7 +104,7 @@ def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
     ) as writer:
         for table in tables:
             writer.write_table(table, row_group_size=max(1, len(table)))
-    write_bytes(path, buffer.getvalue().to_pybytes())
+    write_bytes(path.parent, path.name, buffer.getvalue().to_pybytes())
 
 
 def read_predictions(path: Path) -> dict[str, StoredPredictions]:
@@ -129,7 +132,8 @@ def read_answers(path: Path) -> dict[str, dict[str, str]]:
 
     answers: dict[str, dict[str, str]] = {}
     try:
-        table = _opened(path).read(columns=["language", "id", "predicted"]) if path.is_file() else None
+        is_there = is_taken(path.parent, path.name)
+        table = _opened(path).read(columns=["language", "id", "predicted"]) if is_there else None
         for row in table.to_pylist() if table is not None else ():
             parse_json(row["predicted"])
             answers.setdefault(row["language"], {})[row["id"]] = row["predicted"]
@@ -139,10 +143,11 @@ def read_answers(path: Path) -> dict[str, dict[str, str]]:
 
 
 def _opened(path: Path) -> "parquet.ParquetFile":
-    """Open a file of predictions; ValueError where its columns have other types."""
+    """Open a file of predictions; ValueError where it differs from its checksum or in types of columns."""
+    import pyarrow as pa
     from pyarrow import parquet, types
 
-    file = parquet.ParquetFile(path)
+    file = parquet.ParquetFile(pa.BufferReader(read_checked(path.parent, path.name, MOST_BYTES)))
     for column in file.schema_arrow:
         is_expected = types.is_float64 if column.name.endswith((PART, WHOLE)) else types.is_string
         if not is_expected(column.type):
@@ -217,7 +222,7 @@ def write_tensors(
 
     arrays = {name: np.asarray(tensors[name], order="C") for name in sorted(tensors)}
     text = json.dumps(dict(description), sort_keys=True, ensure_ascii=False, allow_nan=False)
-    write_bytes(path, save(arrays, metadata={METADATA_KEY: text}))
+    write_bytes(path.parent, path.name, save(arrays, metadata={METADATA_KEY: text}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, npt.NDArray[np.generic]], dict[str, Value]]:
@@ -228,6 +233,7 @@ def read_tensors(path: Path) -> tuple[dict[str, npt.NDArray[np.generic]], dict[s
     from safetensors import SafetensorError, safe_open
 
     try:
+        read_checked(path.parent, path.name, MOST_BYTES)
         with safe_open(path, framework="np") as file:
             description = parse_json((file.metadata() or {})[METADATA_KEY])
             tensors = {name: file.get_tensor(name) for name in sorted(file.keys())}

@@ -148,7 +148,7 @@ def prepared(source: str | Path, attention: TextAttention | None, folder: Path) 
     if (folder / folders.CONFIG).exists() and folders.has_weights(folder):
         return folder
     original = model_folder(source)
-    with atomic_folder(folder) as new:
+    with atomic_folder(folder.parent, folder.name) as new:
         if folders.gguf_file(original):
             _convert(original, new)
         else:

@@ -340,7 +340,7 @@ def save_mixup(mixup: Mixup, folder: Path) -> None:
     settings = {"layer": mixup.layer, "largest": mixup.ratio}
     settings |= {name: getattr(mixup, name) for name in ("learned", "residual", "attends", "mixed")}
     write_weights(folder / WEIGHTS, mixup.ratio_module.state_dict())
-    write_text(folder / SETTINGS, json.dumps(settings, indent=1) + "\n")
+    write_text(folder, SETTINGS, json.dumps(settings, indent=1) + "\n")
 
 
 def load_mixup(folder: str | Path) -> Mixup | None:

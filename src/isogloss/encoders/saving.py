@@ -30,7 +30,7 @@ def save_model(
     ``difference`` writes the trained part of the weights, instead of all (``encoders.added.differences``).
     """
     try:
-        with atomic_folder(folder) as new, quiet():
+        with atomic_folder(folder.parent, folder.name) as new, quiet():
             tokenizer.save_pretrained(new)
             if difference:
                 _save_config(model, new)

@@ -191,7 +191,7 @@ def check_size(learned: int, size: int, field: str, *, of: str = "with the speci
 
 def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
     """Write a trained tokenizer to one file, atomically."""
-    write_text(path, tokenizer.backend_tokenizer.to_str())
+    write_text(path.parent, path.name, tokenizer.backend_tokenizer.to_str())
 
 
 def read_tokenizer(path: Path, *, family: str) -> "PreTrainedTokenizerFast":

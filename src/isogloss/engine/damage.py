@@ -5,7 +5,6 @@ where they are small: of the rest only the sizes are, as nobody wants to wait un
 """
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -14,7 +13,17 @@ from isogloss.core.atomic_files import reading, writing
 from isogloss.core.checksums import CHECKSUMS, Checksum, difference, read_checksums
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import identity
-from isogloss.core.records import RECORD, read_with_checksums
+from isogloss.core.records import MADE, RECORD, read_with_checksums
+from isogloss.core.shared_files import (
+    IrregularFileError,
+    entries,
+    is_file,
+    is_folder,
+    is_taken,
+    remove,
+    rename,
+    size_of,
+)
 from isogloss.runs.run import Run, needs
 from isogloss.store.store import DAMAGED, WORK, Store
 
@@ -37,7 +46,7 @@ def quarantine_damage(store: Store, runs: Sequence[Run]) -> dict[str, str]:
         is_finished = store.is_finished(run)
         if is_finished:
             folder = store.folder(run)
-            damage[key] = " ".join(_quarantine_all(_damage(folder, is_needed=key in read_later)))
+            damage[key] = " ".join(_quarantine_all(folder, _damage(folder, is_needed=key in read_later)))
         if damage.get(key) or not is_finished:
             read_later |= set(map(identity, needs(run)))
     return {key: why for key, why in reversed(damage.items()) if why}
@@ -45,7 +54,7 @@ def quarantine_damage(store: Store, runs: Sequence[Run]) -> dict[str, str]:
 
 def quarantine_checkpoints(store: Store, run: Run) -> str:
     """Set damaged checkpoints of an unfinished run aside, so that it starts over; return what was wrong."""
-    return " ".join(_quarantine_all(_checkpoints(store.folder(run) / WORK)))
+    return " ".join(_quarantine_all(store.folder(run), _checkpoints(store.folder(run))))
 
 
 def missing_file(store: Store, runs: Iterable[Run]) -> str:
@@ -53,32 +62,35 @@ def missing_file(store: Store, runs: Iterable[Run]) -> str:
     for folder in map(store.folder, runs):
         with suppress(ValueError):  # Damaged checksums are found at the next start.
             for name in (RECORD, *read_checksums(folder)):
-                if not (folder / name).is_file():
+                if not is_file(folder, name):
                     return str(folder / name)
     return ""
 
 
-def _quarantine_all(damage: Iterable[tuple[Path, str]]) -> Iterator[str]:
-    for path, why in damage:
-        if path.exists():
-            _quarantine(path)
-            yield f"{why} Set aside as {DAMAGED}{path.name}, and made again."
+def _quarantine_all(folder: Path, damage: Iterable[tuple[str, str]]) -> Iterator[str]:
+    for name, why in damage:
+        if is_taken(folder, name):
+            _quarantine(folder, name)
+            yield f"{why} Set aside as {DAMAGED}{Path(name).name}, and made again."
         else:
             yield f"{why} It is made again."
 
 
-def _damage(folder: Path, *, is_needed: bool) -> Iterator[tuple[Path, str]]:
+def _damage(folder: Path, *, is_needed: bool) -> Iterator[tuple[str, str]]:
+    """Yield the names of damaged files and folders of a finished run, and what is wrong with them."""
+    damaged, written = dict[str, str](), dict[str, Checksum]()
     try:
         _, written = read_with_checksums(folder)
     except StorageError as error:
-        yield folder / RECORD, _reason(error)
-        return
-    damaged = dict[Path, str]()
+        damaged[RECORD] = _reason(error)
     with reading(folder):
         for name, why in _differing(folder, written, is_needed=is_needed):
-            damaged.setdefault(folder / Path(name).parts[0], f"{folder / name}: damaged ({why}).")
-    if damaged:
-        _quarantine(folder / RECORD)  # Without a record the run is unfinished.
+            damaged.setdefault(name.partition("/")[0], f"{folder / name}: damaged ({why}).")
+        for name in (MADE, CHECKSUMS):
+            if is_taken(folder, name) and not is_file(folder, name):
+                damaged[name] = f"{folder / name}: damaged (it is not a regular file)."
+    if damaged and RECORD not in damaged:
+        _quarantine(folder, RECORD)  # Without a record the run is unfinished.
     yield from damaged.items()
 
 
@@ -90,29 +102,41 @@ def _differing(
     What is missing was removed by somebody who does not need it, unless an unfinished run does.
     """
     for name, expected in written.items():
-        path = folder / name
-        if not path.is_file():
-            if is_needed:
+        size = size_of(folder, name)
+        if size is None:
+            if is_taken(folder, name):
+                yield name, "it is not a regular file"
+            elif is_needed:
                 yield name, "it is missing"
             continue
-        size = path.stat().st_size
         reads = size == expected.size and (is_needed or size <= SMALL)
-        if why := difference(Checksum.of_file(path) if reads else Checksum(size, expected.crc32), expected):
+        actual = Checksum.of_file(folder, name) if reads else Checksum(size, expected.crc32)
+        if why := difference(actual, expected):
             yield name, why
 
 
 def _reason(error: StorageError) -> str:
     """Return what is wrong; raise the error where the operating system failed to read the file."""
-    if getattr(error.__cause__, "errno", None) is not None:
+    cause = error.__cause__
+    if getattr(cause, "errno", None) is not None and not isinstance(cause, IrregularFileError):
         raise error
     return ADVICE.sub(".", str(error))
 
 
-def _checkpoints(work: Path) -> Iterator[tuple[Path, str]]:
-    for checkpoint in sorted(path for path in work.rglob("checkpoint-*") if path.is_dir()):
-        with reading(checkpoint):
-            if why := _unreadable(checkpoint):
-                yield checkpoint, f"{checkpoint}: this checkpoint is damaged ({why})."
+def _checkpoints(folder: Path) -> Iterator[tuple[str, str]]:
+    """Yield the names of damaged checkpoints below a run's folder, and what is wrong with them."""
+    for name in _folders_below(folder, WORK):
+        if Path(name).name.startswith("checkpoint-"):
+            with reading(folder / name):
+                if why := _unreadable(folder / name):
+                    yield name, f"{folder / name}: this checkpoint is damaged ({why})."
+
+
+def _folders_below(folder: Path, name: str) -> Iterator[str]:
+    for entry in entries(folder, name) if is_folder(folder, name) else ():
+        if entry.is_folder:
+            yield f"{name}/{entry.name}"
+            yield from _folders_below(folder, f"{name}/{entry.name}")
 
 
 def _unreadable(checkpoint: Path) -> str:
@@ -124,10 +148,10 @@ def _unreadable(checkpoint: Path) -> str:
     return next(differing, "" if written else f"it has no {CHECKSUMS}")
 
 
-def _quarantine(path: Path) -> None:
+def _quarantine(folder: Path, name: str) -> None:
     """Rename a file or folder; what was set aside earlier is removed."""
-    aside = path.with_name(f"{DAMAGED}{path.name}")
-    with writing(aside), suppress(FileNotFoundError):  # Another process may have been quicker.
-        if aside.is_dir():
-            shutil.rmtree(aside)
-        path.replace(aside)
+    above, slash, last = name.rpartition("/")
+    aside = f"{above}{slash}{DAMAGED}{last}"
+    with writing(folder / aside), suppress(FileNotFoundError):  # Another process may have been quicker.
+        remove(folder, aside)
+        rename(folder, name, aside)

@@ -25,7 +25,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.processes import has_ended, host, this_process
 from isogloss.core.records import read_made
-from isogloss.core.untrusted import user_cache
+from isogloss.core.untrusted import parse_json, user_cache
 from isogloss.runs.run import Run, RunContext, peak_memory
 from isogloss.store.leases import Leases
 from isogloss.store.store import Store
@@ -369,6 +369,6 @@ def _running_file() -> TextIO | None:
 
 def _parse_running(text: str) -> dict[str, _Running]:
     try:
-        return {process: _Running(**fields) for process, fields in json.loads(text or "{}").items()}
+        return {process: _Running(**fields) for process, fields in parse_json(text or "{}").items()}
     except (ValueError, TypeError, AttributeError):  # It was cut off.
         return {}

@@ -183,7 +183,7 @@ def search(
     result = Search(tuple(trials), to, request.chosen_by)
     if result.best is None:
         return replace(result, recipe=None)
-    write_text(to, _best_recipe(request, result, result.best, to))
+    write_text(to.parent, to.name, _best_recipe(request, result, result.best, to))
     return result
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2s
 from pathlib import Path
+from stat import S_ISDIR
 from threading import Event as Flag
 
 import submitit
@@ -93,12 +94,15 @@ def private_folder(root: Path) -> Path:
     folder = user_cache() / FOLDER
     with writing(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        status = folder.stat()
-    if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
-        raise StorageError(
-            f"{folder}: others may write to this folder, and files of jobs are run as code. Make it "
-            f"yours alone (chmod 700), or let XDG_CACHE_HOME name a folder of yours that all nodes see."
-        )
+        status = folder.lstat()
+        is_own = not hasattr(os, "getuid") or status.st_uid == os.getuid()
+        if not S_ISDIR(status.st_mode) or not is_own or status.st_mode & 0o022:
+            raise StorageError(
+                f"{folder}: others may write to this folder, and files of jobs are run as code. Make it "
+                f"yours alone (chmod 700), or let XDG_CACHE_HOME name a folder of yours that all nodes see."
+            )
+        if status.st_mode & 0o077:  # What is made in it follows the umask, and may be written by a group.
+            folder.chmod(0o700)
     return folder / blake2s(str(root.resolve()).encode(), digest_size=6).hexdigest()
 
 

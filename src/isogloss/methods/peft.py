@@ -26,7 +26,6 @@ words alone.
 The head is always trained in full.
 """
 
-import shutil
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -42,6 +41,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 from isogloss.core.processes import stop_if_lost
 from isogloss.core.run_parts import Count, Positive, Rate, Share
+from isogloss.core.shared_files import is_file, remove
 from isogloss.encoders import family_of
 from isogloss.encoders.added.adapters import (
     TASK_FILE,
@@ -218,13 +218,14 @@ class LotteryTicket(Peft):
     def prepare(self, setting: PeftSetting) -> Prepared:
         """Train all weights of a copy for the mask, or read the mask of an interrupted run."""
         path = setting.folder / MASK
-        if not path.exists():
+        if not is_file(setting.folder, MASK):
             changed = largest_changes(setting.model, setting.train_all(), self.share)
             with main_process_first():
                 if is_main_process():
-                    write_bytes(path, save({name: mask.to(torch.uint8) for name, mask in changed.items()}))
+                    masks = {name: mask.to(torch.uint8) for name, mask in changed.items()}
+                    write_bytes(setting.folder, MASK, save(masks))
                     stop_if_lost()  # Else another process may be training there.
-                    shutil.rmtree(setting.folder / "whole", ignore_errors=True)
+                    remove(setting.folder, "whole")
         masks = {name: mask.to(torch.bool) for name, mask in load_file(path).items()}
         add_masks(setting.model, masks)
         return Prepared(fixed=sum(int((~mask).sum()) for mask in masks.values()))

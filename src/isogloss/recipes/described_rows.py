@@ -9,6 +9,7 @@ from pathlib import Path
 
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.shared_files import is_file
 from isogloss.core.untrusted import user_cache
 from isogloss.data.corpus import SPLITS
 from isogloss.data.hub import HUB_SPLITS
@@ -53,7 +54,6 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
     digest = sha256(json.dumps([text, sorted(files.items())]).encode()).hexdigest()[:12]
     folder = user_cache() / "corpora" / f"{name}-{digest}"
     for file, content in {**files, f"{name}.toml": text}.items():
-        if not (folder / file).is_file():
-            folder.mkdir(parents=True, exist_ok=True)
-            write_text(folder / file, content)
+        if not is_file(folder, file):
+            write_text(folder, file, content)
     return folder / f"{name}.toml"

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 from isogloss.core.errors import ConfigError, DataError, check_named, located, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
-from isogloss.core.untrusted import user_cache
+from isogloss.core.untrusted import read_regular, user_cache
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import (
     DESCRIPTIONS,
@@ -196,7 +196,7 @@ def _check_rules(spec: Description, predicts: Predicts) -> None:
 
 def _read(path: Path) -> Description:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path).decode()
     except OSError as error:
         raise ConfigError("no such description of a corpus. Give the path of a TOML file.") from error
     except UnicodeDecodeError as error:

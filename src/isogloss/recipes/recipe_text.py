@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from isogloss.core.errors import ConfigError, did_you_mean, located, unknown_name
 from isogloss.core.records import Published, Value
-from isogloss.core.untrusted import is_there
+from isogloss.core.untrusted import is_there, read_regular
 
 if TYPE_CHECKING:
     from isogloss.recipes.recipe import Recipe
@@ -130,7 +130,7 @@ def published_file(recipe: Source, name: str) -> Path:
 def read_published(path: Path) -> list[dict[str, Value]]:
     """Return the rows of a CSV file of published numbers; ConfigError, with name and line, if it is wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_regular(path).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
             f"published: {path.name}: cannot be read ({error}). Put the file into the recipe's folder, or "
@@ -227,8 +227,25 @@ def _set_fields(value: Any) -> Iterator[tuple[str, object]]:
             yield field.name, part
 
 
+MAX_TOML = 4 << 20
+"""Characters of a recipe or description."""
+
+MAX_KEY_PARTS = 50
+"""Parts of a key; the parser of Python takes time and memory by their square."""
+
+_PART = r"""(?>(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
+_LONG_KEY = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{MAX_KEY_PARTS},}}")
+
+
 def from_toml(text: str) -> dict[str, Any]:
-    """Return the tables of TOML; ConfigError for a text that is not TOML."""
+    """Return the tables of TOML; ConfigError for a text that is not TOML, or far too large."""
+    if len(text) > MAX_TOML:
+        raise ConfigError(f"{len(text):,} characters; expected at most {MAX_TOML:,}. Give a shorter file.")
+    if match := _LONG_KEY.search(text):
+        line = text.count("\n", 0, match.start()) + 1
+        raise ConfigError(
+            f"line {line}: the key {match.group()[:40]} … has more than {MAX_KEY_PARTS} parts. Shorten it."
+        )
     try:
         return tomllib.loads(text)
     except ValueError as error:  # Also that of a number of thousands of digits.
@@ -293,7 +310,7 @@ def _file_text(path: Path) -> str:
             f"{', such as one of those in it: ' + ', '.join(inside[:6]) if inside else ''}."
         )
     try:
-        return path.read_text(encoding="utf-8")
+        return read_regular(path).decode()
     except FileNotFoundError:
         near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
         raise ConfigError(

@@ -137,7 +137,7 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
         unlabelled=tuple(part.language for part in parts if not any(map(is_labelled, part.examples))),
         remarks=tuple(remark for part in parts for remark in part.remarks(folder)),
     )
-    with atomic_folder(folder) as temporary:
+    with atomic_folder(folder.parent, folder.name) as temporary:
         for part in parts:
             for split, examples in part.splits.items():
                 lines = (_line(example, corpus.labels) for example in examples)

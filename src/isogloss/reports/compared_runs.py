@@ -14,8 +14,7 @@ import pandas as pd
 
 from isogloss.core.errors import ConfigError, unknown_name
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import RECORD
-from isogloss.data.result_files import PREDICTIONS
+from isogloss.core.records import PREDICTIONS, RECORD
 from isogloss.metrics.significance import seeds_needed
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SURE, SYSTEM, Compared, Comparison

@@ -113,11 +113,9 @@ def write_results(m: Measurements, form: str, folder: Path, *, organization: str
             f"results --as {form}: found no score that it takes among {len(scores)}. "
             + (NONE_TAKEN.get(form, "") if len(scores) else "Measure scores in the recipe.")
         )
-    with atomic_folder(folder) as written:
+    with atomic_folder(folder.parent, folder.name) as written:
         for name, text in files:
-            path = written / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with writing(path), atomic_file(path) as file:
+            with writing(written / name), atomic_file(written, name) as file:
                 file.write(text)
     return [folder / name for name, _ in files]
 

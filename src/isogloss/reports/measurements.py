@@ -16,11 +16,13 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
+from isogloss.core.checksums import unsealed
 from isogloss.core.errors import ConfigError, StorageError, plain, unknown_name, without_folders
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
     FAILED,
     PLAN,
+    PREDICTIONS,
     RECORD,
     UNREAD,
     Made,
@@ -34,8 +36,9 @@ from isogloss.core.records import (
     understanding,
 )
 from isogloss.core.rows import FRAMES, ROWS, RowClass, row_class
-from isogloss.core.untrusted import T, fitting, is_there, parse_json, read_regular
-from isogloss.data.result_files import PREDICTIONS, StoredPredictions, read_answers, read_predictions
+from isogloss.core.shared_files import read_file
+from isogloss.core.untrusted import T, fitting, is_there
+from isogloss.data.result_files import StoredPredictions, read_answers, read_predictions
 from isogloss.reports.run_facts import (
     FACTS,
     NUMBERS,
@@ -340,7 +343,7 @@ def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> Run:
 def _read_json(path: Path, shape: type[T]) -> tuple[T, list[str]]:
     """Return the JSON object in a file (empty without a file), and a note where it is damaged."""
     try:
-        return fitting(shape, parse_json(read_regular(path))), []
+        return fitting(shape, unsealed(read_file(path.parent, path.name))), []
     except FileNotFoundError:
         return shape(), []
     except (ValueError, OSError) as error:

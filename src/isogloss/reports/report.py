@@ -7,6 +7,7 @@ the last report, nothing is drawn or written.
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -21,9 +22,9 @@ from isogloss.core.checksums import package_stamp, stamp
 from isogloss.core.errors import ConfigError, check_named, one_line
 from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import FAILED, MADE, PLAN, RECORD, run_files
-from isogloss.core.untrusted import fitting, parse_json, read_regular
-from isogloss.data.result_files import PREDICTIONS
+from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, run_files
+from isogloss.core.shared_files import IrregularFileError, is_file, read_file, remove, size_of
+from isogloss.core.untrusted import fitting, parse_json
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check
 from isogloss.reports.drawing import STYLES
@@ -183,18 +184,18 @@ def _last_report(out: Path) -> State:
     """
     text = ""
     try:
-        text = read_regular(out / WRITTEN).decode()
+        text = read_file(out, WRITTEN).decode()
         state = asdict(fitting(LastReport, parse_json(text)))
     except (OSError, ValueError):
         state = {"files": text.splitlines()}
     files = [name for name in state["files"] if re.fullmatch(NAME, name)]
     inputs = _input_stamps(out)
-    current = state.get("stamps") == [*inputs, stamp(out / name for name in files)]
+    current = state.get("stamps") == [*inputs, stamp(out / name for name in files if is_file(out, name))]
     return {**state, "files": files, "inputs": inputs, "current": current}
 
 
 def _input_stamps(out: Path) -> list[str]:
-    plan = (out / PLAN).read_bytes() if (out / PLAN).is_file() else b""
+    plan = read_file(out, PLAN) if is_file(out, PLAN) else b""
     records = run_files(out, RECORD, FAILED, MADE, PREDICTIONS)
     return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(records)]
 
@@ -230,7 +231,7 @@ def _rewrite(out: Path, last: State, on_progress: OnProgress) -> State:
         "complete": all(run.state == "finished" for run in m.runs),
         "warnings": list(m.warnings),
     }
-    write_bytes(out / WRITTEN, json.dumps(state, ensure_ascii=False, indent=1).encode())
+    write_bytes(out, WRITTEN, json.dumps(state, ensure_ascii=False, indent=1).encode())
     return state
 
 
@@ -240,26 +241,25 @@ def draw_figures(out: Path, style: str, on_progress: OnProgress = no_progress) -
     ConfigError for an unknown style, or without a plan or a record.
     """
     check_named("--style", "style", STYLES, style)
-    m, folder = read_measurements(out, on_progress), out / "figures" / style
+    m, folder = read_measurements(out, on_progress), f"figures/{style}"
     figures = [figure for section in SECTIONS for figure in show_section(section, m).figures]
     contents = {
-        folder / f"{figure.name}-{width}.{form}": content
+        f"{folder}/{figure.name}-{width}.{form}": content
         for figure in one_by_one(figures, "figures", on_progress, lambda figure: figure.title)
         for width, layout in STYLES[style].items()
         for form, content in figure.drawn(layout, "pdf", "svg", "png").items()
     }
     with writing(out):
-        for path, content in contents.items():
-            write_bytes(path, content)
-    return [*contents]
+        for name, content in contents.items():
+            write_bytes(out, name, content)
+    return [out / name for name in contents]
 
 
 def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> None:
     """Write changed files and remove old figures and tables, but no file in any other folder."""
     for name, content in contents.items():
-        path = out / name
-        if not path.is_file() or path.read_bytes() != content:
-            write_bytes(path, content)
+        if not is_file(out, name) or not _has_content(out, name, content):
+            write_bytes(out, name, content)
     for listed in map(PurePosixPath, old):
         of_report = str(listed.parent) in ("figures", "tables") and listed.suffix in (
             ".pdf",
@@ -267,8 +267,13 @@ def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> No
             ".tex",
             ".json",
         )
-        if of_report and not (out / listed.parent).is_symlink():  # What a link leads to may be anybody's.
-            (out / listed).unlink(missing_ok=True)
+        if of_report:
+            with suppress(IrregularFileError):  # What a link leads to may be anybody's.
+                remove(out, str(listed))
+
+
+def _has_content(out: Path, name: str, content: bytes) -> bool:
+    return size_of(out, name) == len(content) and read_file(out, name, len(content)) == content
 
 
 def _files(page: Page, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:

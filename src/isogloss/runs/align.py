@@ -109,7 +109,7 @@ class Align(Run):
         first = len(pairs) - len(by_split[self.split])
         aligned = self.aligner.align(setting)[first:]
         lines = write_pharaoh(aligned)
-        write_text(context.store.folder(self) / LINKS, "".join(f"{line}\n" for line in lines))
+        write_text(context.store.folder(self), LINKS, "".join(f"{line}\n" for line in lines))
         warnings = check_bitext(by_split[self.split], *two_languages(self.languages)).warnings
         if self.alone:
             warnings = (

@@ -15,15 +15,15 @@ from typing import Any, cast
 import torch
 
 from isogloss.core import VERSION
-from isogloss.core.errors import IsoglossError, RunError, masked, one_line
+from isogloss.core.errors import IsoglossError, RunError, one_line, without_secrets
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
 from isogloss.core.progress import Progress
-from isogloss.core.records import Record, Row, read_made
+from isogloss.core.records import PREDICTIONS, Record, Row, read_made
 from isogloss.core.run_parts import is_nested, parts_within
 from isogloss.data.corpus import is_translation
 from isogloss.data.languages import built_in_size
-from isogloss.data.result_files import PREDICTIONS, write_predictions
+from isogloss.data.result_files import write_predictions
 from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
 from isogloss.store.store import Store
@@ -57,6 +57,7 @@ def make(context: RunContext, run: Run) -> Record:
         tracking.finish(result.rows)
     if result.predictions:  # Before the record: a run is finished with all it made.
         write_predictions(context.store.folder(run) / PREDICTIONS, result.predictions)
+    warnings = (*result.warnings, *dict.fromkeys(data_warnings(run, context.sources)))
     record = Record(
         id=identity(run),
         kind=run.name,
@@ -64,7 +65,7 @@ def make(context: RunContext, run: Run) -> Record:
         run=content(run),
         needs=tuple(identity(needed) for needed in needs(run)),
         rows=result.rows,
-        warnings=tuple(map(masked, (*result.warnings, *dict.fromkeys(data_warnings(run, context.sources))))),
+        warnings=tuple(map(without_secrets, warnings)),
     )
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run)

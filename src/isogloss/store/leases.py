@@ -28,12 +28,20 @@ from functools import cache
 from pathlib import Path
 from platform import node
 from secrets import token_hex
-from stat import S_ISREG
 from typing import Literal, Protocol, TypeAlias
 
 from isogloss.core.atomic_files import make_folder, writing
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import StorageError, plain
 from isogloss.core.processes import has_ended, this_process
+from isogloss.core.shared_files import (
+    IrregularFileError,
+    append_file,
+    create_file,
+    overwrite_file,
+    read_file,
+    remove,
+)
+from isogloss.core.untrusted import parse_json
 
 LEASES, LOG = ".claims", "log"
 """Folder of leases, and its folder of logs. Their names and the fields of both are those of older versions of
@@ -95,44 +103,33 @@ class FolderBoard:
     interruptions: int = 0
 
     def create(self, name: str, content: bytes) -> bool:  # noqa: D102
-        path = self.folder / name
-        with writing(path):
-            make_folder(self.folder)
-            try:
-                file = path.open("xb", buffering=0)
-            except FileExistsError:
-                return False
-            try:
-                with file:
-                    file.write(content)
-            except OSError:  # On a full disk an empty file can be made, and would be waited for.
-                with suppress(OSError):
-                    path.unlink()
-                raise
-        return True
+        with writing(self.folder / name):
+            make_folder(self.folder.parent, self.folder.name)
+            return create_file(self.folder.parent, f"{self.folder.name}/{name}", content)
 
     def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
         """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
-        content_before = self.read(name)
-        if content_before is None:
+        try:
+            return overwrite_file(
+                self.folder.parent,
+                f"{self.folder.name}/{name}",
+                lambda before: content if is_own(before) else None,
+            )
+        except (FileNotFoundError, NotADirectoryError):
             self.folder.stat()  # An error where the whole folder has gone away.
-        if content_before is None or not is_own(content_before):
             return False
-        with (self.folder / name).open("r+b", buffering=0) as file:
-            file.write(content)
-            file.truncate()
-        return True
+        except IrregularFileError:  # It is not what this process wrote.
+            return False
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
-        path = self.folder / name
         try:
-            if not S_ISREG(path.stat().st_mode):  # One look: it may be removed at any time.
-                raise StorageError(
-                    f"{path}: expected a lease, which is a regular file. Remove it, and run again."
-                )
-            return path.read_bytes()
+            return read_file(self.folder.parent, f"{self.folder.name}/{name}")
         except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
             return None
+        except IrregularFileError as error:
+            raise StorageError(
+                f"{error.filename}: expected a lease, which is a regular file. Remove it, and run again."
+            ) from error
 
     def names(self) -> list[str]:  # noqa: D102
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -140,14 +137,12 @@ class FolderBoard:
         return []
 
     def remove(self, name: str) -> None:  # noqa: D102
-        (self.folder / name).unlink(missing_ok=True)
+        remove(self.folder.parent, f"{self.folder.name}/{name}")
 
     def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: D102
-        path = self.folder / name
         if begins:  # Later the folder may have gone away: none is made in its place.
-            make_folder(path.parent)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(line)
+            make_folder(self.folder.parent, f"{self.folder.name}/{name}".rpartition("/")[0])
+        append_file(self.folder.parent, f"{self.folder.name}/{name}", line.encode())
 
 
 @dataclass
@@ -173,8 +168,8 @@ class Lease:
         return _name(self.key, self.number)
 
     def is_own(self, content: bytes) -> bool:
-        """Return whether the content of its file is not another process's."""
-        return _read(content).get("token", self.token) == self.token
+        """Return whether the content of its file is this process's; what cannot be read is not."""
+        return _read(content).get("token") == self.token
 
     def content(self, *, held: bool = True) -> bytes:
         """Return the content of its file."""
@@ -264,7 +259,8 @@ class Leases:
             return LeaseHistory()
         leases, is_held = [_read(content) for content in contents], not self._has_ended(key, contents[-1])
         past = leases[:-1] if is_held else leases
-        holder = f"{leases[-1].get('pid', 'unknown')} on {leases[-1].get('machine', 'an unknown machine')}"
+        pid, machine = leases[-1].get("pid", "unknown"), leases[-1].get("machine", "an unknown machine")
+        holder = f"{plain(str(pid))[:20]} on {plain(str(machine))[:80]}"
         return LeaseHistory(
             is_held,
             holder,
@@ -355,10 +351,11 @@ class Leases:
         lease.beat += 1
         now = _now()  # Before it is written: this process may be paused any time.
         # Its own file is removed when the run has a record.
-        is_there = self.board.write(lease.name, lease.content(), lease.is_own)
-        lease.lost = not is_there or self.board.read(_name(lease.key, lease.number + 1)) is not None
-        if not lease.lost:
+        if self.board.write(lease.name, lease.content(), lease.is_own):
             lease.renewed = now
+        else:
+            lease.lost = True
+        lease.lost = lease.lost or self.board.read(_name(lease.key, lease.number + 1)) is not None
 
     def _give_up(self) -> None:
         """Give up what could not be given up when it ended."""
@@ -392,9 +389,9 @@ def _name(key: str, number: int) -> str:
 
 
 def _read(content: bytes) -> dict[str, object]:
-    """Read a lease; empty while its holder is writing it."""
+    """Read a lease; empty while its holder is writing it, and for anything else that cannot be read."""
     try:
-        fields = json.loads(content)
+        fields = parse_json(content)
     except ValueError:
         return {}
     return fields if isinstance(fields, dict) else {}

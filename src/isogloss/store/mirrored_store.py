@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from isogloss.core.atomic_files import atomic_folder, write_bytes
-from isogloss.core.checksums import Checksum
+from isogloss.core.checksums import CHECKSUMS, Checksum, differing_files, read_checksums, unsealed
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
 from isogloss.core.processes import Interrupted
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Record, base_of
-from isogloss.core.untrusted import within
+from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, Record, base_of, run_files
+from isogloss.core.shared_files import entries, files_below, is_taken, read_file, remove, rename
 from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
 from isogloss.store.remote import Remote
 from isogloss.store.store import DAMAGED, WORK, Run, Store, failure_in
@@ -87,8 +87,10 @@ class MirroredStore(Store):
         return True
 
     def record(self, run: Run) -> Record:  # noqa: D102
-        if not super().is_finished(run):
-            self._download_file(f"{identity(run)}/{RECORD}")
+        key = identity(run)
+        if not super().is_finished(run) or not _is_sound(self.folder(run)):
+            for name in (CHECKSUMS, RECORD):
+                self._download_file(f"{key}/{name}")
         return super().record(run)
 
     def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:  # noqa: D102
@@ -125,36 +127,39 @@ class MirroredStore(Store):
         return self.root / key
 
     def download_records(self, on_progress: OnProgress = no_progress) -> None:  # noqa: D102
-        from isogloss.data.result_files import PREDICTIONS
-
         self.refresh()
         listed = self.remote.listed
-        for path in self.root.glob(f"*/{FAILED}"):
+        for path in [*run_files(self.root, FAILED)]:
             if f"{path.parent.name}/{FAILED}" not in listed:
-                path.unlink(missing_ok=True)
+                remove(self.root, f"{path.parent.name}/{FAILED}")
         keys = {key for name in listed if ID.fullmatch(key := name.partition("/")[0])}
         for name in {PLAN, *(f"{key}/{FAILED}" for key in keys)} & {*listed}:  # They may change meanwhile.
             self._download_file(name)
         finished = sorted(key for key in keys if f"{key}/{RECORD}" in listed)
-        names = [f"{key}/{file}" for key in finished for file in (MADE, PREDICTIONS, RECORD)]
+        copied = (CHECKSUMS, MADE, PREDICTIONS, RECORD)
+        for key in finished:
+            if is_taken(self.root, f"{key}/{CHECKSUMS}") and not _is_sound(self.root / key):
+                for file in copied:
+                    remove(self.root, f"{key}/{file}")
+        names = [f"{key}/{file}" for key in finished for file in copied]
         self.remote.download_files(
             {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
         )
 
     def download_checkpoints(self, run: Run) -> str:  # noqa: D102
         folder, key = self.folder(run), identity(run)
-        content, local = self.remote.read(f"{key}/{CHECKPOINTS}"), folder / CHECKPOINTS
-        if content is None or (local.exists() and local.read_bytes() == content):
+        content, local = self.remote.read(f"{key}/{CHECKPOINTS}"), super().read(f"{key}/{CHECKPOINTS}")
+        if content is None or local == content:
             return ""
         manifest = self.remote.files_of(f"{key}/{CHECKPOINTS}", content)
         try:
-            with atomic_folder(folder / WORK) as fresh:
+            with atomic_folder(folder, WORK) as fresh:
                 self.remote.download_files(manifest, to=fresh)
-                for path in (fresh / key / WORK).iterdir():
-                    path.rename(fresh / path.name)
+                for entry in entries(fresh, f"{key}/{WORK}"):
+                    rename(fresh, f"{key}/{WORK}/{entry.name}", entry.name)
         except (StorageError, FileNotFoundError):
             return f"{self.url}/{key}/{WORK}: these checkpoints are not whole, and were left aside."
-        write_bytes(local, content)
+        write_bytes(self.root, f"{key}/{CHECKPOINTS}", content)
         return ""
 
     @contextmanager
@@ -180,8 +185,11 @@ class MirroredStore(Store):
     def _upload_checkpoints(self, key: str, lease: Lease) -> None:
         # One that is removed meanwhile has a successor; a store that is away gets a later one.
         with self.remote.uploading, suppress(StorageError, FileNotFoundError):
-            paths = {path for pattern in CHECKPOINT_FILES for path in (self.root / key / WORK).rglob(pattern)}
-            names = [path.relative_to(self.root).as_posix() for path in paths]
+            names = [
+                name
+                for name in files_below(self.root, f"{key}/{WORK}")
+                if any(PurePosixPath(name).match(pattern) for pattern in CHECKPOINT_FILES)
+            ]
             if names and not lease.lost and f"{key}/{RECORD}" not in self.remote.listed:
                 self.remote.upload(names, f"{key}/{CHECKPOINTS}")
 
@@ -193,7 +201,7 @@ class MirroredStore(Store):
         with self.remote.uploading:
             self.remote.listed[record] = 0
             self.remote.remove([f"{key}/{CHECKPOINTS}", *self.remote.listing(f"{key}/{WORK}")])
-        (self.root / key / CHECKPOINTS).unlink(missing_ok=True)
+        remove(self.root, f"{key}/{CHECKPOINTS}")
 
     def _download_run(self, key: str) -> bool:
         """Download a run, then those whose models its own is a difference from, each once."""
@@ -213,17 +221,29 @@ class MirroredStore(Store):
 
     def _download_file(self, name: str) -> None:
         """Download a small file, whatever its size is now; one that has not changed is not touched."""
-        content, path = self.remote.read(name), within(self.root, name)
-        if content is not None and not (path.is_file() and path.read_bytes() == content):
-            write_bytes(path, content)
+        content = self.remote.read(name)
+        if content is not None and super().read(name) != content:
+            write_bytes(self.root, name, content)
+
+
+def _is_sound(folder: Path) -> bool:
+    """Return whether the copies of a run's record, predictions and circumstances are as they were written."""
+    try:
+        sums = read_checksums(folder)
+        if is_taken(folder, MADE):
+            unsealed(read_file(folder, MADE))
+        copied = {name: checksum for name, checksum in sums.items() if name in (RECORD, PREDICTIONS)}
+        return (RECORD in copied or not sums) and not any(differing_files(folder, copied))
+    except (OSError, ValueError):
+        return False
 
 
 def _made(root: Path, key: str) -> Iterator[str]:
     """Yield the files that a finished run made, without those of this machine alone."""
-    for path in (root / key).rglob("*"):
-        first = path.relative_to(root / key).parts[0]
-        if path.is_file() and first not in NOT_MADE and not first.startswith((".", DAMAGED)):
-            yield path.relative_to(root).as_posix()
+    for name in files_below(root, key):
+        first = name.split("/")[1]
+        if first not in NOT_MADE and not first.startswith((".", DAMAGED)):
+            yield name
 
 
 @dataclass

@@ -19,13 +19,29 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, TypeVar
 
-from isogloss.core.atomic_files import DISK_FULL_ERRORS, storage_error, temporary_beside, write_bytes, writing
-from isogloss.core.checksums import Checksum, as_text, difference, from_text
+from isogloss.core.atomic_files import (
+    DISK_FULL_ERRORS,
+    make_folder,
+    storage_error,
+    temporary_name,
+    write_bytes,
+    writing,
+)
+from isogloss.core.checksums import Checksum, as_text, difference, from_text, remembered_checksum
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
-from isogloss.core.processes import interruption_requested, locked
+from isogloss.core.processes import interruption_requested
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import MADE
-from isogloss.core.untrusted import below, within
+from isogloss.core.shared_files import (
+    IrregularFileError,
+    locked,
+    new_file,
+    read_file,
+    remove,
+    rename,
+    size_of,
+)
+from isogloss.core.untrusted import below
 from isogloss.store.leases import LEASES
 
 if TYPE_CHECKING:
@@ -163,10 +179,10 @@ class Remote:
         return listed
 
     def is_here(self, manifest: str) -> bool:
-        """Return whether the copies of all files of a manifest are here, by their sizes."""
+        """Return whether the copies of all files of a manifest are here, by their sizes and checksums."""
         try:
-            checksums = self.files_of(manifest, (self.root / manifest).read_bytes())
-        except FileNotFoundError:
+            checksums = self.files_of(manifest, read_file(self.root, manifest))
+        except (FileNotFoundError, IrregularFileError):
             return False
         return bool(checksums) and not self._missing(checksums, self.root)
 
@@ -174,13 +190,13 @@ class Remote:
         """Download the files of a manifest that are not here, then the manifest; False without a manifest."""
         if self.is_here(manifest):
             return True
-        with _one_at_a_time(self.root / manifest):
+        with _one_at_a_time(self.root, manifest):
             content = None if self.is_here(manifest) else self.read(manifest)
             if content is None:
                 return self.is_here(manifest)
             checksums = self.files_of(manifest, content)
             self.download_files(checksums)
-            write_bytes(self.root / manifest, content)
+            write_bytes(self.root, manifest, content)
         return bool(checksums)
 
     def files_of(self, manifest: str, content: bytes) -> dict[str, Checksum]:
@@ -206,10 +222,10 @@ class Remote:
 
         Files in an earlier manifest are not uploaded again, and are removed where they are no longer here.
         """
-        checksums = {name: Checksum.of_file(self.root / name) for name in sorted(names)}
+        checksums = {name: Checksum.of_file(self.root, name) for name in sorted(names)}
         content = as_text(checksums).encode()
         if last:  # What is here is whole, whether it arrives or not.
-            write_bytes(self.root / manifest, content)
+            write_bytes(self.root, manifest, content)
         uploaded = self.read(manifest) or b""
         earlier = self.files_of(manifest, uploaded)
         new = [name for name, checksum in checksums.items() if checksum != earlier.get(name) and name != last]
@@ -222,13 +238,16 @@ class Remote:
         if last:
             self._put([last])
         else:
-            write_bytes(self.root / manifest, content)
+            write_bytes(self.root, manifest, content)
         self.remove(earlier.keys() - checksums.keys())
 
     def download_files(
         self, checksums: Mapping[str, Checksum], to: Path | None = None, on_progress: OnProgress = no_progress
     ) -> None:
-        """Download files that are not here by their sizes, into the folder of copies or another one."""
+        """Download files that are not here, into the folder of copies or another one.
+
+        A file is here if it has the size and, where that is known, the checksum.
+        """
         root = to or self.root
         left = {name: checksums[name] for name in self._missing(checksums, root)}
         for _ in range(ATTEMPTS):
@@ -247,24 +266,25 @@ class Remote:
 
     def _downloaded(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
         """Download files under temporary names, rename those that are right, and return their names."""
-        parts = {name: temporary_beside(root / name, "tmp") for name in checksums}
+        parts = {name: temporary_name(name, "tmp") for name in checksums}
         with writing(root):
             for part in parts.values():
-                part.parent.mkdir(parents=True, exist_ok=True)
+                make_folder(root, part.rpartition("/")[0])
+                os.close(new_file(root, part))  # What it is written through is no link.
 
         def get(files: "AbstractFileSystem", path: str) -> None:
-            files.get([f"{path}/{name}" for name in parts], [str(part) for part in parts.values()])
+            files.get([f"{path}/{name}" for name in parts], [str(root / part) for part in parts.values()])
 
         right = []
         try:
             self._call(get, "")
             for name, part in parts.items():
-                if not difference(Checksum.of_file(part), checksums[name]):
-                    part.replace(root / name)
+                if not difference(Checksum.of_file(root, part), checksums[name]):
+                    rename(root, part, name)
                     right.append(name)
         finally:
             for part in parts.values():
-                part.unlink(missing_ok=True)
+                remove(root, part)
         return right
 
     def _put(self, names: Collection[str]) -> None:
@@ -275,11 +295,7 @@ class Remote:
             self._call(put, "")
 
     def _missing(self, checksums: Mapping[str, Checksum], root: Path) -> list[str]:
-        return [
-            name
-            for name, checksum in checksums.items()
-            if _size(within(root, name, self.url)) != checksum.size
-        ]
+        return [name for name, checksum in checksums.items() if not _is_whole(root, name, checksum)]
 
     def _call(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
@@ -354,14 +370,6 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
     return files, path.rstrip("/")
 
 
-def _size(path: Path) -> int:
-    """Return the size of a file of this machine; −1 if it is missing."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
-
-
 def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
     try:
         return bytes(files.cat_file(path))
@@ -369,12 +377,19 @@ def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
         return None
 
 
+def _is_whole(root: Path, name: str, checksum: Checksum) -> bool:
+    if size_of(root, name) != checksum.size:
+        return False
+    return not checksum.crc32 or not difference(remembered_checksum(root, name), checksum)
+
+
 @contextmanager
-def _one_at_a_time(path: Path) -> Iterator[None]:
+def _one_at_a_time(root: Path, name: str) -> Iterator[None]:
     """Keep other processes of this machine from downloading the same, where the cache can be locked."""
-    with writing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    above, slash, last = name.rpartition("/")
+    with writing(root / name):
+        make_folder(root, above)
     with ExitStack() as stack:
         with suppress(OSError):  # Without a lock each downloads it for itself.
-            stack.enter_context(locked(path.with_name(f".{path.name}.lock"), wait=True))
+            stack.enter_context(locked(root, f"{above}{slash}.{last}.lock", wait=True))
         yield

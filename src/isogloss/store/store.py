@@ -4,8 +4,6 @@ A ``Store`` is a folder that all processes see; a ``MirroredStore`` lies in a bu
 of each machine.
 """
 
-import json
-import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -22,12 +20,23 @@ from isogloss.core.atomic_files import (
     write_text,
     writing,
 )
-from isogloss.core.checksums import CHECKSUMS, checksums_of
+from isogloss.core.checksums import CHECKSUMS, checksums_of, sealed, unsealed
 from isogloss.core.errors import StorageError, masked
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.core.records import FAILED, MADE, PLAN, RECORD, Plan, Record, read_record, write_record
-from isogloss.core.untrusted import T, fitting, parse_json, read_regular, within
+from isogloss.core.records import (
+    FAILED,
+    MADE,
+    PLAN,
+    RECORD,
+    Plan,
+    Record,
+    read_record,
+    run_files,
+    write_record,
+)
+from isogloss.core.shared_files import check_folder, entries, is_taken, read_file, remove
+from isogloss.core.untrusted import T, fitting
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
 
@@ -111,7 +120,7 @@ class Store:
 
     def is_finished(self, run: Run, *, afresh: bool = False) -> bool:  # noqa: ARG002
         """Return whether the run has a record: at the last refresh, where others write, or now."""
-        return (self.folder(run) / RECORD).exists()
+        return is_taken(self.root, f"{identity(run)}/{RECORD}")
 
     def finished_meanwhile(self, run: Run) -> bool:
         """Return whether a run that was just leased is finished; upload it if only the upload was missing."""
@@ -124,13 +133,13 @@ class Store:
     def start(self, run: Run) -> Path:
         """Create the run's folder, remove traces of an earlier failure, and return it.
 
-        StorageError where a link in its place leads out of the store: what is there would be replaced.
+        StorageError where a link is in its place: what it leads to would be replaced.
         """
         folder = self.folder(run)
-        for part in (WORK, self.model(run).name):
-            within(self.root, f"{folder.name}/{part}")
         with writing(folder):
-            make_folder(folder)
+            make_folder(self.root, folder.name)
+            for part in (WORK, self.model(run).name):
+                check_folder(self.root, f"{folder.name}/{part}")
             sweep_folder(folder)  # A process that was killed had no time to.
         self.forget_failure(run)
         return folder
@@ -138,16 +147,16 @@ class Store:
     def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:
         """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
-        write_text(folder / MADE, json.dumps(circumstances, indent=1) + "\n")
+        write_text(folder, MADE, sealed(circumstances))
         with reading(folder):
-            quarantined = {path.name for path in folder.glob(f"{DAMAGED}*")}
+            quarantined = {entry.name for entry in entries(folder) if entry.name.startswith(DAMAGED)}
             files = checksums_of(folder, without=NO_RESULTS | quarantined)
         write_record(folder, record, files)
 
     def fail(self, run: Run, message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
         body = {"error": masked(message), **({"needs": needs} if needs else {})}
-        self.write(f"{identity(run)}/{FAILED}", json.dumps(body, ensure_ascii=False) + "\n")
+        self.write(f"{identity(run)}/{FAILED}", sealed(body))
 
     def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: ARG002
         """Return why a run failed when it was made; empty if it did not, or was never begun."""
@@ -156,7 +165,7 @@ class Store:
     def forget_failure(self, run: Run) -> None:
         """Remove the note that a run failed, so that it is tried again."""
         with writing(self.folder(run)):
-            (self.folder(run) / FAILED).unlink(missing_ok=True)
+            remove(self.root, f"{identity(run)}/{FAILED}")
 
     def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:
         """Write which runs the last recipe asked for, and what reports say about them.
@@ -165,7 +174,7 @@ class Store:
         """
         facts = {name: masked(value) if isinstance(value, str) else value for name, value in facts.items()}
         body = {**facts, "runs": [identity(run) for run in runs]}
-        self.write(PLAN, json.dumps(body, ensure_ascii=False, indent=1) + "\n")
+        self.write(PLAN, sealed(body))
 
     def plan(self) -> Plan:
         """Return the plan of the last recipe; empty without one."""
@@ -183,14 +192,14 @@ class Store:
                 measured = measure()
                 # Another process may have measured meanwhile, if this one was paused.
                 decided = _precision_in(self.read(PRECISION)) or measured
-                self.write(PRECISION, json.dumps({AUTO: decided}, indent=1) + "\n")
+                self.write(PRECISION, sealed({AUTO: decided}))
         return decided
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
         check_there(self.root)
-        paths = one_by_one(sorted(self.root.glob(f"[!.]*/{RECORD}")), "runs", on_progress)
-        finished = [path.parent for path in paths]
+        paths = one_by_one(sorted(run_files(self.root, RECORD)), "runs", on_progress)
+        finished = [path.parent for path in paths if not path.parent.name.startswith(".")]
         matching = [folder for folder in finished if prefix and folder.name.startswith(prefix)]
         if len(matching) == 1:
             return matching[0]
@@ -205,7 +214,7 @@ class Store:
         """Remove what only an unfinished run needs."""
         folder = self.folder(run)
         if WORK in sweep_folder(folder):
-            shutil.rmtree(folder / WORK, ignore_errors=True)
+            remove(folder, WORK)
 
     def forget_leases(self, run: Run) -> None:
         """Remove the leases of a finished run that a killed process could not remove."""
@@ -235,13 +244,13 @@ class Store:
     def read(self, name: str) -> bytes | None:
         """Return the content of a small file; None if it is missing, or cannot be read."""
         try:
-            return read_regular(self.root / name)
+            return read_file(self.root, name)
         except OSError:
             return None
 
     def write(self, name: str, text: str) -> None:
         """Write a small file that all processes with the same store see."""
-        write_text(self.root / name, text)
+        write_text(self.root, name, text)
 
 
 def _precision_in(content: bytes | None) -> str:
@@ -265,7 +274,7 @@ def check_there(folder: Path) -> None:
 def json_or_empty(content: bytes | None, shape: type[T]) -> T:
     """Parse a small file; an empty shape for none, or a damaged one."""
     try:
-        return fitting(shape, parse_json(content or b"{}"))
+        return fitting(shape, unsealed(content or b"{}"))
     except ValueError:
         return shape()
 

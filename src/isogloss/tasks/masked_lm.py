@@ -9,6 +9,7 @@ A text is stored as one memory-mapped array of subword ids per language: corpora
 and a resumed training does not tokenize again.
 """
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -18,10 +19,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.atomic_files import make_folder, sweep_folder, temporary_beside, writing
+from isogloss.core.atomic_files import make_folder, sweep_folder, temporary_name, writing
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.processes import stop_if_lost
+from isogloss.core.shared_files import append_file, is_file, new_file, rename
 from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of
@@ -243,25 +245,25 @@ def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, lo
     Blocks may start at each line and, within long lines, after every ``longest`` subwords. DataError for
     empty text.
     """
-    subwords, starts = (temporary_beside(folder / name, "tmp") for name in ("subwords.bin", "starts.bin"))
+    subwords, starts = (temporary_name(name, "tmp") for name in ("subwords.bin", "starts.bin"))
     total = 0
     with writing(folder):
         make_folder(folder)
         sweep_folder(folder)
-        subwords.write_bytes(b"")
-        starts.write_bytes(b"")
+        for name in (subwords, starts):
+            os.close(new_file(folder, name))
     for ids in _tokenized(lines, tokenizer):
         flat, first = _join([line for line in ids if line], tokenizer.sep_token_id, longest)
-        with writing(folder), subwords.open("ab") as file, starts.open("ab") as offsets:
-            file.write(flat.tobytes())
-            offsets.write((first + total).tobytes())
+        with writing(folder):
+            append_file(folder, subwords, flat.tobytes())
+            append_file(folder, starts, (first + total).tobytes())
         total += len(flat)
     if not total:
         raise DataError(f"{folder.name}: the text of this language is empty. Leave the language out.")
     stop_if_lost()
     with writing(folder):
-        starts.replace(folder / "starts.bin")
-        subwords.replace(folder / "subwords.bin")
+        rename(folder, starts, "starts.bin")
+        rename(folder, subwords, "subwords.bin")
     return open_stream(folder)
 
 
@@ -281,7 +283,7 @@ def _join(lines: list[list[int]], separator: int, longest: int) -> tuple[np.ndar
 
 def is_stream(folder: Path) -> bool:
     """Return whether a folder contains a complete stream."""
-    return (folder / "subwords.bin").exists()
+    return is_file(folder, "subwords.bin")
 
 
 def open_stream(folder: Path) -> TextStream:

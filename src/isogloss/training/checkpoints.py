@@ -9,7 +9,6 @@ copied to the host's memory; a thread writes it.
 """
 
 import json
-import shutil
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -30,6 +29,8 @@ from isogloss.core.atomic_files import atomic_folder, storage_error, sweep_folde
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import stop_if_lost
+from isogloss.core.shared_files import create_file, entries, is_folder, read_file, remove
+from isogloss.core.untrusted import parse_json
 from isogloss.encoders.family import unfrozen
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 
@@ -153,17 +154,17 @@ class Checkpoints:
         try:
             sweep_folder(self.folder)
             previous = [path for path in self._all() if path < final]
-            with atomic_folder(final) as new:
+            with atomic_folder(self.folder, final.name) as new:
                 checksums = {name: write_tensors(new / name, tensors) for name, tensors in files.items()}
                 body = json.dumps({"step": state.step, "notes": state.notes}).encode()
-                (new / _STATE).write_bytes(body)
+                create_file(new, _STATE, body)
                 checksums[_STATE] = Checksum.of(body)
-                (new / CHECKSUMS).write_text(as_text(dict(sorted(checksums.items()))), encoding="utf-8")
+                create_file(new, CHECKSUMS, as_text(dict(sorted(checksums.items()))).encode())
         except OSError as error:
             raise storage_error(final, error) from error
         stop_if_lost()  # Else another process may be going on from the previous one.
         for old in previous:
-            shutil.rmtree(old, ignore_errors=True)
+            remove(self.folder, old.name)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore weights and moments from the last checkpoint and return its state; None without one."""
@@ -190,7 +191,10 @@ class Checkpoints:
         return notes
 
     def _all(self) -> list[Path]:
-        return sorted(self.folder.glob("checkpoint-*"))
+        if not is_folder(self.folder.parent, self.folder.name):
+            return []
+        folders = (entry.name for entry in entries(self.folder) if entry.is_folder)
+        return [self.folder / name for name in folders if name.startswith("checkpoint-")]
 
 
 @contextmanager
@@ -206,7 +210,7 @@ def _undamaged(checkpoint: Path) -> Iterator[None]:
 
 
 def _state(checkpoint: Path) -> Notes:
-    body: Notes = json.loads((checkpoint / _STATE).read_text(encoding="utf-8"))
+    body: Notes = parse_json(read_file(checkpoint, _STATE), finite=False)
     return body
 
 

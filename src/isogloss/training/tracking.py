@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isogloss.core.errors import ConfigError, check_named, one_line
-from isogloss.core.processes import locked
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.records import Row
+from isogloss.core.shared_files import locked
 from isogloss.training.distributed import is_main_process
 
 MAX_NAME = 100
@@ -207,7 +207,7 @@ class Tracking:
         # One process at a time: the first one may have to make a database.
         from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
-        with ExitStack() as end, locked(self.run.folder / ".tracking.lock", wait=True):
+        with ExitStack() as end, locked(self.run.folder, ".tracking.lock", wait=True):
             tracker = LOGGER_TYPE_TO_CLASS[name](**TRACKERS[name].arguments(self.run, end))
             tracker.start()
             end.callback(tracker.finish)

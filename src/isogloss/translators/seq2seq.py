@@ -181,7 +181,7 @@ def _converted(folder: Path, converted: Path) -> Path:
         return converted
     from ctranslate2.converters import TransformersConverter
 
-    with atomic_folder(converted) as temporary:
+    with atomic_folder(converted.parent, converted.name) as temporary:
         try:
             with quiet():
                 TransformersConverter(str(folder)).convert(str(temporary), force=True)

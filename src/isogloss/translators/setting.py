@@ -19,6 +19,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import language_name
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.shared_files import read_file
+from isogloss.core.untrusted import fitting, parse_json
 from isogloss.data.projection.label_projection import Translated
 from isogloss.data.projection.words import sentences_in
 from isogloss.encoders.seq2seq import TranslationSubwords
@@ -83,12 +85,12 @@ def in_chunks(
     setting.report(done)
     for chunk in iter(lambda: list(islice(remaining, TEXTS_PER_CHUNK)), []):
         content = sha256(json.dumps([key, *chunk]).encode()).hexdigest()
-        path = setting.folder / f"chunk-{content[:32]}.jsonl"
-        translated = _stored(path, content, len(chunk))
+        name = f"chunk-{content[:32]}.jsonl"
+        translated = _stored(setting.folder, name, content, len(chunk))
         if translated is None:
             loaded = loaded or [load()]
             translated = loaded[0](chunk)
-            with atomic_file(path) as file:
+            with atomic_file(setting.folder, name) as file:
                 file.write(f"{content}\n")
                 for translation in translated:
                     file.write(f"{json.dumps([translation.text, translation.cuts], ensure_ascii=False)}\n")
@@ -97,11 +99,11 @@ def in_chunks(
         setting.report(done)
 
 
-def _stored(path: Path, content: str, count: int) -> list[Translated] | None:
+def _stored(folder: Path, name: str, content: str, count: int) -> list[Translated] | None:
     """Return a stored chunk; None if it is missing, damaged or of other texts."""
     try:
-        first, *lines = path.read_text(encoding="utf-8").split("\n")[:-1]
-        pairs = [json.loads(line) for line in lines]
+        first, *lines = read_file(folder, name).decode().split("\n")[:-1]
+        pairs = [fitting(tuple[str, int], parse_json(line)) for line in lines]
     except (OSError, ValueError):
         return None
     if first != content or len(pairs) != count:

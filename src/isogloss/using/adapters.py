@@ -77,7 +77,7 @@ def write_adapters(model: Model, new: Path, folder: Path, base: str = "") -> Ada
     config["base_model_name_or_path"] = base.partition("@")[0]
     (new / CONFIG).write_text(json.dumps(config, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     for name in (WEIGHTS, MODEL_CONFIG):  # The latter has the names of labels.
-        write_bytes(new / name, read_regular(folder / name))
+        write_bytes(new, name, read_regular(folder / name))
     return AdapterExport(PEFT, base)
 
 

@@ -18,7 +18,7 @@ from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.using.adapters import AdapterExport, write_adapters
 from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, rendered, write_model
-from isogloss.using.provenance import encoder_text, links_in
+from isogloss.using.provenance import check_undamaged, encoder_text, links_in
 
 ENCODERS = ("pretrain", "adjust")
 """The kinds of runs that make an encoder."""
@@ -75,6 +75,7 @@ def encoder_of_run(folder: Path) -> PretrainedEncoder | None:
     """Load the encoder that the run in a folder made; None for any other folder."""
     if not (folder / RECORD).exists() or (record := read_record(folder.resolve())).kind not in ENCODERS:
         return None
+    check_undamaged(folder.resolve())
     weights = folder / "model"
     versions = read_made(folder).versions
     return PretrainedEncoder(
@@ -103,7 +104,7 @@ def export_encoder(
     folder = from_home(folder).resolve()
     check_free(folder, force=force)
     adapters = None
-    with atomic_folder(folder) as new:
+    with atomic_folder(folder.parent, folder.name) as new:
         if adapter:
             adapters = write_adapters(encoder.network, new, encoder.folder, encoder.base_of_adapters)
         else:

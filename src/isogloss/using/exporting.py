@@ -85,7 +85,7 @@ def export(
             "--adapter: adapters alone cannot be written as ONNX, nor mix inputs with their translations. "
             "Leave --adapter out."
         )
-    with atomic_folder(folder) as new:
+    with atomic_folder(folder.parent, folder.name) as new:
         if adapter:
             adapters = write_adapters(model.network, new, model.folder)
             if (new / CONFIG).is_file():

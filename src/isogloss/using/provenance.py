@@ -13,10 +13,23 @@ from os.path import realpath
 from pathlib import Path
 from typing import Any
 
+from isogloss.core.checksums import differing_files
 from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
 from isogloss.core.languages import is_built_in
-from isogloss.core.records import RECORD, Record, Row, kind_of_run, read_made, read_record, understanding
+from isogloss.core.records import (
+    RECORD,
+    Record,
+    Row,
+    base_of,
+    kind_of_run,
+    read_made,
+    read_record,
+    read_with_checksums,
+    run_files,
+    understanding,
+)
 from isogloss.core.run_parts import Count, Positive
+from isogloss.core.shared_files import is_file
 from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.data import CORPORA
 from isogloss.data.corpora.described import KNOWN
@@ -80,11 +93,16 @@ def folder_of(model: str | Path) -> Path:
 
 
 def links_in(folder: Path) -> tuple[str, ...]:
-    """List the links in a folder, but for those by which the cache of the hub's client is made."""
-    folder = Path(realpath(folder))
-    blobs = folder.parent.parent / "blobs"
-    links = (path for path in sorted(folder.rglob("*")) if path.is_symlink())
-    return tuple(str(path) for path in links if Path(realpath(path)).parent != blobs)
+    """List the links in a folder, and on the way to it from its run, or of itself.
+
+    Those by which the cache of the hub's client is made are left out.
+    """
+    above = [path for path in folder.absolute().parents if (path / RECORD).exists()][:1]
+    of_run = [path for path in folder.absolute().parents if above and path.is_relative_to(above[0])]
+    real = Path(realpath(folder))
+    blobs = real.parent.parent / "blobs"
+    inside = [path for path in sorted(real.rglob("*")) if Path(realpath(path)).parent != blobs]
+    return tuple(str(path) for path in (*of_run, folder, *inside) if path.is_symlink())
 
 
 def is_on_hub(model: str | Path) -> bool:
@@ -120,6 +138,7 @@ def run_of_head(folder: Path) -> Path | None:
 
 def _of_head(folder: Path, name: str) -> Provenance:
     record = read_record(folder.resolve())
+    check_undamaged(folder.resolve())
     with understanding(folder / RECORD):
         learned = {task["task"]: task for task in record.run.get("further", ())}
         check_named(str(folder), "further task", learned, name)
@@ -165,8 +184,28 @@ def _of_entry(entry: object, folder: Path) -> Provenance:
         raise ModelError(f"{folder / CONFIG}: entry {ENTRY!r}: {error}. Export the model again.") from error
 
 
+def check_undamaged(run: Path) -> None:
+    """Raise StorageError where a file of a run's model, or of the one it is a difference from, is damaged."""
+    checked = set[Path]()
+    while run not in checked:
+        checked.add(run)
+        _, written = read_with_checksums(run)
+        of_model = {
+            name: checksum
+            for name, checksum in written.items()
+            if name.startswith("model/") and is_file(run, name)
+        }
+        for name, why in differing_files(run, of_model):
+            raise StorageError(
+                f"{run / name}: this file is damaged ({why}). Run the recipe again: only this run is "
+                f"repeated. Or take another copy of the run."
+            )
+        run = run.parent / (base_of(run / "model") or run.name)
+
+
 def _of_run(folder: Path) -> Provenance:
     record = read_record(folder.resolve())
+    check_undamaged(folder.resolve())
     if record.kind != "fine-tune":
         raise ModelError(
             f"{folder}: run {record.id} is of kind {record.kind}, not a fine-tune: it has no head that "
@@ -217,7 +256,7 @@ def _scores(record: Record, store: Path) -> Iterator[Row]:
     for row in record.rows:
         if row.get("chosen"):
             yield _score(row, record.run["corpus"])
-    for path in sorted(store.glob(f"*/{RECORD}")):
+    for path in sorted(run_files(store, RECORD)):
         with suppress(StorageError):  # Damaged records of other runs do not matter here.
             yield from _measured(path, record.id)
 

@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from shutil import rmtree
 from typing import TYPE_CHECKING
 
 from isogloss.core import VERSION
-from isogloss.core.atomic_files import make_folder, sweep, temporary_beside, writing
+from isogloss.core.atomic_files import make_folder, sweep, temporary_name, writing
 from isogloss.core.errors import ConfigError, RunError, one_line
+from isogloss.core.shared_files import make_new_folder, remove
 from isogloss.core.untrusted import user_cache
 from isogloss.using.encoder_exports import PretrainedEncoder, encoder_card, export_encoder
 from isogloss.using.exporting import CARD, card, export
@@ -133,16 +133,17 @@ def _upload(hub: "HfApi", model: Exportable, options: PushOptions, folder: Path)
 @contextmanager
 def _work_folder() -> Iterator[Path]:
     """Yield a folder for the export; those of processes that were killed are removed."""
-    path = user_cache() / "push"
-    work = temporary_beside(path, "tmp")
-    sweep(path)
+    cache, name = user_cache(), temporary_name("push", "tmp")
+    work = cache / name
+    sweep(cache, "push")
     with writing(work):
-        make_folder(work)
+        make_folder(cache)
+        make_new_folder(cache, name)
         work.chmod(0o700)  # The model may be private.
     try:
         yield work
     finally:
-        rmtree(work, ignore_errors=True)
+        remove(cache, name)
 
 
 @contextmanager

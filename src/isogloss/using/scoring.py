@@ -207,7 +207,7 @@ def _predictions_path(options: EvaluateOptions, language: str) -> tuple[Corpus, 
 
 
 def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    with atomic_file(path) as file:
+    with atomic_file(path.parent, path.name) as file:
         file.writelines(f"{line}\n" for line in lines)
 
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from isogloss.core import VERSION
 from isogloss.core.errors import DataError, StorageError, masked
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.untrusted import parse_json, read_regular
 
 if TYPE_CHECKING:
     import httpx2
@@ -46,6 +47,8 @@ class Link:
 
     url: str
     size: int | None = None
+    most: int = 100_000_000
+    """Bytes that are taken where the size is not known."""
     sha256: str = ""
     known_from: str = "the published checksum"
     """Origin of the checksum, for the message on a mismatch."""
@@ -157,13 +160,15 @@ def _attempt(link: Link, part: "_Part", timeout: float, meter: "_Meter") -> None
         ends = {"content-length", "transfer-encoding"} & set(response.headers)
         if not ends and link.size is None and not link.sha256:
             raise TryAgainError("the server does not say how long the file is")
-        most = total if link.size is None else link.size
+        expected = total if link.size is None else link.size
+        if expected is not None and link.size is None and expected > link.most:
+            raise _too_large(link, f"the server says that it has {expected:,} bytes")
         _check_room(part.path, (total or 0) - start)
-        meter.begin(start, most)
+        meter.begin(start, expected, link)
         blocks = response.iter_bytes() if packed else response.iter_raw()
         _store(_fast_enough(blocks, timeout), part, start, {"url": link.url, "validator": now}, meter)
-    if most is not None and part.size() < most:
-        raise TryAgainError(f"the server ended after {part.size():,} of {most:,} bytes")
+    if expected is not None and part.size() < expected:
+        raise TryAgainError(f"the server ended after {part.size():,} of {expected:,} bytes")
 
 
 @contextmanager
@@ -334,6 +339,13 @@ def _given_up(link: Link, part: "_Part", trouble: TryAgainError, failed: int) ->
     )
 
 
+def _too_large(link: Link, found: str) -> DataError:
+    return DataError(
+        f"{link.url}: {found}, and its size is not known beforehand: at most {link.most:,} bytes are taken. "
+        f"Look whether the address is right; if it is, download it by hand."
+    )
+
+
 @dataclass(frozen=True)
 class _Part:
     """The partial file, and a note of the version it belongs to."""
@@ -350,7 +362,7 @@ class _Part:
     def resume_point(self, link: Link) -> tuple[int, str]:
         """Return the byte to resume from and the version; 0 where the version is unknown."""
         try:
-            note = dict(json.loads(self.note.read_text(encoding="utf-8")))
+            note = dict(parse_json(read_regular(self.note)))
         except (OSError, ValueError, TypeError):
             note = {}
         validator = str(note.get("validator") or "")
@@ -371,14 +383,16 @@ class _Meter:
         self.what = what
         self.on_progress = on_progress
 
-    def begin(self, start: int, most: int | None) -> None:
+    def begin(self, start: int, most: int | None, link: Link) -> None:
         self.done = self.first = start
-        self.most = most
+        self.most, self.link = most, link
         self.began = self.reported = time.monotonic()
 
     def add(self, size: int) -> None:
-        """Count bytes; TryAgainError for more than expected."""
+        """Count bytes; TryAgainError for more than expected, DataError for too many of an unknown size."""
         self.done += size
+        if self.most is None and self.done > self.link.most:
+            raise _too_large(self.link, f"more than {self.link.most:,} bytes came")
         if self.most is not None and self.done > self.most:
             raise TryAgainError(f"more than its {self.most:,} bytes came", restart=True)
         now = time.monotonic()

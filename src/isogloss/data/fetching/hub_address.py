@@ -35,7 +35,7 @@ def pinned(dataset: str, records: Path) -> str:
         recorded = record.read_text(encoding="utf-8").strip() if record.is_file() else ""
         commit = recorded if COMMIT.fullmatch(recorded) else _commit(name, commit)
         if commit != recorded:
-            write_text(record, f"{commit}\n")
+            write_text(record.parent, record.name, f"{commit}\n")
     return f"{name}@{commit}"
 
 

@@ -6,7 +6,6 @@ checksum is published.
 """
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -14,9 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.processes import locked
+from isogloss.core.atomic_files import make_folder, write_text
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.untrusted import is_safe
+from isogloss.core.shared_files import locked, read_file
+from isogloss.core.untrusted import is_safe, parse_json
 from isogloss.data.fetching.downloading import Link, RetryPolicy, checksum, download, storing
 from isogloss.data.fetching.hub_address import address, at_commit
 from isogloss.data.fetching.releases import Release
@@ -151,14 +151,14 @@ def _wider(fetched: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]
     return tuple(sorted({*languages, *(fetched.languages if fetched else ())}))
 
 
-def _record_path(release: Release, folder: Path) -> Path:
-    return folder / RECORDS / f"{release.target}.json"
+def _record_name(release: Release) -> str:
+    return f"{RECORDS}/{release.target}.json"
 
 
 def _record(release: Release, folder: Path) -> Fetched | None:
     """Read the record; one that is damaged or of another address counts as none."""
     try:
-        body: Any = json.loads(_record_path(release, folder).read_text(encoding="utf-8"))
+        body: Any = parse_json(read_file(folder, _record_name(release)))
         record = Fetched(**{**body, "languages": tuple(body["languages"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
@@ -166,12 +166,7 @@ def _record(release: Release, folder: Path) -> Fetched | None:
 
 
 def _write_record(release: Release, folder: Path, fetched: Fetched) -> None:
-    path = _record_path(release, folder)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(json.dumps(asdict(fetched), indent=1) + "\n", encoding="utf-8")
-        temporary.replace(path)
+    write_text(folder, _record_name(release), json.dumps(asdict(fetched), indent=1) + "\n")
 
 
 @contextmanager
@@ -179,12 +174,12 @@ def _alone(folder: Path, sleep: Callable[[float], None], on_progress: OnProgress
     """Wait until no other process fetches into the folder; the lock of a dead one does not count."""
     path = folder / LOCK
     with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(folder, LOCK.rpartition("/")[0])
     began = time.monotonic()
     while True:
         with ExitStack() as locks:
             with storing(path):
-                free = locks.enter_context(locked(path))
+                free = locks.enter_context(locked(folder, LOCK))
             if free:
                 yield
                 return

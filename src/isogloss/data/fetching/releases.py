@@ -1,9 +1,10 @@
 """The official files of corpora, by one table for each corpus: ``official/xnli.toml`` and others.
 
 A file either goes where the reader looks (``to``), or it is an archive of which some members do (``take``).
-Sizes and checksums are the published ones, or those of the file at a pinned commit; without a checksum, none
-has been published. ``hub:OWNER/NAME@REVISION/PATH`` is a file of a dataset of the Hugging Face hub. A row
-with ``spelled``, the codes of languages in its names, and ``splits`` is a file for each of them.
+Sizes and checksums are the published ones, or those of the file at a pinned commit (``official/pinned.tsv``);
+without a checksum, none has been published. ``hub:OWNER/NAME@REVISION/PATH`` is a file of a dataset of the
+Hugging Face hub. A row with ``spelled``, the codes of languages in its names, and ``splits`` is a file for
+each of them.
 """
 
 import re
@@ -182,7 +183,11 @@ def _read(corpus: str) -> Releases:
         (files("isogloss.data.fetching") / "official" / f"{corpus}.toml").read_text(encoding="utf-8")
     )
     rows = table.pop("file", ())
-    released = tuple(Release(corpus=corpus, **file) for row in rows for file in _expanded(row))
+    released = tuple(
+        Release(corpus=corpus, **{**_pinned().get(file["url"], {}), **file})
+        for row in rows
+        for file in _expanded(row)
+    )
     default = tuple(table.pop("default", dict.fromkeys(file.part for file in released)))
     train = table.pop("train", None)
     return Releases(
@@ -193,6 +198,14 @@ def _read(corpus: str) -> Releases:
         spelled={code: text for row in rows for code, text in _spelled(row).items()},
         **table,
     )
+
+
+@cache
+def _pinned() -> Mapping[str, Mapping[str, Any]]:
+    """Return sizes and checksums of files at pinned commits, by address, where their tables have none."""
+    text = (files("isogloss.data.fetching") / "official" / "pinned.tsv").read_text(encoding="utf-8")
+    rows = (line.split("\t") for line in text.splitlines()[1:])
+    return {url: {"size": int(size), "sha256": digest} for url, size, digest in rows}
 
 
 def _spelled(row: Mapping[str, Any]) -> dict[str, str]:

@@ -16,8 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
-from isogloss.core.atomic_files import temporary_beside
+from isogloss.core.atomic_files import temporary_name
 from isogloss.core.errors import DataError
+from isogloss.core.shared_files import make_folders, new_file, remove, rename
 from isogloss.core.untrusted import below
 from isogloss.data.fetching.downloading import checksum, megabytes, storing
 
@@ -78,11 +79,11 @@ def unpack(archive: Path, targets: Targets, folder: Path, *, patterns: dict[int,
                 raise unofficial_file(folder / target, digest)
         for target in written:
             with storing(folder / target):
-                temporary_beside(folder / target, "tmp").replace(folder / target)
+                rename(folder, temporary_name(target, "tmp"), target)
     finally:
         for target in written:
             with suppress(OSError):
-                temporary_beside(folder / target, "tmp").unlink()
+                remove(folder, temporary_name(target, "tmp"))
     return written
 
 
@@ -97,7 +98,8 @@ def unofficial_file(path: Path, expected: str) -> DataError:
 def _extract(archive: Path, targets: Targets, folder: Path, written: dict[str, str]) -> set[int]:
     """Write the requested members under temporary names; return the numbers of the patterns they match."""
     matched: set[int] = set()
-    budget = _Budget(archive, EXPANSION * archive.stat().st_size + ROOM)
+    most = EXPANSION * archive.stat().st_size + ROOM
+    budget, of_disk = _Budget(archive, most), _Budget(archive, most)
     try:
         with archive.open("rb") as file:
             for member in _members(file, archive.name, budget):
@@ -105,7 +107,7 @@ def _extract(archive: Path, targets: Targets, folder: Path, written: dict[str, s
                     _check(archive, member, target, repeated=target in written)
                     matched.add(number)
                     written[target] = ""
-                    written[target] = _write(member, temporary_beside(folder / target, "tmp"))
+                    written[target] = _write(member, folder, target, of_disk)
     except _BROKEN as error:
         raise DataError(f"{archive}: the archive is damaged ({error}). Delete it and fetch again.") from error
     return matched
@@ -137,6 +139,8 @@ def _tar_members(file: Any, name: str, budget: "_Budget") -> Iterator[_Member]:
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for info in archive:
             kind = "" if info.isreg() else "a folder" if info.isdir() else "a link or device"
+            if info.issparse():  # A few bytes can have any number of zeros between them.
+                kind = "a sparse file"
             yield _Member(info.name, kind, lambda info=info: _Counted(archive.extractfile(info), None))  # type: ignore[misc]
 
 
@@ -149,14 +153,16 @@ def _check(archive: Path, member: _Member, target: str, *, repeated: bool) -> No
         raise DataError(f"{name} occurs a second time; expected once. {_DISTRUST}")
 
 
-def _write(member: _Member, path: Path) -> str:
-    digest = sha256()
+def _write(member: _Member, folder: Path, target: str, budget: "_Budget") -> str:
+    """Write a member under a temporary name next to its target; return its checksum."""
+    digest, path = sha256(), folder / target
     source = member.opened()
     with storing(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        output = path.open("wb")
+        make_folders(folder, target.rpartition("/")[0])
+        output = os.fdopen(new_file(folder, temporary_name(target, "tmp")), "wb")
     with output:
         while block := source.read(BLOCK):
+            budget.spend(len(block))
             digest.update(block)
             with storing(path):
                 output.write(block)
@@ -174,7 +180,7 @@ class _Budget:
         self.most = self.left = most
 
     def spend(self, size: int) -> None:
-        """Count unpacked bytes, skipped ones too."""
+        """Count bytes: unpacked ones, those of skipped members too, or written ones."""
         self.left -= size
         if self.left < 0:
             raise DataError(

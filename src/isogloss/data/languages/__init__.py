@@ -17,6 +17,7 @@ from pathlib import Path
 from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.languages import is_built_in
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
+from isogloss.core.untrusted import check_outside_runs
 from isogloss.data.corpora.bitext import Bitext, Bucc, apart
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, Corpus, Split, is_translation, not_there
@@ -96,10 +97,11 @@ class BuiltInLanguages:
         Translations of examples, the large bitext and comparable text are left out, as each pair of languages
         has a file of its own.
         """
+        check_outside_runs(folder)
         files = [*self._exported().items()]
         title = "export of the built-in languages"
         for path, file in one_by_one(files, title, on_progress, lambda entry: entry[0]):
-            with atomic_file(folder / path) as stream, writing(folder / path):
+            with atomic_file(folder, path) as stream, writing(folder / path):
                 stream.writelines(file.read())
 
     def _languages(self, corpus: Corpus) -> set[str]:

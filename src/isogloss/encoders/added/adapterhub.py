@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from zipfile import ZipFile, is_zipfile
 
 import torch
 from pydantic import Field
@@ -97,6 +98,10 @@ HEADS: Mapping[str, tuple[AutoClass, int]] = {
     "question_answering": ("AutoModelForQuestionAnswering", 1),
 }
 """The class of transformers with the same head, and its layers, by their type of head."""
+
+
+ROOM = 1 << 20
+"""Bytes that an archive of weights may unpack to in addition to twice its size."""
 
 
 @dataclass(frozen=True)
@@ -198,12 +203,29 @@ def _weights(folder: Path, name: str, *, pickle: bool) -> dict[str, Tensor]:
             f"weights in it alone, and runs nothing."
         )
     try:
-        return dict(torch.load(path, map_location="cpu", weights_only=True))
+        _check_unpacked(path)
+        weights = dict(torch.load(path, map_location="cpu", weights_only=True))
+        for key, weight in weights.items():
+            if not isinstance(key, str) or not isinstance(weight, torch.Tensor):
+                raise TypeError(f"under {key!r:.40} is a {type(weight).__name__}")
+        return weights
     except Exception as error:
         raise ModelError(
             f"{path}: this pickle holds more than weights, or is damaged ({one_line(error):.200}). Nothing "
             f"in it was run. Take another copy."
         ) from error
+
+
+def _check_unpacked(path: Path) -> None:
+    """Raise ValueError where the archive of a pickle unpacks to far more than its size.
+
+    torch stores tensors as they are: nothing in its archives is packed.
+    """
+    if is_zipfile(path):
+        with ZipFile(path) as archive:
+            size = sum(info.file_size for info in archive.infolist())
+        if size > 2 * path.stat().st_size + ROOM:
+            raise ValueError(f"it unpacks to {size:,} bytes")
 
 
 def with_hub_adapters(
@@ -387,4 +409,4 @@ def _write_json(path: Path, config: Mapping[str, Any], model: Model, name: str, 
         "name": name,
         "version": "adapters.1.3.0",
     }
-    write_text(path, json.dumps(body, ensure_ascii=False, indent=2) + "\n")
+    write_text(path.parent, path.name, json.dumps(body, ensure_ascii=False, indent=2) + "\n")

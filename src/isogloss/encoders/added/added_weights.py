@@ -260,7 +260,7 @@ def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str,
     from safetensors.torch import save
 
     tensors = {name: weight.detach().cpu().contiguous() for name, weight in weights.items()}
-    write_bytes(path, save(tensors, metadata=metadata))
+    write_bytes(path.parent, path.name, save(tensors, metadata=metadata))
 
 
 def _damaged(path: Path, error: Exception) -> ModelError:

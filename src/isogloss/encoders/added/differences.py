@@ -57,7 +57,7 @@ def write_difference(folder: Path, base: str, *, form: str, weights: str) -> Dif
         path = from_home(base).resolve()
         name, fingerprint = _named(path, folder.resolve()), folders.fingerprint(path)
     difference = Difference(format=form, weights=weights, base=name, fingerprint=fingerprint)
-    write_text(folder / DIFFERENCE, json.dumps(asdict(difference), ensure_ascii=False, indent=1) + "\n")
+    write_text(folder, DIFFERENCE, json.dumps(asdict(difference), ensure_ascii=False, indent=1) + "\n")
     return difference
 
 

@@ -46,7 +46,7 @@ def completed(folder: Path) -> Path:
     version = folders.fingerprint(Path(base)) if is_folder else base.rpartition("@")[2]
     model = user_cache() / "peft" / f"{folders.fingerprint(folder)}-{version}" / folder.resolve().name
     if not model.is_dir():
-        with atomic_folder(model) as new:
+        with atomic_folder(model.parent, model.name) as new:
             _complete(new, folder, base, body)
     return model
 

@@ -16,6 +16,7 @@ import torch
 from isogloss.core.errors import ConfigError, DataError, located, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.languages import canonical_language, language_name
+from isogloss.core.untrusted import parse_json
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example, ParsedSentence, Question, TaggedSentence
 from isogloss.data.languages import LANGUAGES
@@ -146,7 +147,7 @@ class Explorer:
         differing = []
         for example in self._examples(facts["corpus"], language, split):
             of_seeds = {
-                seed: json.loads(by_id[example.id]) for seed, by_id in answers.items() if example.id in by_id
+                seed: parse_json(by_id[example.id]) for seed, by_id in answers.items() if example.id in by_id
             }
             if len({json.dumps(answer) for answer in of_seeds.values()}) > 1:
                 differing.append(_labelled(example, facts["task"]) | {"answers": of_seeds})

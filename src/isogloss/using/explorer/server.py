@@ -1,6 +1,5 @@
 """The explorer's server: 127.0.0.1 alone, a token in the address, one page without requests to others."""
 
-import json
 import secrets
 import socket
 import webbrowser
@@ -12,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from isogloss.core.errors import ConfigError, IsoglossError, one_line
+from isogloss.core.untrusted import fitting, parse_json
 from isogloss.using.explorer import Explorer
 
 HOST = "127.0.0.1"
@@ -61,7 +61,7 @@ def application(explorer: Explorer, token: str, hosts: frozenset[str]) -> Starle
         if not allowed(request) or question is None:
             return JSONResponse({"error": "not allowed"}, status_code=403)
         try:
-            body = json.loads(await _body(request))
+            body = fitting(dict[str, Any], parse_json(await _body(request)))
             return JSONResponse(await run_in_threadpool(question, **body))
         except (IsoglossError, ValueError, TypeError) as error:
             return JSONResponse({"error": one_line(error)}, status_code=400)

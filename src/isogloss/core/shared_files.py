@@ -1,0 +1,406 @@
+"""Files in folders that others may write to: this module opens, lists, locks, renames and removes them.
+
+A file is a folder and a name in it, with / between the parts of the name. Links are followed on the way to
+the folder, which the user chose, and never below it. A folder within a run's is opened in the same way: links
+are followed on the way to the folder of runs, and not from the run's folder on. Only regular files are
+opened, so that no pipe is waited for, and none that is larger than ``most`` is read whole. Anything else in
+the place of a file is an ``IrregularFileError``.
+
+Each function raises the audit event ``isogloss.shared_file`` with the path.
+"""
+
+import errno
+import os
+import re
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+MOST_BYTES = 64 << 20
+"""Largest file that is read whole. Records and configurations have kilobytes, rarely a few megabytes."""
+
+RUN = re.compile(r"[0-9a-f]{12}")
+"""Name of a run's folder: its id."""
+
+NO_LINK = "a symbolic link is in its place, and is not followed"
+
+_HAS_DESCRIPTORS = os.open in os.supports_dir_fd
+"""False on Windows, where each part of a path is checked before the whole path is opened."""
+
+_CLOSED_AT_EXEC = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_NO_WAIT = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _CLOSED_AT_EXEC
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | _CLOSED_AT_EXEC
+_PASSED = getattr(os, "O_PATH", os.O_RDONLY)
+
+
+class IrregularFileError(OSError, ValueError):
+    """What is in the place of a file or folder is a link, pipe, device or folder, or far too large.
+
+    It is an error of the system for those who write, and damage for those who read.
+    """
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What a folder contains under a name; a link is neither a file nor a folder."""
+
+    name: str
+    is_file: bool
+    is_folder: bool
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A name in an open folder."""
+
+    folder: int | None
+    """Its descriptor; None on systems without, where ``name`` is the whole path."""
+    name: str
+    path: Path
+
+
+def read_file(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
+    """Return the content of a file.
+
+    IrregularFileError for a link, pipe or folder in its place, and beyond ``most`` bytes.
+    """
+    with open_file(folder, name) as file:
+        return _content(file, folder / name, most)
+
+
+def open_file(folder: Path, name: str) -> BinaryIO:
+    """Open a file for reading."""
+    with _at(folder, name) as place:
+        return os.fdopen(_opened(place, os.O_RDONLY), "rb", buffering=0)
+
+
+def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
+    """Write a file unless something has its name; False if it does. No two processes create the same one."""
+    with _at(folder, name) as place:
+        try:
+            number = _made(place, os.O_WRONLY)
+        except FileExistsError:
+            return False
+        try:
+            with os.fdopen(number, "wb", buffering=0) as file:
+                file.write(content)
+        except OSError:  # On a full disk an empty file can be made, and would be waited for.
+            with suppress(OSError):
+                os.unlink(place.name, dir_fd=place.folder)
+            raise
+    return True
+
+
+def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | None]) -> bool:
+    """Write a file in its place, given its content; return False if ``change`` returns None.
+
+    That takes no space, and a full disk leaves what was in it.
+    """
+    with _at(folder, name) as place, os.fdopen(_opened(place, os.O_RDWR), "r+b", buffering=0) as file:
+        _check_single(file, place.path)
+        content = change(_content(file, place.path, MOST_BYTES))
+        if content is not None:
+            file.seek(0)
+            file.write(content)
+            file.truncate()
+    return content is not None
+
+
+def append_file(folder: Path, name: str, content: bytes) -> None:
+    """Add to the end of a file, which is made if it is missing."""
+    with (
+        _at(folder, name) as place,
+        os.fdopen(_opened(place, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab", buffering=0) as file,
+    ):
+        _check_single(file, place.path)
+        file.write(content)
+
+
+def new_file(folder: Path, name: str) -> int:
+    """Return the descriptor of a new file for writing; what had its name is removed."""
+    with _at(folder, name) as place:
+        try:
+            return _made(place, os.O_WRONLY)
+        except FileExistsError:
+            _remove(place)
+            return _made(place, os.O_WRONLY)
+
+
+def is_file(folder: Path, name: str) -> bool:
+    """Return whether a regular file has the name."""
+    return stat.S_ISREG(_mode(folder, name))
+
+
+def is_folder(folder: Path, name: str) -> bool:
+    """Return whether a folder has the name."""
+    return stat.S_ISDIR(_mode(folder, name))
+
+
+def is_taken(folder: Path, name: str) -> bool:
+    """Return whether anything has the name, a link that leads nowhere included."""
+    return _mode(folder, name) != 0
+
+
+def check_folder(folder: Path, name: str) -> None:
+    """Raise IrregularFileError where anything but a folder has the name."""
+    mode = _mode(folder, name)
+    if stat.S_ISLNK(mode):
+        raise IrregularFileError(errno.ELOOP, NO_LINK, str(folder / name))
+    if mode and not stat.S_ISDIR(mode):
+        raise IrregularFileError(errno.ENOTDIR, "not a folder", str(folder / name))
+
+
+def size_of(folder: Path, name: str) -> int | None:
+    """Return the size of a regular file; None where there is none."""
+    try:
+        with _at(folder, name) as place:
+            status = _status(place)
+    except (FileNotFoundError, NotADirectoryError, IrregularFileError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def entries(folder: Path, name: str = "") -> list[Entry]:
+    """List what is in a folder below a folder, sorted by name."""
+    with _folder(folder, name) as opened, os.scandir(opened) as found:
+        return sorted(
+            (
+                Entry(entry.name, entry.is_file(follow_symlinks=False), entry.is_dir(follow_symlinks=False))
+                for entry in found
+            ),
+            key=lambda entry: entry.name,
+        )
+
+
+def files_below(folder: Path, name: str = "") -> Iterator[str]:
+    """Yield the names of all regular files below a folder; folders behind links are not entered."""
+    start = f"{name}/" if name else ""
+    for entry in entries(folder, name):
+        if entry.is_file:
+            yield start + entry.name
+        elif entry.is_folder:
+            yield from files_below(folder, start + entry.name)
+
+
+def links_below(folder: Path, name: str = "") -> Iterator[str]:
+    """Yield the names of what is neither a file nor a folder: links, pipes, devices."""
+    start = f"{name}/" if name else ""
+    for entry in entries(folder, name):
+        if entry.is_folder:
+            yield from links_below(folder, start + entry.name)
+        elif not entry.is_file:
+            yield start + entry.name
+
+
+def make_folders(folder: Path, name: str = "") -> None:
+    """Make a missing folder and those above it; IrregularFileError where a link is in the place of one."""
+    top, parts = _split(folder, name)
+    top.mkdir(parents=True, exist_ok=True)
+    for count in range(1, len(parts) + 1):
+        with _at(top, "/".join(parts[:count])) as place:
+            try:
+                os.mkdir(place.name, dir_fd=place.folder)
+            except FileExistsError:
+                if not stat.S_ISDIR(_status(place).st_mode):
+                    raise _irregular(place) from None
+
+
+def make_new_folder(folder: Path, name: str) -> None:
+    """Make an empty folder; what had its name is removed."""
+    with _at(folder, name) as place:
+        try:
+            os.mkdir(place.name, dir_fd=place.folder)
+        except FileExistsError:
+            _remove(place)
+            os.mkdir(place.name, dir_fd=place.folder)
+
+
+def rename(folder: Path, name: str, new: str) -> None:
+    """Rename a file or folder; a file, link or pipe with the new name is replaced."""
+    with _at(folder, name) as place, _at(folder, new) as target:
+        os.replace(place.name, target.name, src_dir_fd=place.folder, dst_dir_fd=target.folder)
+
+
+def remove(folder: Path, name: str) -> None:
+    """Remove a file, a link itself, or a folder with all that is in it, if it is there."""
+    with suppress(FileNotFoundError, NotADirectoryError), _at(folder, name) as place:
+        _remove(place)
+
+
+@contextmanager
+def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
+    """Hold a file's lock; yield False if another process has it, or ``wait`` until it is free.
+
+    OSError where no file can be written.
+    """
+    if not _HAS_DESCRIPTORS:
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(folder / name, blocking=wait)
+        try:
+            lock.acquire()
+        except Timeout:
+            yield False
+            return
+        try:
+            yield True
+        finally:
+            lock.release()
+        return
+    from fcntl import LOCK_EX, LOCK_NB, flock
+
+    with _at(folder, name) as place:
+        file = os.fdopen(_opened(place, os.O_RDWR | os.O_CREAT), "r+b", buffering=0)
+    with file:
+        try:
+            flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        yield True
+
+
+def _split(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
+    """Return the folder up to which links are followed, and the parts of the path below it."""
+    parts = tuple(name.split("/")) if name else ()
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise IrregularFileError(errno.EINVAL, "this name leads out of the folder", str(folder / name))
+    above = folder.parts
+    for at in range(len(above) - 1, -1, -1):
+        if RUN.fullmatch(above[at]):
+            return Path(*above[:at]), (*above[at:], *parts)
+    return folder, parts
+
+
+@contextmanager
+def _at(folder: Path, name: str) -> Iterator[_Place]:
+    """Open the folder that contains a name."""
+    top, parts = _split(folder, name)
+    sys.audit("isogloss.shared_file", str(folder / name))
+    *between, last = parts
+    if not _HAS_DESCRIPTORS:
+        for count in range(1, len(parts)):
+            if os.path.islink(top.joinpath(*parts[:count])):  # noqa: PTH114
+                raise IrregularFileError(errno.ELOOP, NO_LINK, str(top.joinpath(*parts[:count])))
+        yield _Place(None, str(top.joinpath(*parts)), folder / name)
+        return
+    with _descriptor(top, between) as number:
+        yield _Place(number, last, folder / name)
+
+
+@contextmanager
+def _folder(folder: Path, name: str) -> Iterator[int | str]:
+    """Open a folder to list it."""
+    top, parts = _split(folder, name)
+    sys.audit("isogloss.shared_file", str(folder / name))
+    if not _HAS_DESCRIPTORS:
+        with _at(folder, f"{name}/x" if name else "x") as place:
+            yield str(Path(place.name).parent)
+        return
+    with _descriptor(top, parts, os.O_RDONLY) as number:
+        yield number
+
+
+@contextmanager
+def _descriptor(top: Path, parts: tuple[str, ...] | list[str], last: int = _PASSED) -> Iterator[int]:
+    """Open a folder below another one part by part."""
+    mode = _PASSED if parts else last
+    number = os.open(top, mode | getattr(os, "O_DIRECTORY", 0) | _CLOSED_AT_EXEC)
+    try:
+        for count, part in enumerate(parts, start=1):
+            mode = last if count == len(parts) else _PASSED
+            try:
+                inner = os.open(part, mode | _FOLDER, dir_fd=number)
+            except OSError as error:
+                path = top.joinpath(*parts[:count])
+                raise _explained(_Place(number, part, path), error) from None
+            os.close(number)
+            number = inner
+        yield number
+    finally:
+        os.close(number)
+
+
+def _explained(place: _Place, error: OSError) -> OSError:
+    """Return the error with its path; IrregularFileError where a link is in the place of a folder."""
+    if error.errno in (errno.ELOOP, errno.ENOTDIR) and stat.S_ISLNK(_mode_of(place)):
+        return IrregularFileError(errno.ELOOP, NO_LINK, str(place.path))
+    return OSError(error.errno, error.strerror, str(place.path))
+
+
+def _opened(place: _Place, flags: int) -> int:
+    """Open a regular file."""
+    try:
+        number = os.open(place.name, flags | _NO_WAIT, 0o666, dir_fd=place.folder)
+    except OSError as error:
+        mode = _mode_of(place)
+        if mode and not stat.S_ISREG(mode):
+            raise _irregular(place) from None
+        raise OSError(error.errno, error.strerror, str(place.path)) from None
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise _irregular(place)
+    return number
+
+
+def _made(place: _Place, flags: int) -> int:
+    try:
+        return os.open(place.name, flags | os.O_CREAT | os.O_EXCL | _NO_WAIT, 0o666, dir_fd=place.folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(place.path)) from None
+
+
+def _content(file: BinaryIO, path: Path, most: int) -> bytes:
+    size = os.fstat(file.fileno()).st_size
+    if size > most:
+        raise IrregularFileError(
+            errno.EINVAL, f"{size:,} bytes, of at most {most:,} that are read", str(path)
+        )
+    content: bytes = file.readall() if hasattr(file, "readall") else file.read()
+    return content
+
+
+def _check_single(file: BinaryIO, path: Path) -> None:
+    """Raise IrregularFileError for a file that has a second name, which may be somebody else's."""
+    if os.fstat(file.fileno()).st_nlink > 1:
+        raise IrregularFileError(
+            errno.EMLINK, "this file has a second name elsewhere (a hard link)", str(path)
+        )
+
+
+def _remove(place: _Place) -> None:
+    if stat.S_ISDIR(_mode_of(place)):
+        shutil.rmtree(place.name, ignore_errors=True, dir_fd=place.folder)
+    else:
+        os.unlink(place.name, dir_fd=place.folder)
+
+
+def _irregular(place: _Place) -> IrregularFileError:
+    if stat.S_ISLNK(_mode_of(place)):
+        return IrregularFileError(errno.ELOOP, NO_LINK, str(place.path))
+    return IrregularFileError(errno.EINVAL, "not a regular file", str(place.path))
+
+
+def _status(place: _Place) -> os.stat_result:
+    return os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+
+
+def _mode_of(place: _Place) -> int:
+    try:
+        return _status(place).st_mode
+    except OSError:
+        return 0
+
+
+def _mode(folder: Path, name: str) -> int:
+    """Return the mode of what has a name; 0 where nothing has, or a link is on the way to it."""
+    try:
+        with _at(folder, name) as place:
+            return _status(place).st_mode
+    except (FileNotFoundError, NotADirectoryError, IrregularFileError):
+        return 0
