@@ -109,9 +109,15 @@ def _reason(error: StorageError) -> str:
 
 
 def _checkpoints(work: Path) -> Iterator[tuple[Path, str]]:
+    """Yield damaged checkpoints from which a training would resume: the last one that is whole replaces others."""
+    trainings: dict[Path, list[Path]] = {}
     for checkpoint in sorted(path for path in work.rglob("checkpoint-*") if path.is_dir()):
-        with reading(checkpoint):
-            if why := _unreadable(checkpoint):
+        trainings.setdefault(checkpoint.parent, []).append(checkpoint)
+    for checkpoints in trainings.values():
+        for checkpoint in reversed(checkpoints):
+            with reading(checkpoint):
+                if not (why := _unreadable(checkpoint)):
+                    break
                 yield checkpoint, f"{checkpoint}: this checkpoint is damaged ({why})."
 
 

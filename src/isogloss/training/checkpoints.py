@@ -5,7 +5,6 @@ whenever the process dies, one complete checkpoint (or none, before the first) e
 """
 
 import json
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,7 +16,15 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from isogloss.core.atomic_files import atomic_folder, storage_error, sweep_folder
+from isogloss.core.atomic_files import (
+    as_os_error,
+    atomic_folder,
+    disk_error,
+    reading_error,
+    remove_folder,
+    storage_error,
+    sweep_folder,
+)
 from isogloss.core.checksums import CHECKSUMS, as_text, checksums_of
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import stop_if_lost
@@ -72,12 +79,10 @@ class Checkpoints:
                 (new / _STATE).write_text(body, encoding="utf-8")
                 (new / CHECKSUMS).write_text(as_text(checksums_of(new)), encoding="utf-8")
         except (OSError, SafetensorError) as error:
-            raise storage_error(
-                final, error if isinstance(error, OSError) else OSError(str(error))
-            ) from error
+            raise storage_error(final, as_os_error(error)) from error
         stop_if_lost()  # Else another process may be going on from the previous one.
         for old in previous:
-            shutil.rmtree(old, ignore_errors=True)
+            remove_folder(old)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore weights and moments from the last checkpoint and return its state; None without one."""
@@ -109,10 +114,12 @@ class Checkpoints:
 
 @contextmanager
 def _undamaged(checkpoint: Path) -> Iterator[None]:
-    """Raise StorageError for a checkpoint that cannot be read (power loss, truncated copy)."""
+    """Raise StorageError for a checkpoint that cannot be read: the disk fails, or it is damaged."""
     try:
         yield
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
+        if failure := disk_error(error):
+            raise reading_error(checkpoint, failure) from error
         raise StorageError(
             f"{checkpoint}: this checkpoint is damaged, or of another model ({type(error).__name__}: "
             f"{error}). Delete the folder and run again; only this training starts over."

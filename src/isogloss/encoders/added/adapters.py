@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, MissingPackageError, ModelError, one_line
+from isogloss.core.atomic_files import disk_error, reading_error
+from isogloss.core.errors import ConfigError, MissingPackageError, ModelError, StorageError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.added_weights import (
     BOTH_PLACES,
@@ -283,7 +284,9 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     return {*head} & weights.keys()
 
 
-def _damaged(path: Path, error: Exception) -> ModelError:
+def _damaged(path: Path, error: Exception) -> ModelError | StorageError:
+    if failure := disk_error(error):
+        return reading_error(path, failure)
     return ModelError(
         f"{path}: these adapters are damaged ({one_line(error)}). Copy the folder again; if a run of "
         f"isogloss made it, delete the run's folder and run again."
