@@ -335,7 +335,8 @@ def test_a_run_whose_process_dies_is_made_again_by_another(tiny_runs, tmp_path):
     (key,) = killed
     assert list(outcome.died) == [key]
     assert re.fullmatch(
-        r"its process was ended from outside \(\d+ on .+\); it was made again\.", outcome.died[key]
+        r"its process ended without giving the run back \(\d+ on [^;]+; .+\); it was made again\.",
+        outcome.died[key],
     )
     assert (len(outcome.made) + len(outcome.done), outcome.failed) == (RUNS, {})
     assert records(out) == records(tiny_runs)
@@ -351,7 +352,7 @@ def test_a_run_with_which_three_processes_die_has_failed_and_the_others_go_on(tm
     ).outcome
     (key,) = set(killed)
     why = outcome.failed[key]
-    assert re.match(r"its process was ended from outside 3 times \(the last one: \d+ on .+\), the last", why)
+    assert re.match(r"its process ended without .+ 3 times before its first .+\(the last one: \d+ on .+\)", why)
     assert len(outcome.made) + len(outcome.failed) == RUNS / 2
     assert all(key == failed or "needs run" in why for failed, why in each(outcome.failed.items()))
     assert outcome.made

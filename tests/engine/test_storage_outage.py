@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 import isogloss
+from isogloss.core.atomic_files import OUTAGE_ERRORS, reading_error, storage_error
 from isogloss.core.errors import StorageError
 from isogloss.core.records import RECORD
 from isogloss.data.sources import Sources
@@ -18,6 +19,7 @@ from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import WORK, Store
 from isogloss.translators.built_in import BuiltIn
+from says import says
 from tiny import TINY, tiny
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
@@ -69,19 +71,46 @@ def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path,
     monkeypatch.setattr(module, "make", unplug)
     Work(replace(context, on_progress=plug_in), [RUN], events.append).work()
     assert [event.state for event in events] == ["begun", "begun", "made"]
-    assert {progress.what for progress in waits} == {"waiting for the folder of runs, which has gone away"}
+    assert {progress.what for progress in waits} == {"waiting until the folder of runs can be used again"}
     assert "runs has gone away" in waits[0].remark
     assert not list(store.root.glob("*/failed.json"))
     assert [path.name for path in (store.root / LEASES).iterdir()] == ["log"]
 
 
-@pytest.mark.parametrize("kind", ["EIO", "ESTALE"])
-def test_an_error_that_may_go_by_is_no_failure(context, kind, fails_once):
-    error = StorageError("cannot read")
-    error.__cause__ = OSError(getattr(errno, kind), "no")
-    attempts, events = fails_once(error), []
+@pytest.mark.parametrize("number", sorted(OUTAGE_ERRORS), ids=errno.errorcode.get)
+@pytest.mark.parametrize("raised", [reading_error, storage_error, lambda path, error: error])
+def test_an_error_of_a_file_of_the_store_that_may_pass_is_no_failure(context, raised, number, fails_once):
+    path = context.store.root / "x" / "model.safetensors"
+    attempts, events = fails_once(raised(path, OSError(number, "no", str(path)))), []
     Work(context, [RUN], events.append).work()
     assert (len(attempts), events[-1].state) == (2, "made")
+
+
+@pytest.mark.parametrize("number", sorted(OUTAGE_ERRORS), ids=errno.errorcode.get)
+@pytest.mark.parametrize("path", ["", "elsewhere/x"])
+def test_an_error_of_something_else_is_not_waited_for(context, path, number, fails_once, tmp_path):
+    error = OSError(number, "no", *([str(tmp_path / path)] if path else []))
+    attempts = fails_once(error)
+    with pytest.raises(OSError, match="no") as raised:
+        Work(context, [RUN], lambda _: None).work()
+    assert (raised.value, len(attempts)) == (error, 1)
+
+
+def test_outages_between_long_attempts_are_bounded(context, monkeypatch):
+    """Each attempt takes longer than an outage is waited for, so each begins an outage of its own."""
+    now, attempts = [0.0], []
+    monkeypatch.setattr(module, "CHECK_EVERY", 0.001)
+    monkeypatch.setattr(module, "monotonic", lambda: now[0])
+
+    def fail(context, run):
+        attempts.append(run)
+        now[0] += 2 * module.PATIENCE
+        raise reading_error(context.store.root / "x", OSError(errno.EIO, "no"))
+
+    monkeypatch.setattr(module, "make", fail)
+    with says(StorageError, "runs/x", f"({module.OUTAGES + 1} times)", "folder of runs cannot be used"):
+        Work(context, [RUN], lambda _: None).work()
+    assert len(attempts) == module.OUTAGES + 1
 
 
 def test_an_error_of_the_disk_that_stays_ends_the_work_and_is_no_failure_of_the_run(context, fails_once):
@@ -99,10 +128,10 @@ def test_an_outage_that_lasts_too_long_is_an_error(context, monkeypatch):
     monkeypatch.setattr(module, "PATIENCE", 0.05)
 
     def fail(context, run):
-        raise StorageError("runs/y: cannot read.") from OSError(errno.EIO, "no")
+        raise reading_error(context.store.root / "y", OSError(errno.EIO, "no"))
 
     monkeypatch.setattr(module, "make", fail)
-    with pytest.raises(StorageError, match=r"runs/y: cannot read. .tried for . s. The folder of runs has"):
+    with pytest.raises(StorageError, match=r"runs/y: cannot read \(no\).* \(tried for \d+ s\) The folder of"):
         Work(context, [RUN], lambda _: None).work()
 
 

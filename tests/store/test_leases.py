@@ -92,7 +92,7 @@ def test_deaths_are_leases_that_nobody_gave_back(board):
     held_elsewhere(board, "run")
     assert leases.history("run") == LeaseHistory(is_held=True, holder="7 on there")
     clock.now += module.LEASE_DURATION + 1
-    assert leases.history("run") == LeaseHistory(holder="7 on there", deaths=1)
+    assert leases.history("run") == LeaseHistory(holder="7 on there", starts=("",))
     with leases.leased("run") as lease:
         assert Leases(board).history("run").deaths == 1
         lease.ending = "out of memory"

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +17,7 @@ import typer
 
 from isogloss.cli.app import app
 from isogloss.cli.display import print_nowhere, terminals
+from isogloss.core.atomic_files import DISK_FULL_ERRORS
 from isogloss.core.errors import (
     IsoglossError,
     did_you_mean,
@@ -25,12 +27,16 @@ from isogloss.core.errors import (
     plain,
     shortened,
 )
-from isogloss.core.processes import Interrupted, request_interruption
+from isogloss.core.plug_ins import plug_ins_named
+from isogloss.core.processes import Interrupted, Signalled, is_of_code, request_interruption
 
 __all__ = ["main"]
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 + SIGINT; after other signals it is 128 + theirs."""
+"""Exit code after Ctrl-C: 128 + SIGINT; after other signals it is 128 + theirs. Nothing else has such a code."""
+
+GRACE = 10.0
+"""Seconds after Ctrl-C until another one ends the process at once: before, runs are given back."""
 
 END_SIGNALS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
 """Signals by which a scheduler, or a terminal that is closed, asks a process to end."""
@@ -38,8 +44,11 @@ END_SIGNALS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") el
 RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 """Verbs that resume after an interruption."""
 
-UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EBADF}
-"""Errors of a standard output that is full, or was closed."""
+OUTPUTS = ("standard output", "standard error")
+"""Names of the files in errors of writing to them."""
+
+OF_DISKS = {*DISK_FULL_ERRORS, errno.EIO, errno.EROFS, errno.ESTALE}
+"""Errors of the system that are no mistake in the code, whatever file they are about."""
 
 COLLECTED_AFTER = 50_000
 """New objects between two passes of the garbage collector: imports make a million, and none is garbage."""
@@ -57,8 +66,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         gc.set_threshold(COLLECTED_AFTER)
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     _open_closed_streams()
-    with _ended_by_signals() as received:
+    with _ended_by_signals() as received, _output_named():
         status = _status(words, debug="--debug" in words)
+    if arguments is None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Until Python has ended, which takes a moment.
     sys.exit(128 + received[0] if received and status == INTERRUPTED else status)
 
 
@@ -71,6 +82,32 @@ def _open_closed_streams() -> None:
 
 
 @contextmanager
+def _output_named() -> Iterator[None]:
+    """Let errors of writing to standard output and standard error have its name, as those of files do."""
+
+    def named(write: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def write_named(*arguments: Any) -> Any:
+            try:
+                return write(*arguments)
+            except OSError as error:
+                error.filename = name
+                raise
+
+        return write_named
+
+    streams = dict(zip(OUTPUTS, (sys.stdout, sys.stderr), strict=True))
+    for name, stream in streams.items():
+        for method in ("write", "flush"):
+            setattr(stream, method, named(getattr(stream, method), name))
+    try:
+        yield
+    finally:
+        for stream in streams.values():
+            for method in ("write", "flush"):
+                vars(stream).pop(method, None)
+
+
+@contextmanager
 def _ended_by_signals() -> Iterator[list[int]]:
     """Let runs write a checkpoint at SIGTERM and SIGHUP and leave; yield the signals received.
 
@@ -78,6 +115,17 @@ def _ended_by_signals() -> Iterator[list[int]]:
     """
     received: list[int] = []
     shown = terminals()
+    since = 0.0
+
+    def interrupt(number: int, _: object) -> None:
+        nonlocal since
+        received.append(number)
+        if received.count(number) == 1:
+            since = time.monotonic()
+            raise Signalled
+        if time.monotonic() - since > GRACE:
+            os.write(2, b"isogloss: ended at once; run the same command again to continue.\n")
+            os._exit(INTERRUPTED)
 
     def end(number: int, _: object) -> None:
         received.append(number)
@@ -86,7 +134,7 @@ def _ended_by_signals() -> Iterator[list[int]]:
             if len(received) > 1:  # A shell passes on what its terminal has sent already.
                 return
         if not request_interruption():
-            raise KeyboardInterrupt
+            raise Signalled
 
     if threading.current_thread() is not threading.main_thread():  # Signals reach it alone.
         yield received
@@ -97,6 +145,8 @@ def _ended_by_signals() -> Iterator[list[int]]:
         for number in END_SIGNALS
         if signal.getsignal(number) != signal.SIG_IGN
     }
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # A job in the background ignores it.
+        handlers[signal.SIGINT] = signal.signal(signal.SIGINT, interrupt)
     try:
         yield received
     finally:
@@ -106,31 +156,53 @@ def _ended_by_signals() -> Iterator[list[int]]:
 
 def _status(words: list[str], *, debug: bool) -> int:
     try:
-        with explaining_missing_models():
+        with explaining_missing_models(), plug_ins_named():
             status = int(_command()(words, prog_name="isogloss", standalone_mode=False) or 0)
         sys.stdout.flush()
     except IsoglossError as error:
         return _explain(str(error), error.exit_code, debug)
     except _USAGE_ERROR as error:
         return _explain(_usage(error, words), 2, debug)
-    except (KeyboardInterrupt, Interrupted, typer.Abort):
+    except BaseException as error:
+        if _is_closed_output(error):
+            print_nowhere([1])
+            return 0
+        cause = error.__context__ if isinstance(error, typer.Abort) else error
+        if isinstance(cause, EOFError):
+            return _explain("standard input ended before an answer. Give the options (--help).", 2, debug)
+        if cause is not None and is_of_code(cause):
+            return _explain(*_unexpected(cause), debug)
         status = INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # typer exits at a broken pipe, and at nothing else here.
-        print_nowhere([1])
-        return 0
-    except Exception as error:
-        return _explain(*_unexpected(error), debug)
     if status == INTERRUPTED:
         return _explain(_interrupted(words), status, debug)
     return status
 
 
-def _unexpected(error: Exception) -> tuple[str, int]:
+def _is_closed_output(error: BaseException) -> bool:
+    """Return whether whoever reads standard output has closed it; typer exits at that."""
+    cause = error.__context__ if isinstance(error, SystemExit) else error
+    return isinstance(cause, BrokenPipeError) and cause.filename in OUTPUTS
+
+
+def _unexpected(error: BaseException) -> tuple[str, int]:
+    if isinstance(error, OSError) and error.filename in OUTPUTS:
+        print_nowhere([OUTPUTS.index(error.filename) + 1])
+        return f"{error.filename}: cannot write ({error.strerror}). Choose another place for it.", 2
     if isinstance(error, OSError) and error.filename:
         return f"{error.filename}: {error.strerror}. Check the path, and who may read and write it.", 2
-    if isinstance(error, OSError) and error.errno in UNWRITABLE:
-        print_nowhere([1])
-        return f"standard output: cannot write ({error.strerror}). Choose another place for it.", 2
+    if isinstance(error, OSError) and error.errno in OF_DISKS:
+        return (
+            f"a file cannot be read or written ({error.strerror}), and the system does not name it. Check "
+            f"the disks and their space; --debug shows where it happened."
+        ), 2
+    if isinstance(error, MemoryError):
+        return f"there is too little memory ({one_line(error)}). Allow this process more (ulimit -v).", 2
+    if isinstance(error, ImportError) and error.name and error.name.partition(".")[0] != "isogloss":
+        package = error.name.partition(".")[0]
+        return (
+            f"the package {package} cannot be loaded ({one_line(error)}). See whether there is memory for it "
+            f"(ulimit -v), and whether it is installed for this Python; or install it again."
+        ), 2
     message = f"this is a bug in isogloss ({one_line(error)}). "
     return message + "Run again with --debug and report what it prints.", 1
 
@@ -143,6 +215,8 @@ def _command() -> Callable[..., Any]:
 def _interrupted(words: list[str]) -> str:
     if words[0] in RESUMABLE:
         return "interrupted. Finished runs are kept; run the same command again to continue."
+    if words[0] == "explore":
+        return "ended."
     return "interrupted. No incomplete file is left; run the same command again to finish."
 
 

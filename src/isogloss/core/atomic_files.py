@@ -9,12 +9,12 @@ import errno
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from filecmp import cmp
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import StorageError, in_unicode
 from isogloss.core.processes import has_ended, host, stop_if_lost, this_process
 from isogloss.core.shared_files import (
     IrregularFileError,
@@ -53,6 +53,15 @@ def guarded(folder: Path, mark: str) -> Iterator[None]:
         _guarded.remove(entry)
 
 
+def check_unicode(folder: Path) -> None:
+    """Raise StorageError for a folder in which libraries can neither read nor write weights."""
+    if (shown := in_unicode(str(folder))) != str(folder):
+        raise StorageError(
+            f"{shown}: this path has bytes that are not UTF-8, and files with weights cannot be read or "
+            f"written there. Rename the folder, or choose another one."
+        )
+
+
 def make_folder(folder: Path, name: str = "") -> None:
     """Make a missing folder and its parents; OSError within a guarded folder that cannot be reached."""
     path = folder / name
@@ -74,9 +83,30 @@ def is_reachable(folder: Path, mark: str) -> bool:
 
 
 def is_outage(error: BaseException, folder: Path, mark: str) -> bool:
-    """Return whether an error may come from an outage of a folder's storage, and pass with it."""
+    """Return whether an error may come from an outage of a folder's storage, and pass with it.
+
+    That is an error of a file below the folder, whatever else raised errors with the same numbers, or any
+    error while the folder is away.
+    """
     return not is_reachable(folder, mark) or any(
-        system_error(cause) in OUTAGE_ERRORS for cause in _with_causes(error)
+        number in OUTAGE_ERRORS and _is_below(path, folder)
+        for number, path in map(_number_and_path, _with_causes(error))
+    )
+
+
+def _number_and_path(error: BaseException) -> tuple[int | None, str]:
+    """Return the error number of the system and the file that an error is about, as far as it has them."""
+    if isinstance(error, StorageError):
+        return error.number, error.path
+    if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
+        return error.errno, os.fspath(error.filename)
+    return None, ""
+
+
+def _is_below(path: str, folder: Path) -> bool:
+    return bool(path) and any(
+        Path(absolute(path)).is_relative_to(absolute(folder))
+        for absolute in (os.path.abspath, os.path.realpath)
     )
 
 
@@ -86,6 +116,22 @@ def system_error(error: BaseException) -> int | None:
         return error.errno
     match = re.search(r"\(os error (\d+)\)", str(error))
     return int(match[1]) if match else None
+
+
+def as_os_error(error: BaseException) -> OSError:
+    """Return the system's error that a library reports as one of its own, as far as it says which."""
+    if isinstance(error, OSError):
+        return error
+    number = system_error(error)
+    return OSError(str(error)) if number is None else OSError(number, os.strerror(number))
+
+
+def disk_error(error: BaseException) -> OSError | None:
+    """Return the system's error if it is why a file could not be read; None if the file or its content is."""
+    number = system_error(error)
+    if number is None or number in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL):
+        return None
+    return as_os_error(error)
 
 
 def _with_causes(error: BaseException) -> Iterator[BaseException]:
@@ -205,6 +251,15 @@ def atomic_folder(folder: Path, name: str) -> Iterator[Path]:
         remove(folder, temporary)
 
 
+def remove_folder(folder: Path, name: str) -> None:
+    """Remove a folder, if it is there, after renaming it: whoever looks meanwhile sees all of it or nothing."""
+    hidden = temporary_name(name, "tmp")
+    with suppress(OSError):
+        rename(folder, name, hidden)
+    with suppress(OSError):
+        remove(folder, hidden)
+
+
 def as_umask_says(folder: Path) -> None:
     """Give the files of a new folder the mode of the umask: libraries write weights for their owner alone."""
     mode = folder.stat().st_mode & 0o666
@@ -251,10 +306,18 @@ def reading(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(
-            f"{error.filename or path}: cannot read ({error.strerror or error}). Check the disk and the "
-            f"mount, then run the same command again: finished runs are kept."
-        ) from error
+        raise reading_error(path, error) from error
+
+
+def reading_error(path: Path, error: OSError) -> StorageError:
+    """Build the error with the system's reason, and that finished runs are kept."""
+    named = error.filename or path
+    return StorageError(
+        f"{named}: cannot read ({error.strerror or error}). Check the disk and the mount, then run the same "
+        f"command again: finished runs are kept.",
+        path=os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else str(path),
+        number=error.errno,
+    )
 
 
 @contextmanager
@@ -276,5 +339,7 @@ def storage_error(path: Path, error: OSError) -> StorageError:
         )
     return StorageError(
         f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Fix that'} or "
-        f"choose another place for it, then run the same command again: finished runs are kept."
+        f"choose another place for it, then run the same command again: finished runs are kept.",
+        path=str(path),
+        number=error.errno,
     )

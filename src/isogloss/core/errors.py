@@ -84,7 +84,14 @@ class ModelError(InputError):
 
 
 class StorageError(InputError):
-    """The disk is full, or a record was damaged."""
+    """The disk is full, or a record was damaged.
+
+    ``path`` and ``number`` are the file and the error number of the system where one of its calls failed.
+    """
+
+    def __init__(self, message: str = "", *, path: str = "", number: int | None = None) -> None:
+        super().__init__(message)
+        self.path, self.number = path, number
 
 
 class RunError(IsoglossError):
@@ -144,9 +151,17 @@ def check_named(field: str, what: str, allowed: Collection[str], *names: str) ->
             raise unknown_name(field, what, name, allowed)
 
 
-def one_line(error: Exception) -> str:
-    """Return an error's type and message in one line, without secrets."""
-    return masked(" ".join(f"{type(error).__name__}: {error}".split()))
+def one_line(error: BaseException) -> str:
+    """Return an error's type and message in one line, without secrets.
+
+    Errors of foreign code may have no message, or one that raises an error itself.
+    """
+    try:
+        message = " ".join(str(error).split())
+    except Exception:
+        message = "its message cannot be shown"
+    name = type(error).__name__
+    return masked(f"{name}: {message}" if message else name)
 
 
 MASK = "***"
@@ -213,6 +228,13 @@ DIRECTION_CONTROLS = {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 
 
 LEADING_FOLDERS = re.compile(r"""(?<![^ \n])(['"(`]*)(?:\w:)?[/\\](?:[^ \n]*[/\\])?""")
 """Everything before the last part of an absolute path: the opening bracket or quote, and the folders."""
+
+
+def in_unicode(text: str) -> str:
+    r"""Return the text with bytes of paths that are not UTF-8 as \\xff, which can be written to any file."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
 def plain(text: str) -> str:

@@ -8,6 +8,7 @@ import inspect
 import json
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import is_dataclass
 from functools import cache
 from hashlib import sha256
@@ -15,15 +16,20 @@ from importlib import import_module
 from importlib.metadata import Distribution, EntryPoint, distribution, entry_points, packages_distributions
 from importlib.util import find_spec
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any, Literal, Protocol, get_args
 
-from isogloss.core.errors import ConfigError, did_you_mean, one_line
+from isogloss.core.errors import ConfigError, IsoglossError, did_you_mean, one_line
+from isogloss.core.processes import is_of_code
 from isogloss.core.run_parts import values_of
 
 Group = Literal["methods", "tasks", "corpora", "diagnostics", "claims"]
 GROUPS: tuple[Group, ...] = get_args(Group)
 
 PACKAGE = "isogloss"
+
+_modules: dict[str, str] = {}
+"""Top-level modules of the plug-ins that were looked up, each with a plug-in's name for messages."""
 
 
 def plugged_names(group: Group) -> list[str]:
@@ -49,9 +55,12 @@ def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
 def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
     module, _, attribute = entry.value.partition(":")
     where = f"plug-in {entry.value} of {_package(entry)}" if entry.dist else f"plug-in {entry.value}"
+    _modules.setdefault(module.partition(".")[0], where)
     try:
         owner = import_module(module)
-    except Exception as error:  # Whatever the code of others raises when it is imported.
+    except BaseException as error:  # Whatever the code of others raises when it is imported.
+        if not is_of_code(error):
+            raise
         raise ConfigError(
             f"{where}: it cannot be imported ({one_line(error)}). Fix or install it, or leave it out."
         ) from error
@@ -67,6 +76,25 @@ def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
             f"{where}: it calls itself {name!r}, its entry point {entry.name!r}. Make them one."
         )
     return value
+
+
+@contextmanager
+def plug_ins_named() -> Iterator[None]:
+    """Turn an error in a plug-in's code into a ConfigError that names the plug-in."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, IsoglossError) or not is_of_code(error) or not (where := _raised_in(error)):
+            raise
+        raise ConfigError(f"{where}. Fix it, or leave it out.") from error
+
+
+def _raised_in(error: BaseException) -> str:
+    """Return the plug-in in whose code an error was raised, the error and the line; empty if in none."""
+    for frame, line in reversed([*walk_tb(error.__traceback__)]):
+        if where := _modules.get(str(frame.f_globals.get("__name__", "")).partition(".")[0]):
+            return f"{where}: {one_line(error)} ({Path(frame.f_code.co_filename).name}:{line})"
+    return ""
 
 
 def add_module_folder(folder: Path) -> None:

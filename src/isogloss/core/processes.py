@@ -91,6 +91,20 @@ class Interrupted(BaseException):
     """Raised when a process is interrupted; the same command resumes where it stopped."""
 
 
+class Signalled(KeyboardInterrupt):
+    """Raised by the command line when a signal ends it: any code may raise a bare KeyboardInterrupt."""
+
+
+def is_of_code(error: BaseException) -> bool:
+    """Return whether an exception was raised by code, rather than by a signal or to leave a run.
+
+    Foreign code may call ``sys.exit``. A KeyboardInterrupt is of code where Python raises none at SIGINT.
+    """
+    if type(error) is KeyboardInterrupt:
+        return signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, None)
+    return isinstance(error, Exception | SystemExit)
+
+
 def request_interruption() -> bool:
     """Request that this process stops; return False outside ``interruptible``, or if it was requested."""
     if not _interruptible.is_set() or _requested.is_set():

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import Field
 
+from isogloss.core.atomic_files import check_unicode, disk_error, reading_error
 from isogloss.core.checksums import sha256_of
 from isogloss.core.errors import IsoglossError, ModelError, did_you_mean, one_line
 from isogloss.core.untrusted import below, fitting, from_home, is_there, parse_json, read_regular
@@ -79,6 +80,7 @@ def shipped_folder() -> Path:
 
 def existing_folder(path: Path) -> Path:
     """Return the path of an existing folder; ModelError with the nearest name otherwise."""
+    check_unicode(path)
     exists = is_there(path)
     if exists and path.is_dir():
         return path
@@ -137,6 +139,8 @@ def check_weights(folder: Path, auto_class: str) -> None:
             with safe_open(path, framework="pt"):  # Checks the header against the file size.
                 pass
         except (SafetensorError, OSError) as error:
+            if failure := disk_error(error):
+                raise reading_error(path, failure) from error
             raise ModelError(
                 f"{path}: these weights are damaged ({error}). Copy or download the file again; if a run of "
                 f"isogloss made it, delete the run's folder and run again."
@@ -369,6 +373,8 @@ def loading(folder: Path, what: str) -> Iterator[None]:
     except IsoglossError:
         raise
     except Exception as error:
+        if failure := disk_error(error):
+            raise reading_error(folder, failure) from error
         raise ModelError(
             f"{folder}: transformers cannot load this folder with {what} ({one_line(error):.300}). "
             f"Copy or download the folder again."

@@ -32,7 +32,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from isogloss.core.atomic_files import write_text
+from isogloss.core.atomic_files import disk_error, reading_error, write_text
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.untrusted import parse_json, read_regular
 from isogloss.encoders.added.active_language import active_rows, languages_of_halves
@@ -365,6 +365,8 @@ def load_mixup(folder: str | Path) -> Mixup | None:
             ratio_module=ratio,
         )
     except (OSError, SafetensorError, ValueError, LookupError, TypeError, RuntimeError) as error:
+        if failure := disk_error(error):
+            raise reading_error(folder, failure) from error
         raise ModelError(
             f"{folder}: {SETTINGS} and {WEIGHTS} there are damaged ({one_line(error)}). "
             f"Copy the folder again, or delete it and run again."

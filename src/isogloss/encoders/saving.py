@@ -1,10 +1,9 @@
 """Models written as ordinary Hugging Face folders, whole or not at all."""
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from isogloss.core.atomic_files import atomic_folder, storage_error, system_error
+from isogloss.core.atomic_files import as_os_error, atomic_folder, storage_error, system_error
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import write_task_adapter
 from isogloss.encoders.added.added_weights import (
@@ -40,9 +39,9 @@ def save_model(
             for write in extra_writers:
                 write(new)
     except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
-        if (number := system_error(error)) is None:
+        if system_error(error) is None:
             raise
-        raise storage_error(folder, OSError(number, os.strerror(number))) from error
+        raise storage_error(folder, as_os_error(error)) from error
 
 
 def _save_whole(model: Model, folder: Path) -> None:

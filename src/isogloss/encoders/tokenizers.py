@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isogloss.core.atomic_files import write_text
+from isogloss.core.atomic_files import disk_error, reading_error, write_text
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.encoders import folders
 from isogloss.encoders.families import FAMILIES, check_new, is_causal
@@ -164,6 +164,8 @@ def _sentencepiece_map(model: Path) -> bytes:
     try:
         content.ParseFromString(model.read_bytes())
     except Exception as error:  # protobuf's own error; importing it here is not worth it.
+        if failure := disk_error(error):
+            raise reading_error(model, failure) from error
         raise ModelError(f"{model}: this tokenizer is damaged. Copy or download the file again.") from error
     return bytes(content.normalizer_spec.precompiled_charsmap)
 
@@ -207,6 +209,8 @@ def reading(path: Path) -> Iterator[Mapping[str, Any]]:
     try:
         yield json.loads(path.read_text(encoding="utf-8"))
     except Exception as error:  # tokenizers raises no error of its own.
+        if failure := disk_error(error):
+            raise reading_error(path, failure) from error
         raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
 
 

@@ -124,12 +124,21 @@ def _reason(error: StorageError) -> str:
 
 
 def _checkpoints(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names of damaged checkpoints below a run's folder, and what is wrong with them."""
-    for name in _folders_below(folder, WORK):
-        if Path(name).name.startswith("checkpoint-"):
+    """Yield the names of damaged checkpoints from which a training would resume, and what is wrong with them.
+
+    The last one of a training that is whole replaces all earlier ones.
+    """
+    trainings: dict[str, list[str]] = {}
+    for name in sorted(_folders_below(folder, WORK)):
+        training, _, last = name.rpartition("/")
+        if last.startswith("checkpoint-"):
+            trainings.setdefault(training, []).append(name)
+    for names in trainings.values():
+        for name in reversed(names):
             with reading(folder / name):
-                if why := _unreadable(folder / name):
-                    yield name, f"{folder / name}: this checkpoint is damaged ({why})."
+                if not (why := _unreadable(folder / name)):
+                    break
+                yield name, f"{folder / name}: this checkpoint is damaged ({why})."
 
 
 def _folders_below(folder: Path, name: str) -> Iterator[str]:

@@ -10,14 +10,15 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, partial
+from io import FileIO
 from itertools import cycle, islice
 from multiprocessing import get_context
 from time import monotonic
 from types import ModuleType
-from typing import Literal, TextIO, TypeVar
+from typing import Literal, TypeVar
 
 import torch
 
@@ -341,33 +342,41 @@ class Room:
         if file is None:  # On Windows, nobody knows which processes have ended.
             yield {}
             return
-        with file:
-            running = {
-                process: run
-                for process, run in _parse_running(file.read()).items()
-                if process != this_process() and not has_ended(process)
-            }
+        running = dict[str, _Running]()
+        try:
+            with suppress(OSError):
+                running = {
+                    process: run
+                    for process, run in _parse_running(file.read()).items()
+                    if process != this_process() and not has_ended(process)
+                }
             yield running
-            file.seek(0)
-            file.write(json.dumps({process: asdict(run) for process, run in running.items()}))
-            file.truncate()  # A file that is emptied first is written to the disk at once.
+            with suppress(OSError):
+                file.seek(0)
+                file.write(json.dumps({process: asdict(run) for process, run in running.items()}).encode())
+                file.truncate()  # A file that is emptied first is written to the disk at once.
+        finally:
+            with suppress(OSError):
+                file.close()
 
 
-def _running_file() -> TextIO | None:
+def _running_file() -> FileIO | None:
     """Open and lock the file of what is made on this machine; None where there can be none."""
     from fcntl import LOCK_EX, flock
 
-    path = user_cache() / "running" / f"{host()}.json"
-    try:
+    with suppress(OSError), ExitStack() as failed:
+        path = user_cache() / "running" / f"{host()}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8")
+        # Without a buffer, whose rest would be written by ``close``.
+        file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)  # noqa: PTH123, SIM115
+        failed.callback(file.close)
         flock(file, LOCK_EX)
-    except OSError:
-        return None
-    return file
+        failed.pop_all()
+        return file
+    return None
 
 
-def _parse_running(text: str) -> dict[str, _Running]:
+def _parse_running(text: bytes) -> dict[str, _Running]:
     try:
         return {process: _Running(**fields) for process, fields in parse_json(text or "{}").items()}
     except (ValueError, TypeError, AttributeError):  # It was cut off.

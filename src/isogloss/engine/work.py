@@ -5,10 +5,11 @@ this machine, tasks of a Ray cluster, jobs of Slurm, the same command on another
 folder of runs and nothing else. The lease of a run keeps others from making it, too.
 
 A failure stops only the runs that need the failed one. It is recorded where it concerns the run alone; what
-concerns all (the disk, a mistake in the code) is raised. A run whose process dies, or that shared a GPU whose
-memory ran out, is made again with no other run on its machine; when ``DEATHS`` processes have died with it,
-it has failed. A folder of runs that goes away (a server that restarts, a lost mount) is waited for: runs
-continue from their last checkpoints, and nothing is created in place of the folder.
+concerns all (the disk, a mistake in the code) is raised. A run whose process died without a new checkpoint, or
+that shared a GPU whose memory ran out, is made again with no other run on its machine; when ``DEATHS``
+processes have died with it since its last checkpoint, it has failed. A folder of runs that goes away (a server
+that restarts, a lost mount) is waited for: runs resume from their last checkpoints, and nothing is created in
+place of the folder.
 """
 
 import re
@@ -46,7 +47,7 @@ from isogloss.training.distributed import world_size
 from isogloss.training.precision import computes, device
 
 DEATHS = 3
-"""Processes that may die with a run until it has failed."""
+"""Processes that may die with a run, none of which wrote a checkpoint, until it has failed."""
 
 FIRST_WAIT, CHECK_EVERY = 0.05, 1.0
 """Seconds between two checks of runs that other processes make, at first and at most; the latter also of a
@@ -55,11 +56,15 @@ folder that has gone away."""
 PATIENCE = 600.0
 """Seconds that a folder is waited for."""
 
+OUTAGES = 10
+"""Outages during one run, each after it went on for longer than ``PATIENCE``, until they are an error."""
+
 GONE = (
-    "The folder of runs has gone away. See whether its disk or mount is there, then run the same command "
+    "The folder of runs cannot be used. See whether its disk or mount is there, then run the same command "
     "again: finished runs are kept."
 )
-_WAITING = "waiting for the folder of runs, which has gone away"
+_DIED = "ended without giving the run back"
+_WAITING = "waiting until the folder of runs can be used again"
 
 ENDINGS: Mapping[str, Ending] = {"made": "finished", "done": "there", "failed": "failed"}
 """How the lease of a settled run ends."""
@@ -281,7 +286,7 @@ class Work:
 
         Only an attempt shows whether it can be used, too: one that fails at once belongs to the same outage.
         """
-        since = inf
+        since, outages = inf, 0
         while True:
             began = monotonic()
             try:
@@ -290,7 +295,11 @@ class Work:
                 if error is self._report_error or not self.context.store.is_outage(error):
                     raise
                 reason, now = str(error), monotonic()
-            since = now if now - began > PATIENCE else min(since, now)
+            if now - began > PATIENCE:
+                since, outages = now, outages + 1
+            if outages > OUTAGES:
+                raise StorageError(f"{reason} ({outages} times) {GONE}")
+            since = min(since, now)
             self._wait_for_folder(since, reason)
 
     def _wait_for_folder(self, since: float, reason: str) -> None:
@@ -319,11 +328,12 @@ class Work:
         history = store.leases.history(key)
         if history.is_held:
             return Event(key, "elsewhere")
-        alone = bool(history.deaths or history.out_of_memory)
+        reached = store.reached(run)
+        alone = bool(history.deaths_at(reached) or history.out_of_memory)
         with self.room.taken(run, store.leases, alone=alone) as seat:
             if not seat:
                 return Event(key, "elsewhere" if alone else "full")
-            with store.leases.leased(key) as lease:
+            with store.leases.leased(key, reached) as lease:
                 return self._leased(run, lease, history, seat) if lease else Event(key, "elsewhere")
 
     def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> Event:
@@ -334,12 +344,13 @@ class Work:
             event = Event(key, "done")
         elif why := store.failure(run, afresh=True):
             event = Event(key, "failed", why)
-        elif why := _deadly(history):
+        elif why := _deadly(history, lease.reached):
             store.fail(run, why)
             event = Event(key, "failed", why)
         else:
             if history.deaths:
-                reason = f"its process was ended from outside ({history.holder}); it was made again."
+                again = f"it resumed after {lease.reached}." if lease.reached else "it was made again."
+                reason = f"its process {_DIED} ({history.holder}; killed, or unable to write here); {again}"
                 self._say(Event(key, "died", reason))
             self._say(Event(key, "begun"))
             event = self._make(run, lease, seat)
@@ -410,14 +421,17 @@ def random_position() -> float:
     return derive(0, this_process()) % 1_000 / 1_000
 
 
-def _deadly(history: LeaseHistory) -> str:
-    """Return why a run has failed with which too many processes died; empty for fewer."""
-    if history.deaths < DEATHS:
+def _deadly(history: LeaseHistory, reached: str) -> str:
+    """Return why a run has failed with which too many processes died at one point; empty for fewer."""
+    deaths = history.deaths_at(reached)
+    if deaths < DEATHS:
         return ""
+    where = f"after {reached} and before the next checkpoint" if reached else "before its first checkpoint"
     return (
-        f"its process was ended from outside {history.deaths} times (the last one: {history.holder}), the "
-        f"last time while no other run was made here. Did the memory run out? Lower batch_size, or use a "
-        f"larger machine."
+        f"its process {_DIED} {deaths} times {where} (the last one: {history.holder}), the last time while no "
+        f"other run was made here. What ended it is not known: look into the system's log (memory, time "
+        f"limits, the disk). Then set a smaller checkpoint_every or batch_size, or use another machine, and "
+        f"run again with --retry-failed."
     )
 
 

@@ -26,6 +26,7 @@ from isogloss.core.processes import (
     Interrupted,
     interruptible,
     interruption_requested,
+    is_of_code,
     request_interruption,
     stop_at_sigterm,
 )
@@ -197,7 +198,9 @@ def _serve(channel: Connection, work: Work) -> None:
             work.work()
         except IsoglossError as error:
             _send(error)
-        except Exception:  # It may not be possible to pickle it.
+        except BaseException as error:  # It may not be possible to pickle it.
+            if not is_of_code(error):
+                raise
             _send(RuntimeError(f"in a process that made runs:\n{format_exc()}"))
 
 

@@ -111,6 +111,7 @@ class Planned:
         return ", ".join(dict.fromkeys(labels)) if len(set(self.encoders.values())) > 1 else ""
 
 
+@plug_ins.plug_ins_named()
 def plan_recipe(
     recipe: Source,
     *,

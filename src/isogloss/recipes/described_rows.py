@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from isogloss.core.atomic_files import write_text
+from isogloss.core.cache_folders import in_cache
 from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.shared_files import is_file
-from isogloss.core.untrusted import user_cache
 from isogloss.data.corpus import SPLITS
 from isogloss.data.hub import HUB_SPLITS
 from isogloss.data.hub_rows import json_lines
@@ -52,8 +52,12 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
     name = str(description.get("name", "corpus"))
     text = to_toml({"name": "corpus", **description, **paths})
     digest = sha256(json.dumps([text, sorted(files.items())]).encode()).hexdigest()[:12]
-    folder = user_cache() / "corpora" / f"{name}-{digest}"
-    for file, content in {**files, f"{name}.toml": text}.items():
-        if not is_file(folder, file):
-            write_text(folder, file, content)
-    return folder / f"{name}.toml"
+
+    def write(cache: Path) -> Path:
+        folder = cache / "corpora" / f"{name}-{digest}"
+        for file, content in {**files, f"{name}.toml": text}.items():
+            if not is_file(folder, file):
+                write_text(folder, file, content)
+        return folder / f"{name}.toml"
+
+    return in_cache(write)

@@ -118,9 +118,9 @@ class Figure:
 
     def drawn(self, layout: Layout, *formats: str) -> dict[str, bytes]:
         """Draw it with the house style as files of these formats: svg, pdf, png."""
+        _find_fonts()
         import matplotlib as mpl
 
-        _find_fonts()
         with mpl.rc_context():
             mpl.rcdefaults()  # A user's matplotlibrc must not change the figures.
             mpl.rcParams.update(STYLE | {"font.family": [*layout.families]})
@@ -137,8 +137,11 @@ def _saved(canvas: "Canvas", form: str) -> bytes:
 
 
 def _find_fonts() -> None:
-    """Let matplotlib look for fonts, as it does once on each machine, without saying that it takes long."""
-    log = logging.getLogger("matplotlib.font_manager")
+    """Let matplotlib look for fonts, as it does once on each machine, without saying that it takes long.
+
+    Nor does it say that its cache cannot be written.
+    """
+    log = logging.getLogger("matplotlib")
     level = log.level
     log.setLevel(logging.ERROR)
     try:

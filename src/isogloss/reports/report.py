@@ -21,6 +21,7 @@ from isogloss.core.atomic_files import write_bytes, writing
 from isogloss.core.checksums import package_stamp, stamp
 from isogloss.core.errors import ConfigError, check_named, one_line
 from isogloss.core.plug_ins import find_plug_in, plugged_names
+from isogloss.core.processes import is_of_code
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, run_files
 from isogloss.core.shared_files import IrregularFileError, is_file, read_file, remove, size_of
@@ -81,7 +82,9 @@ def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
             checks = [*claim.test(m)]
             judge([replace(claim, needs=(), test=lambda _: checks)], m)  # Their numbers may fail, too.
             return checks
-        except Exception as error:  # Whatever the code of others raises.
+        except BaseException as error:  # Whatever the code of others raises.
+            if not is_of_code(error):
+                raise
             return [Check(about=f"its rule failed ({one_line(error)}), not tested")]
 
     return replace(claim, test=test)
@@ -200,6 +203,7 @@ def _input_stamps(out: Path) -> list[str]:
     return [package_stamp(), plug_ins.stamp(), sha256(plan).hexdigest(), stamp(records)]
 
 
+@plug_ins.plug_ins_named()
 def _rewrite(out: Path, last: State, on_progress: OnProgress) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
     (claims, errors), m = all_claims(), read_measurements(out, on_progress)

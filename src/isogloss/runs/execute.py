@@ -18,6 +18,7 @@ from isogloss.core import VERSION
 from isogloss.core.errors import IsoglossError, RunError, one_line, without_secrets
 from isogloss.core.identity import content, identity
 from isogloss.core.plug_ins import package_of
+from isogloss.core.processes import is_of_code
 from isogloss.core.progress import Progress
 from isogloss.core.records import PREDICTIONS, Record, Row, read_made
 from isogloss.core.run_parts import is_nested, parts_within
@@ -111,7 +112,7 @@ def _settings(part: Any, prefix: str = "") -> Iterator[tuple[str, str | int | fl
 
 def compute_without_recording(context: RunContext, run: Run) -> None:
     """Take part in a training that the main one of several processes records."""
-    with _threads(context.threads):
+    with _threads(context.threads), _plug_ins_named(run):
         run.make(context)
 
 
@@ -122,8 +123,8 @@ def _plug_ins_named(run: Run) -> Iterator[None]:
         yield
     except (IsoglossError, torch.OutOfMemoryError):
         raise
-    except Exception as error:
-        if not (packages := _packages_of(run)):
+    except BaseException as error:
+        if not is_of_code(error) or not (packages := _packages_of(run)):
             raise
         line = extract_tb(error.__traceback__)[-1]
         raise RunError(
@@ -133,12 +134,15 @@ def _plug_ins_named(run: Run) -> Iterator[None]:
 
 
 def _packages_of(run: Run) -> list[str]:
-    packages = (
-        package
-        for part in parts_within(run)
-        for package in (package_of(type(part).__module__), getattr(part, "package", None))
-    )
-    return list(dict.fromkeys(filter(None, packages)))
+    """Return the modules of plug-ins in a run with their packages, and the packages that its parts name."""
+    packages = dict[str, None]()
+    for part in parts_within(run):
+        module = type(part).__module__
+        if package := package_of(module):
+            packages[f"{module} ({package})"] = None
+        if package := getattr(part, "package", None):
+            packages[package] = None
+    return [*packages]
 
 
 @contextmanager

@@ -30,13 +30,14 @@ from platform import node
 from secrets import token_hex
 from typing import Literal, Protocol, TypeAlias
 
-from isogloss.core.atomic_files import make_folder, writing
+from isogloss.core.atomic_files import make_folder, reading, storage_error, writing
 from isogloss.core.errors import StorageError, plain
 from isogloss.core.processes import has_ended, this_process
 from isogloss.core.shared_files import (
     IrregularFileError,
     append_file,
     create_file,
+    entries,
     overwrite_file,
     read_file,
     remove,
@@ -120,20 +121,23 @@ class FolderBoard:
             return False
         except IrregularFileError:  # It is not what this process wrote.
             return False
+        except OSError as error:
+            raise storage_error(self.folder / name, error) from error
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
-        try:
-            return read_file(self.folder.parent, f"{self.folder.name}/{name}")
-        except (FileNotFoundError, NotADirectoryError):  # The latter where a file stands in a folder's place.
-            return None
-        except IrregularFileError as error:
-            raise StorageError(
-                f"{error.filename}: expected a lease, which is a regular file. Remove it, and run again."
-            ) from error
+        with reading(self.folder / name):
+            try:
+                return read_file(self.folder.parent, f"{self.folder.name}/{name}")
+            except (FileNotFoundError, NotADirectoryError):  # The latter where a file is in a folder's place.
+                return None
+            except IrregularFileError as error:
+                raise StorageError(
+                    f"{error.filename}: expected a lease, which is a regular file. Remove it, and run again."
+                ) from error
 
     def names(self) -> list[str]:  # noqa: D102
         with suppress(FileNotFoundError, NotADirectoryError):
-            return [path.name for path in self.folder.iterdir()]
+            return [entry.name for entry in entries(self.folder.parent, self.folder.name)]
         return []
 
     def remove(self, name: str) -> None:  # noqa: D102
@@ -161,6 +165,8 @@ class Lease:
     silent: bool = False
     """Whether it could not be renewed for its duration: another process may lease the run."""
     ending: Ending = "given up"
+    reached: str = ""
+    """How far the run had got when it was leased."""
 
     @property
     def name(self) -> str:
@@ -175,7 +181,8 @@ class Lease:
         """Return the content of its file."""
         holder = {"process": this_process(), "machine": node(), "pid": os.getpid(), "token": self.token}
         ending = {} if held else {"ending": self.ending}
-        return json.dumps({**holder, "beat": self.beat, "held": held, **ending}).encode()
+        facts = {**holder, "reached": self.reached, "beat": self.beat, "held": held, **ending}
+        return json.dumps(facts).encode()
 
 
 @dataclass(frozen=True)
@@ -186,10 +193,19 @@ class LeaseHistory:
     """Whether a process holds the last one."""
     holder: str = ""
     """Who holds or held it, for messages."""
-    deaths: int = 0
-    """Leases that have ended and that nobody gave back."""
+    starts: tuple[str, ...] = ()
+    """Of each lease that has ended and that nobody gave back: how far the run had got when it began."""
     out_of_memory: bool = False
     """Whether one was given back as the memory of a shared GPU ran out."""
+
+    @property
+    def deaths(self) -> int:
+        """Number of leases that have ended and that nobody gave back."""
+        return len(self.starts)
+
+    def deaths_at(self, reached: str) -> int:
+        """Return how many of these died since a run got this far: none of them wrote a further checkpoint."""
+        return self.starts.count(reached)
 
 
 @dataclass
@@ -208,13 +224,17 @@ class Leases:
     _not_given_up: list[Lease] = field(default_factory=list)
     """Leases that have ended while their board could not be written: to be given up as soon as it can."""
     _renewing: threading.Thread | None = None
+    _none_left: threading.Event = field(default_factory=threading.Event)
+    """Ends the thread that renews: nothing is held, or left to give up."""
+    _starting: threading.Lock = field(default_factory=threading.Lock)
+    """Taken to start or end that thread."""
     _writing: threading.Lock = field(default_factory=threading.Lock)
     """Taken to write or remove a lease of this process, so that none is renewed after it was removed."""
 
     @contextmanager
-    def leased(self, key: str) -> Iterator[Lease | None]:
-        """Hold the lease of a run; None if another process holds it."""
-        lease = self._lease(key)
+    def leased(self, key: str, reached: str = "") -> Iterator[Lease | None]:
+        """Hold the lease of a run that got this far; None if another process holds it."""
+        lease = self._lease(key, reached)
         if lease is None:
             yield None
             return
@@ -228,6 +248,7 @@ class Leases:
             with self._writing:
                 del self._held[key]
                 self._end(lease)
+            self._stop_renewing()
 
     @contextmanager
     def alone(self, task: str) -> Iterator[None]:
@@ -264,7 +285,7 @@ class Leases:
         return LeaseHistory(
             is_held,
             holder,
-            deaths=sum(lease.get("held") is not False for lease in past),
+            starts=tuple(str(lease.get("reached", "")) for lease in past if lease.get("held") is not False),
             out_of_memory=any(lease.get("ending") == "out of memory" for lease in past),
         )
 
@@ -283,13 +304,13 @@ class Leases:
         for number in range(last, 0, -1):
             self.board.remove(_name(key, number))
 
-    def _lease(self, key: str) -> Lease | None:
+    def _lease(self, key: str, reached: str) -> Lease | None:
         self._give_up()
         contents = self._contents(key)
         # A lease is empty while its holder writes it: that is not one of which nothing is known.
         if contents and not self._has_ended(key, contents[-1]):
             return None
-        lease = Lease(key, len(contents) + 1, renewed=_now())
+        lease = Lease(key, len(contents) + 1, renewed=_now(), reached=reached)
         return lease if self.board.create(lease.name, lease.content()) else None
 
     def _contents(self, key: str) -> list[bytes]:
@@ -324,17 +345,28 @@ class Leases:
             self._not_given_up.append(lease)
 
     def _start_renewing(self) -> None:
-        if self._renewing is None or not self._renewing.is_alive():
-            self._renewing = threading.Thread(target=self._renew_all, name="leases", daemon=True)
-            self._renewing.start()
+        with self._starting:
+            if self._renewing is None or not self._renewing.is_alive():
+                self._none_left = threading.Event()
+                self._renewing = threading.Thread(
+                    target=self._renew_all, args=(self._none_left,), name="leases", daemon=True
+                )
+                self._renewing.start()
 
-    def _renew_all(self) -> None:
-        """Renew all leases of this process, as long as it lives."""
-        while True:
-            time.sleep(self.duration / RENEWALS)
+    def _stop_renewing(self) -> None:
+        """End the thread that renews if nothing is left for it: a process may use many folders."""
+        with self._starting:
+            if not self._held and not self._not_given_up:
+                self._none_left.set()
+                self._renewing = None
+
+    def _renew_all(self, none_left: threading.Event) -> None:
+        """Renew all leases of this process, until none is left."""
+        while not none_left.wait(self.duration / RENEWALS):
             for lease in list(self._held.values()):
                 self.renew(lease)
             self._give_up()
+            self._stop_renewing()
 
     def renew(self, lease: Lease, *, if_over: bool = False) -> None:
         """Renew a lease unless another process has taken it over; ``if_over``: only after its duration."""

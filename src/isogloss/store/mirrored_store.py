@@ -22,6 +22,7 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, Record, base_of, run_files
 from isogloss.core.shared_files import entries, files_below, is_taken, read_file, remove, rename
 from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
+from isogloss.store.reached import reached
 from isogloss.store.remote import Remote
 from isogloss.store.store import DAMAGED, WORK, Run, Store, failure_in
 
@@ -145,6 +146,13 @@ class MirroredStore(Store):
         self.remote.download_files(
             {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
         )
+
+    def reached(self, run: Run) -> str:
+        """Return how far an unfinished run got, by the checkpoints that other machines see."""
+        key = identity(run)
+        content = self.remote.read(f"{key}/{CHECKPOINTS}")
+        names = self.remote.files_of(f"{key}/{CHECKPOINTS}", content or b"")
+        return reached(name.removeprefix(f"{key}/{WORK}/") for name in names)
 
     def download_checkpoints(self, run: Run) -> str:  # noqa: D102
         folder, key = self.folder(run), identity(run)

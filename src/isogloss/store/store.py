@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 from isogloss.core.atomic_files import (
+    check_unicode,
     guarded,
     is_outage,
     is_reachable,
@@ -21,7 +22,7 @@ from isogloss.core.atomic_files import (
     writing,
 )
 from isogloss.core.checksums import CHECKSUMS, checksums_of, sealed, unsealed
-from isogloss.core.errors import StorageError, masked
+from isogloss.core.errors import StorageError, in_unicode, masked
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -39,6 +40,7 @@ from isogloss.core.shared_files import check_folder, entries, is_taken, read_fil
 from isogloss.core.untrusted import T, fitting
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
+from isogloss.store.reached import reached
 
 PRECISION, AUTO = "precision.json", "auto"
 WORK = "work"
@@ -172,7 +174,11 @@ class Store:
 
         ConfigError or StorageError, before anything is made, where processes cannot share runs.
         """
-        facts = {name: masked(value) if isinstance(value, str) else value for name, value in facts.items()}
+        check_unicode(self.root)
+        facts = {
+            name: masked(in_unicode(value)) if isinstance(value, str) else value
+            for name, value in facts.items()
+        }
         body = {**facts, "runs": [identity(run) for run in runs]}
         self.write(PLAN, sealed(body))
 
@@ -219,6 +225,12 @@ class Store:
     def forget_leases(self, run: Run) -> None:
         """Remove the leases of a finished run that a killed process could not remove."""
         self.leases.forget(identity(run))
+
+    def reached(self, run: Run) -> str:
+        """Return how far an unfinished run got; empty before its first checkpoint."""
+        work = self.folder(run) / WORK
+        with reading(work):
+            return reached(path.relative_to(work).as_posix() for path in work.rglob("*"))
 
     def download(self, runs: Iterable[Run]) -> None:
         """Make all files of finished runs available in the folder."""

@@ -25,11 +25,18 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
-from isogloss.core.atomic_files import atomic_folder, storage_error, sweep_folder
+from isogloss.core.atomic_files import (
+    atomic_folder,
+    disk_error,
+    reading_error,
+    remove_folder,
+    storage_error,
+    sweep_folder,
+)
 from isogloss.core.checksums import CHECKSUMS, Checksum, as_text
 from isogloss.core.errors import StorageError
 from isogloss.core.processes import stop_if_lost
-from isogloss.core.shared_files import create_file, entries, is_folder, read_file, remove
+from isogloss.core.shared_files import create_file, entries, is_folder, read_file
 from isogloss.core.untrusted import parse_json
 from isogloss.encoders.family import unfrozen
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
@@ -164,7 +171,7 @@ class Checkpoints:
             raise storage_error(final, error) from error
         stop_if_lost()  # Else another process may be going on from the previous one.
         for old in previous:
-            remove(self.folder, old.name)
+            remove_folder(self.folder, old.name)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
         """Restore weights and moments from the last checkpoint and return its state; None without one."""
@@ -199,10 +206,12 @@ class Checkpoints:
 
 @contextmanager
 def _undamaged(checkpoint: Path) -> Iterator[None]:
-    """Raise StorageError for a checkpoint that cannot be read (power loss, truncated copy)."""
+    """Raise StorageError for a checkpoint that cannot be read: the disk fails, or it is damaged."""
     try:
         yield
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
+        if failure := disk_error(error):
+            raise reading_error(checkpoint, failure) from error
         raise StorageError(
             f"{checkpoint}: this checkpoint is damaged, or of another model ({type(error).__name__}: "
             f"{error}). Delete the folder and run again; only this training starts over."
@@ -270,14 +279,17 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Checksum:
     text += b" " * (-len(text) % 8)  # Tensors begin at a multiple of 8 bytes.
     crc = 0
     with path.open("wb") as file:
-        for part in chain((len(text).to_bytes(8, "little"), text), map(_bytes_of, tensors.values())):
+        parts: Iterator[bytes | memoryview] = chain(
+            (len(text).to_bytes(8, "little"), text), map(_bytes_of, tensors.values())
+        )
+        for part in parts:
             file.write(part)
             crc = zlib.crc32(part, crc)
     return Checksum(8 + len(text) + end, f"{crc:08x}")
 
 
 def _bytes_of(tensor: Tensor) -> memoryview:
-    return memoryview(tensor.reshape(-1).view(torch.uint8).numpy())
+    return tensor.reshape(-1).view(torch.uint8).numpy().data
 
 
 def _read(path: Path, reference: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isogloss.core.errors import ConfigError, check_named, one_line
+from isogloss.core.processes import is_of_code
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.records import Row
 from isogloss.core.shared_files import locked
@@ -218,7 +219,9 @@ class Tracking:
     def _carefully(self, name: str, act: Callable[[], None]) -> None:
         try:
             act()
-        except Exception as error:  # A training is worth more than its curves.
+        except BaseException as error:  # A training is worth more than its curves.
+            if not is_of_code(error):
+                raise
             self.open.pop(name, None)
             warnings.warn(
                 f"{name} could not be written to ({one_line(error)}). Runs go on without it.", stacklevel=2

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from isogloss.core import VERSION
-from isogloss.core.atomic_files import atomic_folder, writing
+from isogloss.core.atomic_files import atomic_folder, check_unicode, writing
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD
@@ -138,6 +138,7 @@ def refuse_links(links: Sequence[str]) -> None:
 
 def check_free(folder: Path, *, force: bool) -> None:
     """Raise StorageError unless a folder is new or empty, or may be replaced."""
+    check_unicode(folder)
     if folder.exists() and not folder.is_dir():
         raise StorageError(f"{folder}: this is a file; an export needs a folder. Choose another.")
     inside = sorted(folder.iterdir()) if folder.exists() else []

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 from isogloss.core.atomic_files import write_text
-from isogloss.core.errors import ConfigError, DataError, one_line
+from isogloss.core.errors import ConfigError, DataError, StorageError, one_line
 from isogloss.core.untrusted import is_safe
 
 DATASET = re.compile(r"(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
@@ -31,11 +31,13 @@ def pinned(dataset: str, records: Path) -> str:
         )
     name, commit = match["name"], match["revision"] or MAIN
     if not COMMIT.fullmatch(commit):
-        record = records / "commits" / f"{name}@{commit}"
-        recorded = record.read_text(encoding="utf-8").strip() if record.is_file() else ""
+        record, recorded = records / "commits" / f"{name}@{commit}", ""
+        with suppress(OSError, ValueError):
+            recorded = record.read_text(encoding="utf-8").strip()
         commit = recorded if COMMIT.fullmatch(recorded) else _commit(name, commit)
         if commit != recorded:
-            write_text(record.parent, record.name, f"{commit}\n")
+            with suppress(StorageError):  # Then it is looked up again.
+                write_text(record.parent, record.name, f"{commit}\n")
     return f"{name}@{commit}"
 
 

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError, MissingPackageError, ModelError, one_line
+from isogloss.core.atomic_files import disk_error, reading_error
+from isogloss.core.errors import ConfigError, MissingPackageError, ModelError, StorageError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.encoders import folders
 from isogloss.encoders.added.added_weights import (
@@ -404,3 +405,12 @@ def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tens
         return merged
 
     _replace(model, AuxiliaryTrainingWrapper, unwrapped)
+
+
+def _damaged(path: Path, error: Exception) -> ModelError | StorageError:
+    if failure := disk_error(error):
+        return reading_error(path, failure)
+    return ModelError(
+        f"{path}: these adapters are damaged ({one_line(error)}). Copy the folder again; if a run of "
+        f"isogloss made it, delete the run's folder and run again."
+    )

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from isogloss.core.atomic_files import write_bytes
-from isogloss.core.errors import ConfigError, ModelError, one_line
+from isogloss.core.atomic_files import disk_error, reading_error, write_bytes
+from isogloss.core.errors import ConfigError, ModelError, StorageError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.language_layers import ACTIVATIONS, LanguageMap
@@ -263,7 +263,9 @@ def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str,
     write_bytes(path.parent, path.name, save(tensors, metadata=metadata))
 
 
-def _damaged(path: Path, error: Exception) -> ModelError:
+def _damaged(path: Path, error: Exception) -> ModelError | StorageError:
+    if failure := disk_error(error):
+        return reading_error(path, failure)
     return ModelError(
         f"{path}: these added modules are damaged ({one_line(error)}). Copy the file again; "
         f"if a run of isogloss made it, delete the run's folder and run again."

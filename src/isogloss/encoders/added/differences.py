@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from isogloss.core.atomic_files import write_text
+from isogloss.core.atomic_files import disk_error, reading_error, write_text
 from isogloss.core.errors import ModelError, one_line
 from isogloss.core.untrusted import fitting, from_home, parse_json, read_regular
 from isogloss.encoders import folders
@@ -76,6 +76,8 @@ def difference_of(folder: Path) -> Difference | None:
     try:
         difference = fitting(Difference, parse_json(read_regular(path)))
     except (OSError, ValueError) as error:
+        if failure := disk_error(error):
+            raise reading_error(path, failure) from error
         raise ModelError(
             f"{path}: this file is damaged ({one_line(error)}). Copy the folder again; if a run of "
             f"isogloss made it, delete the run's folder and run again."

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.atomic_files import atomic_folder
+from isogloss.core.atomic_files import atomic_folder, writing
+from isogloss.core.cache_folders import in_cache
 from isogloss.core.errors import ModelError
-from isogloss.core.untrusted import from_home, user_cache
+from isogloss.core.untrusted import from_home
 from isogloss.encoders import folders
 from isogloss.encoders.added.adapters import CONFIG, PREFIX, WEIGHTS, check_readable
 from isogloss.encoders.added.added_weights import read_weights
@@ -44,11 +45,15 @@ def completed(folder: Path) -> Path:
     base = _base(folder, body)
     is_folder = Path(base).is_dir()
     version = folders.fingerprint(Path(base)) if is_folder else base.rpartition("@")[2]
-    model = user_cache() / "peft" / f"{folders.fingerprint(folder)}-{version}" / folder.resolve().name
-    if not model.is_dir():
-        with atomic_folder(model.parent, model.name) as new:
-            _complete(new, folder, base, body)
-    return model
+
+    def write(cache: Path) -> Path:
+        model = cache / "peft" / f"{folders.fingerprint(folder)}-{version}" / folder.resolve().name
+        if not model.is_dir():
+            with atomic_folder(model.parent, model.name) as new, writing(model):
+                _complete(new, folder, base, body)
+        return model
+
+    return in_cache(write)
 
 
 def _base(folder: Path, body: dict[str, Any]) -> str:

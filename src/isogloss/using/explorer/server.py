@@ -1,13 +1,21 @@
 """The explorer's server: 127.0.0.1 alone, a token in the address, one page without requests to others."""
 
+import asyncio
+import logging
 import secrets
+import signal
 import socket
+import threading
 import webbrowser
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from hashlib import sha256
 from hmac import compare_digest
+from html import escape
 from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from isogloss.core.errors import ConfigError, IsoglossError, one_line
@@ -19,6 +27,14 @@ HOST = "127.0.0.1"
 LONGEST_BODY = 64 * 1024
 """Bytes of a request."""
 
+REQUEST_SECONDS, MOST_CONNECTIONS = 10.0, 256
+"""Seconds in which a request has to arrive, and connections at once: further ones are refused."""
+
+CLOSING_SECONDS = 1
+"""Seconds in which requests that are being answered may end when the server does."""
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
+
 try:
     import uvicorn
     from starlette.applications import Starlette
@@ -26,13 +42,16 @@ try:
     from starlette.requests import Request
     from starlette.responses import HTMLResponse, JSONResponse, Response
     from starlette.routing import Route
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 except ModuleNotFoundError as error:
     raise ConfigError(
         f'explore: the package {error.name} is not installed. Install: pip install "isogloss[explore]"'
     ) from error
 
 
-def application(explorer: Explorer, token: str, hosts: frozenset[str]) -> Starlette:
+def application(
+    explorer: Explorer, token: str, hosts: frozenset[str], request_seconds: float = REQUEST_SECONDS
+) -> Starlette:
     """Return the application: the page at /, and each question at /api/NAME with JSON arguments."""
     questions: dict[str, Callable[..., dict[str, Any]]] = {
         name: getattr(explorer, name) for name in ("study", "sentences", "answer", "disagreements", "words")
@@ -61,8 +80,13 @@ def application(explorer: Explorer, token: str, hosts: frozenset[str]) -> Starle
         if not allowed(request) or question is None:
             return JSONResponse({"error": "not allowed"}, status_code=403)
         try:
-            body = fitting(dict[str, Any], parse_json(await _body(request)))
+            async with asyncio.timeout(request_seconds):
+                content = await _body(request)
+            body = fitting(dict[str, Any], parse_json(content))
             return JSONResponse(await run_in_threadpool(question, **body))
+        except TimeoutError:
+            message = f"the request did not arrive within {request_seconds:.0f} s"
+            return JSONResponse({"error": message}, status_code=408, headers={"connection": "close"})
         except (IsoglossError, ValueError, TypeError) as error:
             return JSONResponse({"error": one_line(error)}, status_code=400)
 
@@ -85,7 +109,10 @@ def page() -> tuple[str, str]:
 
 
 def serve(explorer: Explorer, *, port: int = 0, browser: bool = True, quiet: bool = False) -> None:
-    """Serve the page until Ctrl-C; ConfigError where the port is taken."""
+    """Serve the page until Ctrl-C; ConfigError where the port is taken.
+
+    SIGTERM and SIGHUP are raised again when the server has ended.
+    """
     listener = socket.socket()
     try:
         listener.bind((HOST, port))
@@ -98,10 +125,91 @@ def serve(explorer: Explorer, *, port: int = 0, browser: bool = True, quiet: boo
     if not quiet:
         print(f"{url}\nCtrl-C ends it.", flush=True)  # noqa: T201 (the address is the command's result)
     hosts = frozenset({address, address.replace(HOST, "localhost")})
-    config = uvicorn.Config(application(explorer, token, hosts), log_level="warning", access_log=False)
-    if browser:
-        webbrowser.open(url)
-    uvicorn.Server(config).run(sockets=[listener])
+    server = Server(server_settings(application(explorer, token, hosts)))
+    with _shown(url) if browser else nullcontext():
+        server.run(sockets=[listener])
+    for number in server.received:
+        if number != signal.SIGINT:
+            signal.raise_signal(number)
+
+
+def server_settings(app: Starlette, request_seconds: float = REQUEST_SECONDS) -> uvicorn.Config:
+    """Return the settings of the server: its limits, and no lines about requests."""
+
+    class Protocol(H11Protocol):
+        """HTTP whose requests have to arrive in time: the library waits for headers without end."""
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if len(self.connections) > MOST_CONNECTIONS:
+                transport.close()
+                return
+            self._watch()
+
+        def _watch(self) -> None:
+            request = self.cycle
+            self.loop.call_later(request_seconds, self._close_unless_asked, request)
+
+        def _close_unless_asked(self, request: object) -> None:
+            """Close the connection if no request came since; else look again when it is answered."""
+            if self.transport.is_closing():
+                return
+            if self.cycle is request and (request is None or self.cycle.response_complete):
+                self.transport.close()
+            else:
+                self._watch()
+
+    return uvicorn.Config(
+        app,
+        http=Protocol,
+        log_level="warning",
+        access_log=False,
+        timeout_graceful_shutdown=CLOSING_SECONDS,
+    )
+
+
+class Server(uvicorn.Server):
+    """A server that ends at the first signal."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.received: list[int] = []
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """End at a signal; the library raises SIGINT again, and leaves SIGHUP to others."""
+        log = logging.getLogger("uvicorn.error")
+
+        def end(number: int, _: object) -> None:
+            self.received.append(number)
+            self.should_exit = log.disabled = True  # It would show requests that are cancelled as errors.
+
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        handlers = {
+            number: signal.signal(number, end)
+            for number in SIGNALS
+            if signal.getsignal(number) != signal.SIG_IGN
+        }
+        try:
+            yield
+        finally:
+            log.disabled = False
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+
+@contextmanager
+def _shown(url: str) -> Iterator[None]:
+    """Open an address in the browser by a file that leads to it: all users see the words of commands."""
+    with suppress(OSError), TemporaryDirectory(prefix="isogloss-") as folder:  # Of this user alone.
+        file = Path(folder) / "explore.html"
+        file.write_text(f'<meta http-equiv="refresh" content="0;url={escape(url)}">', encoding="utf-8")
+        webbrowser.open(file.as_uri())
+        yield
+        return
+    yield
 
 
 async def _body(request: Request) -> bytes:

@@ -1,0 +1,115 @@
+"""No call below the user's cache that fails ends a run, changes a record or prints a line."""
+
+import errno
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from failing_files import Faults, failing
+from isogloss import cli
+from isogloss.core.untrusted import user_cache
+from isogloss.data.fetching import hub_address
+from isogloss.engine import work
+from isogloss.recipes.described_rows import write_rows
+from killed import records
+from tiny import tiny
+
+RECIPE = """
+title = "Optional"
+encoder = "shipped"
+
+[grid]
+corpus = "wikiann"
+source = "qaa"
+targets = ["qab"]
+seeds = [0]
+examples = 4
+dev_examples = 4
+optimization = { epochs = 1, learning_rate = 5e-4, batch_size = 4, precision = "float32" }
+
+[[grid.method]]
+name = "source-only"
+"""
+ERRORS = ("ENOSPC", "EDQUOT", "EIO", "EACCES", "EROFS", "ESTALE", "ENOLCK")
+
+COMMIT = "0123456789" * 4
+
+
+def run(folder: Path) -> object:
+    """Make the runs of a recipe on the command line."""
+    out = folder / "runs"
+    shutil.rmtree(out, ignore_errors=True)
+    words = ["run", str(tiny(folder, RECIPE)), "--out", str(out), "--engine", "serial", "--no-report"]
+    with pytest.raises(SystemExit) as end:
+        cli.main([*words, "--quiet"])
+    return end.value.code, records(out)
+
+
+def pin(_: Path) -> object:
+    """Look up the commit of a dataset, and keep it."""
+    return hub_address.pinned("somebody/something@main", user_cache() / "hub")
+
+
+def write(_: Path) -> object:
+    """Write rows that were given in memory, and read them."""
+    rows = {"en": {"train": [{"text": "good", "label": "pos"}, {"text": "bad", "label": "neg"}]}}
+    path = write_rows({"kind": "text"}, rows)
+    return {file.name: file.read_bytes() for file in path.parent.iterdir()}
+
+
+ACTS: tuple[Callable[[Path], object], ...] = (run, pin, write)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(hub_address, "_commit", lambda *_: COMMIT)
+    monkeypatch.setattr(work, "CHECK_EVERY", 0.001)
+    monkeypatch.setattr(work, "PATIENCE", 0.01)
+    return tmp_path / "home"
+
+
+def calls_of(act: Callable[[Path], object], folder: Path, cache: Path) -> tuple[object, list[str]]:
+    """Return the answer of an undisturbed act, and its calls below the cache."""
+    act(folder)  # Modules are loaded by now.
+    shutil.rmtree(cache)
+    with failing(Faults(cache)) as faults:
+        answer = act(folder)
+    return answer, faults.calls
+
+
+def check(act, number: int, kind: str, tmp_path: Path, cache: Path, expected: object, capsys, *, stays: bool):
+    shutil.rmtree(cache, ignore_errors=True)
+    capsys.readouterr()
+    with failing(Faults(cache, number, getattr(errno, kind), stays)) as faults:
+        answer = act(tmp_path)
+    assert answer == expected, (faults.calls[number - 1], kind)
+    assert tuple(capsys.readouterr()) == ("", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stays", [False, True], ids=["once", "from then on"])
+@pytest.mark.parametrize("act", ACTS)
+def test_the_first_and_last_calls_below_the_cache_may_fail(act, stays, tmp_path, cache, capsys):
+    expected, calls = calls_of(act, tmp_path, cache)
+    assert calls
+    for number in {1, len(calls) // 2, len(calls)}:
+        check(act, number, "ENOSPC", tmp_path, cache, expected, capsys, stays=stays)
+    check(act, 1, "EIO", tmp_path, cache, expected, capsys, stays=stays)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("stays", [False, True], ids=["once", "from then on"])
+@pytest.mark.parametrize("kind", ERRORS)
+@pytest.mark.parametrize("act", ACTS)
+def test_every_call_below_the_cache_may_fail(act, kind, stays, tmp_path, cache, capsys):
+    expected, calls = calls_of(act, tmp_path, cache)
+    wrong = []
+    for number in range(1, len(calls) + 1):
+        try:
+            check(act, number, kind, tmp_path, cache, expected, capsys, stays=stays)
+        except (AssertionError, Exception) as error:
+            wrong.append(f"{number} {calls[number - 1]}: {type(error).__name__} {error!s:.200}")
+    assert not wrong, f"{len(wrong)} of {len(calls)}: {wrong}"
