@@ -4,11 +4,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import fsum
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
-from isogloss.core.run_parts import Count, Optimization, Whole
+from isogloss.core.run_parts import Count, Optimization, Whole, with_fields
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
@@ -18,7 +18,6 @@ from isogloss.data.languages import built_in_size
 from isogloss.data.sources import Treebanks
 from isogloss.encoders import save_model
 from isogloss.methods import AuxiliaryLoss, Method, Peft
-from isogloss.methods.average import Average
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, scoring, training_operations
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
@@ -34,7 +33,7 @@ from isogloss.tasks import Task, find_task
 from isogloss.tasks.task import FurtherTask
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
-from isogloss.training.setting import Averaged, Setting
+from isogloss.training.setting import Averaged, Combination, Setting
 
 TRAIN_SIZES = {
     "xnli": 392_702,
@@ -159,14 +158,15 @@ class FineTune(Run):
     @property
     def label(self) -> str:
         """Name in tables: the method, its fields that are not the default, the translator, the start."""
-        if isinstance(self.method, Average):
-            return f"{described(replace(self.method, weights=None))} of {self._parts_label(self.method)}"
+        if self.parts:
+            combination = cast(Combination, self.method)
+            return f"{described(with_fields(combination, weights=None))} of {self._parts_label(combination)}"
         name = " + ".join(described(part) for part in (self.method, self.auxiliary, self.peft) if part)
         if self.translated:
             name = f"{name} by {translator_label(self.translated)}"
         return f"{name} after {self.start.label}" if self.start else name
 
-    def _parts_label(self, method: Average) -> str:
+    def _parts_label(self, method: Combination) -> str:
         parts = self.parts or ()
         weights: dict[str, list[float]] = {}
         for part, weight in zip(parts, method.weights_of(len(parts)), strict=True):

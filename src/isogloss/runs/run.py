@@ -52,7 +52,9 @@ class RunContext:
         return self.precision if precision == "auto" else precision
 
     def with_precision(self, part: Owner) -> Owner:
-        """Return a method or an optimization with its precision resolved."""
+        """Return a method or an optimization with its precision resolved, if it has such a field."""
+        if "precision" not in values_of(part):
+            return part
         return with_fields(part, precision=self.resolved(precision_of(part)))
 
     def work(self, run: "Run") -> Path:
