@@ -80,6 +80,8 @@ class Cell:
     """Fields of the optimization that differ from the default."""
     models: dict[str, FineTune] = field(default_factory=dict)
     """By the label of their method; filled while the grid is planned."""
+    against: Mapping[str, str] = field(default_factory=dict)
+    """By label of a method, that of the method that the recipe compares it with."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -106,10 +108,25 @@ def cells(planning: Planning) -> list[Cell]:
                 _add(planning, entry, seeds, dependencies_of(entry, entries))
     # In the order of the recipe, not of dependencies.
     labels = [entry.label for entry in entries]
+    against = _against(entries)
     return [
-        replace(cell, models={label: cell.models[label] for label in labels if label in cell.models})
+        replace(
+            cell,
+            models={label: cell.models[label] for label in labels if label in cell.models},
+            against=against,
+        )
         for cell in grid_cells
     ]
+
+
+def _against(entries: Sequence[MethodEntry]) -> dict[str, str]:
+    """Return the baselines that the recipe names, by label; ConfigError for an unknown one."""
+    named = [entry for entry in entries if entry.choice.against]
+    for entry in named:
+        others = [other.label for other in entries if other.label != entry.label]
+        with located(entry.table):
+            check_named("against", "other method of this grid", others, entry.choice.against)
+    return {entry.label: entry.choice.against for entry in named}
 
 
 def _add(

@@ -319,9 +319,9 @@ def check_reads(part: DataReader, reads: Reads, undeliverable: Sequence[str] = (
     if bool(reads.bitext) != bool(reads.pairs):
         given, missing = ("bitext", "pairs") if reads.bitext else ("pairs", "bitext")
         raise ConfigError(
-            f"{part.name}: its reads declare {given} {getattr(reads, given)!r} without {missing}. Declare both: "
-            "a corpus of translations, and the pairs of languages that are read (language_pairs(source, "
-            'target); target is empty unless uses names "target").'
+            f"{part.name}: its reads declare {given} {getattr(reads, given)!r} without {missing}. Declare "
+            "both: a corpus of translations, and the pairs that are read, as language_pairs(source, target) "
+            'returns them. There is no target unless the uses of the class name "target".'
         )
 
 

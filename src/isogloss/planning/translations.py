@@ -200,7 +200,7 @@ def needs_tags(task: str, method: Method) -> bool:
 
 
 def check_links(task: str, method: DataReader) -> None:
-    """Raise ConfigError where a method or a loss reads word links, and its translations are read from files."""
+    """Raise ConfigError where word links are read, and translations are from files, which have none."""
     if method.reads((), ()).needs_links(find_task(task)):
         raise ConfigError(
             f"{method.name} reads which words of a translation are linked, and files of translations do not "

@@ -8,9 +8,10 @@ from typing import ClassVar, cast
 
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
+from isogloss.core.records import DataRead
 from isogloss.core.run_parts import Count, Optimization, Whole, with_fields
 from isogloss.data.corpora.described import KNOWN
-from isogloss.data.corpus import Split
+from isogloss.data.corpus import Split, is_translation
 from isogloss.data.examples import Example
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import cells_of
@@ -33,7 +34,7 @@ from isogloss.tasks import Task, find_task
 from isogloss.tasks.task import FurtherTask
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
-from isogloss.training.setting import Averaged, Combination, Setting
+from isogloss.training.setting import Averaged, Combination, Reads, Setting
 
 TRAIN_SIZES = {
     "xnli": 392_702,
@@ -150,6 +151,37 @@ class FineTune(Run):
             for code in self.source
         )
         return from_files((*splits, *further), self.translated)
+
+    @property
+    def data_read(self) -> DataRead:
+        """The data that it was trained on, by what its parts declare that they read."""
+        reads = self.method.reads(self.source, self.target)
+        dev = reads.chosen_by(self.optimization.dev, self.source, self.target).dev
+        added = self.auxiliary.reads(self.source, self.target) if self.auxiliary else Reads()
+        train = (*reads.train, *added.train)
+        own = DataRead(
+            labels=(
+                *(code for code in train if not is_translation(code)),
+                *(self.source * bool(self.further)),
+            ),
+            dev=dev if train else (),
+            translations=tuple(filter(is_translation, (*train, *dev))),
+            bitext=tuple(run.languages for run in self.aligned or ()),
+        )
+        models = (self.start, self.teacher, *fine_tuned(self.parts or ()))
+        all_read = (own, *(model.data_read for model in models if model))
+
+        def languages(name: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(code for read in all_read for code in getattr(read, name)))
+
+        return DataRead(
+            labels=languages("labels"),
+            dev=languages("dev"),
+            translations=languages("translations"),
+            bitext=languages("bitext"),
+            plain=self.method.plain and self.auxiliary is None,
+            taught=reads.needs_teacher(find_task(self.task)),
+        )
 
     @property
     def encoders(self) -> tuple[Encoder, ...]:  # noqa: D102

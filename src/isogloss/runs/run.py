@@ -17,7 +17,7 @@ import torch
 from isogloss.core.errors import ConfigError, did_you_mean, located
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import Row
+from isogloss.core.records import DataRead, Row
 from isogloss.core.run_parts import Named, precision_of, values_of, with_fields
 from isogloss.data.corpus import Split
 from isogloss.data.result_files import Predictions
@@ -100,6 +100,11 @@ class Run(Named):
     @property
     def hyperparameters(self) -> object:
         """The part with the hyper-parameters of its training: a method or an optimization; None without."""
+        return None
+
+    @property
+    def data_read(self) -> DataRead | None:
+        """The data that a fine-tuned model was trained on; None for other kinds of runs."""
         return None
 
     @property
