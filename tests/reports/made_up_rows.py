@@ -8,6 +8,7 @@ import pandas as pd
 
 from isogloss.data.result_files import StoredPredictions
 from isogloss.reports.measurements import FACTS, TESTED, Measurements, Run
+from isogloss.reports.run_facts import earlier_data_read, with_data_read
 
 Row = dict[str, Any]
 
@@ -36,9 +37,25 @@ TRANSLATES = {"method": "translate-train", "target": "qad", "method.with_source"
 BILINGUAL = {"method": "bilingual", "target": "qad"}
 
 
+def read_by(own: Row) -> Row:
+    """Return the facts of what a model read, by its method."""
+    if own.get("kind") == "encoder":
+        return {}
+    languages = {name: own[name].split("+") if own[name] else [] for name in ("source", "target")}
+    labels = {"labels": own["method.labels"]} if own.get("method.labels") else {}
+    content = {
+        "method": {"kind": own["auxiliary.method"] or own["method"], **labels},
+        "optimization": {},
+        "auxiliary": {"kind": own["auxiliary"]} if own["auxiliary"] else None,
+        **languages,
+    }
+    return with_data_read(own, earlier_data_read(content))
+
+
 def facts(about: Mapping[str, Any]) -> Row:
     """Return all facts of a row; ``way`` and ``encoder.run`` follow from the others where not given."""
     own = {**PLAIN, "encoder.original": about.get("encoder", "small"), **about}
+    own = {**own, **read_by(own), **about}
     if "encoder" in about and "encoder.run" not in about:
         seed = own["encoder.seed"]
         own["encoder.run"] = own["encoder"] if seed is None else f"{own['encoder']}-{seed}"

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hand_made import golden
-from made_up_rows import BILINGUAL, TRANSLATES, score
+from made_up_rows import BILINGUAL, TRANSLATES, read_by, score
 from made_up_rows import measured as made_up
 
 from isogloss.core.languages import language_name
@@ -54,6 +54,7 @@ JOINT = {
 def models(languages="en de fr", seeds=3, **facts):
     """Return the scores of one system with each seed on each language, drawn anew for each."""
     own = {**PLAIN, **facts}
+    own = {**own, **read_by(own)}
     own["way"] = own["way"] or f"way of {own['method']}"
     own["encoder.name"] = own["encoder.name"] or own["encoder"]
     own["encoder.original"] = own["encoder.original"] or own["encoder"]

@@ -207,7 +207,7 @@ def show_line(text: object) -> None:
 def show_record(record: Record, *, next_steps: Sequence[str], as_json: bool) -> None:
     """Print a record: its run, the runs it needed, its first rows, and the commands that use it."""
     if as_json:
-        emit({name: getattr(record, name) for name in Record.__dataclass_fields__})
+        emit(record.body())
         return
     display = Display()
     facts = [("id", record.id), ("title", record.title), ("needs", " ".join(record.needs) or "nothing")]

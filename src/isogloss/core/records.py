@@ -9,7 +9,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -70,6 +70,8 @@ class Plan:
     runs: tuple[RunId, ...] = ()
     labels: dict[str, str] = field(default_factory=dict)
     methods: dict[str, list[str]] = field(default_factory=dict)
+    against: dict[str, str] = field(default_factory=dict)
+    """The ids of models that the recipe names a baseline of, each with that of the baseline."""
     published: tuple[Published, ...] = ()
 
 
@@ -86,6 +88,24 @@ class Made:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DataRead:
+    """The data that a model was trained on; that of its start, its teacher and its parts too."""
+
+    labels: tuple[str, ...] = ()
+    """Languages whose labelled training examples it read."""
+    dev: tuple[str, ...] = ()
+    """Languages whose labelled development examples chose an epoch."""
+    translations: tuple[str, ...] = ()
+    """Pairs such as en-sw, whose translated examples it read."""
+    bitext: tuple[str, ...] = ()
+    """Pairs of languages whose bitext it read."""
+    plain: bool = False
+    """Whether it was trained on the loss of its task alone (``Method.plain``)."""
+    taught: bool = False
+    """Whether a teacher labelled the translations."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """The content of a run (``run``), the runs it needed, and the rows it made."""
 
@@ -96,11 +116,19 @@ class Record:
     needs: tuple[str, ...] = ()
     rows: Sequence[Row] = ()
     warnings: tuple[str, ...] = field(default=())
+    read: DataRead | None = None
+    """Of a fine-tuned model; None in records of earlier versions, and of other kinds of runs."""
+
+    def body(self) -> dict[str, Any]:
+        """Return the record as it is written; without what it does not have."""
+        body = {name: getattr(self, name) for name in Record.__dataclass_fields__}
+        body["read"] = asdict(self.read) if self.read else None
+        return body if self.read else {name: value for name, value in body.items() if name != "read"}
 
 
 def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:
     """Write the record atomically, after its checksum and those of other ``files`` of the run."""
-    body = {name: getattr(record, name) for name in Record.__dataclass_fields__}
+    body = record.body()
     body["warnings"] = [*map(without_secrets, record.warnings)]
     body["rows"] = [{name: or_none(value) for name, value in row.items()} for row in record.rows]
     content = (json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
@@ -130,7 +158,7 @@ def read_with_checksums(folder: Path) -> tuple[Record, dict[str, Checksum]]:
         if written and (wrong := difference(Checksum.of(content), written)):
             raise _damaged(path, wrong)
         body = parse_json(content)
-        if not isinstance(body, dict) or body.keys() != Record.__dataclass_fields__.keys():
+        if not isinstance(body, dict) or body.keys() | {"read"} != Record.__dataclass_fields__.keys():
             raise _damaged(path, f"its fields are not {', '.join(Record.__dataclass_fields__)}")
         record = fitting(Record, body)
         wrong = _wrong(record, folder.name)

@@ -85,8 +85,11 @@ def parts_within(value: object) -> Iterator[object]:
 
 
 def precision_of(value: object) -> str:
-    """Return the precision that a method, or an optimization, asks for: auto, float32 or bfloat16."""
-    return str(values_of(value)["precision"])
+    """Return the precision that a method, or an optimization, asks for: auto, float32 or bfloat16.
+
+    A part without such a field asks for none: auto.
+    """
+    return str(values_of(value).get("precision", "auto"))
 
 
 def nested_fields() -> object:

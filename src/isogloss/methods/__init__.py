@@ -38,8 +38,6 @@ _ALL_AUXILIARY: tuple[type[AuxiliaryLoss], ...] = (AlignmentLoss, ModelConsisten
 AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {loss.name: loss for loss in _ALL_AUXILIARY}
 _ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, LotteryTicket, TaskAdapter, LayerFreezing)
 PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}
-WITH_FACTORS = (LoRA, DoRA, IA3)
-"""The kinds whose adapters can be looked at before they are merged."""
 _ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MaskedNextToken, MetaLearning)
 PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
 _ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
@@ -61,7 +59,6 @@ __all__ = [
     "PEFT",
     "PRETRAINING",
     "TRANSLATION_TRAINING",
-    "WITH_FACTORS",
     "Adjustment",
     "AuxiliaryLoss",
     "Method",

@@ -41,7 +41,7 @@ from isogloss.encoders.family import Model, Tokenizer, encoder_prefix
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fit import Note
 from isogloss.training.precision import device
-from isogloss.training.setting import Averaged, Method, Reads, Setting, Trained
+from isogloss.training.setting import Averaged, Method, Reads, Setting, Trained, WeightsFrom
 
 TOLERANCE = 1e-6
 """Tolerance of weights that sum to 1: 0.1 has no exact floating-point number."""
@@ -59,6 +59,7 @@ class Average(Method):
 
     name: ClassVar[str] = "average"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    weights_from: ClassVar[WeightsFrom] = "parts"
 
     weights: tuple[float, ...] | None = None
     """Weight of each of ``of``; equal ones that sum to 1 when left out. What they lack to 1 is the pretrained

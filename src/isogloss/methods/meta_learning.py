@@ -47,6 +47,7 @@ class MetaLearning(Pretraining):
     """
 
     name: ClassVar[str] = "meta-learning"
+    trains_layers: ClassVar[bool] = False
 
     training: TextTraining = field(default=TextTraining(), metadata=NESTED)
     """Length, batches of text, and evaluation of the training."""

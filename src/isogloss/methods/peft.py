@@ -82,6 +82,8 @@ WITHOUT_PROJECTIONS: tuple[ModuleChoice, ...] = ("attention_output", "feed_forwa
 class _Adapters(Peft, Protocol):
     """Adapters of the library peft."""
 
+    has_factors: ClassVar[bool] = True
+
     @property
     def modules(self) -> tuple[ModuleChoice, ...] | None:
         """Modules of each layer that are adapted; by default the paper's."""

@@ -21,7 +21,7 @@ from isogloss.tasks.task import CLASSES, LabelsAre
 from isogloss.training.fine_tuning import few_examples, fine_tune, plain_training
 from isogloss.training.gradient_conflict import WATCHES
 from isogloss.training.pairs import with_labels
-from isogloss.training.setting import Method, Reads, Setting, Trained, language_pairs
+from isogloss.training.setting import Method, Reads, Setting, Trained, WeightsFrom, language_pairs
 
 
 class _Plain(Method, Protocol):
@@ -38,6 +38,7 @@ class SourceOnly(_Plain):
 
     name: ClassVar[str] = "source-only"
     uses: ClassVar[tuple[str, ...]] = ("source",)
+    plain: ClassVar[bool] = True
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
         """Read the source languages alone."""
@@ -54,6 +55,7 @@ class OracleStopping(_Plain):
 
     name: ClassVar[str] = "oracle-stopping"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    plain: ClassVar[bool] = True
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Train on the source, choose by the targets."""
@@ -66,6 +68,7 @@ class TargetOnly(_Plain):
 
     name: ClassVar[str] = "target-only"
     uses: ClassVar[tuple[str, ...]] = ("target",)
+    plain: ClassVar[bool] = True
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
         """Read the target languages alone."""
@@ -78,6 +81,7 @@ class Bilingual(Method):
 
     name: ClassVar[str] = "bilingual"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    plain: ClassVar[bool] = True
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
     """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
@@ -103,6 +107,7 @@ class FewShot(Method):
 
     name: ClassVar[str] = "few-shot"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    plain: ClassVar[bool] = True
     needs_start: ClassVar[bool] = True
 
     shots: Count = 10
@@ -169,6 +174,7 @@ class TranslateTrain(Method):
 
     name: ClassVar[str] = "translate-train"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
+    plain: ClassVar[bool] = True
 
     with_source: bool = True
     """Whether the source examples themselves are trained on too."""
@@ -207,6 +213,7 @@ class Given(Method):
 
     name: ClassVar[str] = "given"
     uses: ClassVar[tuple[str, ...]] = ("source",)
+    weights_from: ClassVar[WeightsFrom] = "model"
 
     model: str = ""
     """Folder of the model, or its name on the hub (name@revision); {seed} stands for a seed of the grid."""

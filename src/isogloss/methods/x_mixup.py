@@ -8,7 +8,7 @@ translation, weighted by alpha. Without a target it is source-only, to the bit.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, cast
@@ -147,6 +147,11 @@ class XMixup(Method):
             mixes=True,
             itself=bool(self.source_as_target),
         )
+
+    def mixing(self, task: Task, layers: int) -> Hashable:
+        """Return layer and ways, which models of a path share; ratio and weights may differ."""
+        layer = self.layer or mixup_task(task).layer_of(layers)
+        return layer, self.learned_ratio, self.residual, self.attends, self.mixed
 
     def check(self, task: Task, encoder: Config | None) -> None:
         """Raise ConfigError or ModelError for an unsupported task, encoder or layer, or links of no words."""

@@ -6,21 +6,25 @@ from itertools import chain, groupby, product
 
 from isogloss.core.errors import ConfigError, check_named, located
 from isogloss.core.languages import check_language
-from isogloss.core.run_parts import Optimization
+from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import FAMILIES
 from isogloss.methods import AuxiliaryLoss, Method
-from isogloss.methods.average import Average
-from isogloss.methods.plain import Given, SourceOnly
+from isogloss.methods.plain import SourceOnly
 from isogloss.planning.encoders import seeds_for
 from isogloss.planning.methods import (
+    OF_METHODS,
+    OF_TRAINING,
     MethodEntry,
     all_changes,
     changes_of,
     check_patience,
+    check_reads,
+    combination,
     dependencies_of,
     fill_seed,
+    given_model,
     in_dependency_order,
     method_entries,
     optimization_of,
@@ -42,7 +46,7 @@ from isogloss.runs.pretrained import pretrained
 from isogloss.runs.run import Encoder
 from isogloss.runs.translate import Translate
 from isogloss.tasks import find_task
-from isogloss.training.setting import Reads
+from isogloss.training.setting import Combination, Reads
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +80,8 @@ class Cell:
     """Fields of the optimization that differ from the default."""
     models: dict[str, FineTune] = field(default_factory=dict)
     """By the label of their method; filled while the grid is planned."""
+    against: Mapping[str, str] = field(default_factory=dict)
+    """By label of a method, that of the method that the recipe compares it with."""
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -102,10 +108,25 @@ def cells(planning: Planning) -> list[Cell]:
                 _add(planning, entry, seeds, dependencies_of(entry, entries))
     # In the order of the recipe, not of dependencies.
     labels = [entry.label for entry in entries]
+    against = _against(entries)
     return [
-        replace(cell, models={label: cell.models[label] for label in labels if label in cell.models})
+        replace(
+            cell,
+            models={label: cell.models[label] for label in labels if label in cell.models},
+            against=against,
+        )
         for cell in grid_cells
     ]
+
+
+def _against(entries: Sequence[MethodEntry]) -> dict[str, str]:
+    """Return the baselines that the recipe names, by label; ConfigError for an unknown one."""
+    named = [entry for entry in entries if entry.choice.against]
+    for entry in named:
+        others = [other.label for other in entries if other.label != entry.label]
+        with located(entry.table):
+            check_named("against", "other method of this grid", others, entry.choice.against)
+    return {entry.label: entry.choice.against for entry in named}
 
 
 def _add(
@@ -123,15 +144,16 @@ def _add(
                 f"{field}: {missing!r} is not trained for target {seeds[0].target!r}. "
                 "Add it to that method's targets, or take it out of these."
             )
-    if isinstance(entry.method, Average):
+    if entry.method.weights_from == "parts":
         with located(entry.table):
-            _add_averages(planning, entry, entry.method, ready)
+            _add_averages(planning, entry, combination(entry.method), ready)
     else:
         for cell in ready:
             cell.models[entry.label] = _started(planning, cell, entry)
 
 
-def _add_averages(planning: Planning, entry: MethodEntry, method: Average, seeds: Sequence[Cell]) -> None:
+def _add_averages(planning: Planning, entry: MethodEntry, method: Combination, seeds: Sequence[Cell]) -> None:
+    check_reads(method, method.reads(seeds[0].source, seeds[0].targets), OF_TRAINING)
     size = entry.choice.size or len(seeds)
     if len(seeds) % size:
         raise ConfigError(
@@ -166,11 +188,12 @@ def _started(planning: Planning, cell: Cell, entry: MethodEntry) -> FineTune:
     with located(entry.table):
         name = f"encoder {planning.encoders[cell.encoder]!r}"
         cell.encoder.check_read((*cell.source, *cell.targets), planning.sources.encoders, name)
-        if isinstance(entry.method, Given):
+        if entry.method.weights_from == "model":
+            method = given_model(entry.method)
             with located("model"):
-                given_model = pretrained(fill_seed(entry.method.model, cell.seed))
-            cell = replace(cell, encoder=given_model)
-            entry = replace(entry, method=Given(model=given_model.label))
+                existing = pretrained(fill_seed(method.model, cell.seed))
+            cell = replace(cell, encoder=existing)
+            entry = replace(entry, method=with_fields(method, model=existing.label))
         if entry.method.needs_start and not entry.choice.start:
             raise ConfigError(
                 f"{entry.method.name} goes on from the model of another method. Name one of "
@@ -225,9 +248,14 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
     with located(entry.table):
         translated = _translations(cell, entry, splits, sources)
         check_patience(optimization, entry.method.name, reads)
+        untrained = entry.method.weights_from != "training"
+        check_reads(entry.method, reads, OF_TRAINING if untrained else ())
+        if entry.auxiliary:
+            with located("auxiliary"):
+                check_reads(entry.auxiliary, added, OF_METHODS)
         _check_peft(planning, cell, entry)
-        further = _learned(cell, changes, added, sources)
-        aligned = _aligned(planning, cell, entry, added)
+        further = _learned(cell, changes, reads.tasks, added.tasks, sources)
+        aligned = _aligned(planning, cell, entry, reads, added)
     translated_here = {(run.split, run.languages) for run in translated}
     from_files = [pair for pair in splits if pair not in translated_here]
     return FineTune(
@@ -244,7 +272,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
         target=target,
         optimization=optimization,
         aligned=aligned,
-        original=cell.encoder.original if added.original else None,
+        original=cell.encoder.original if reads.original or added.original else None,
         translated=translated or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
         examples=cell.examples,
@@ -263,14 +291,17 @@ def _languages_used(
     return source, cell.targets if {"target", "all"} & uses else ()
 
 
-def _learned(cell: Cell, changes: Table, reads: Reads, sources: Sources) -> tuple[LearnedTask, ...]:
-    """Return the tasks that an auxiliary loss learns."""
+def _learned(
+    cell: Cell, changes: Table, tasks: Sequence[str], added: Sequence[str], sources: Sources
+) -> tuple[LearnedTask, ...]:
+    """Return the further tasks that a method learns, and those ``added`` by its auxiliary loss."""
 
     def lengths(task: str) -> Optimization:
         return optimization_of(changes, cell.encoder, task, sources)
 
-    with located("auxiliary.tasks"):
-        learned = learned_tasks(reads.tasks, cell.corpus, lengths, sources)
+    with located("tasks" if tasks else "auxiliary.tasks"):
+        further = tuple(dict.fromkeys((*tasks, *added)))
+        learned = learned_tasks(further, cell.corpus, lengths, sources)
     chosen = tuple(pair for pair in cell.treebanks if pair[0] in cell.source)
     return tuple(
         replace(task, treebanks=chosen) if sources.has_treebanks(task.corpus) else task for task in learned
@@ -305,7 +336,9 @@ def _translations(
 ) -> tuple[Translate, ...]:
     """Build the translations a model reads; none where they are read from files."""
     if entry.by is None:
-        check_links(cell.task, entry.method)
+        for part in (entry.method, entry.auxiliary):
+            if part:
+                check_links(cell.task, part)
         return ()
     check_labels(cell.task, entry.method)
     requests = [
@@ -316,7 +349,11 @@ def _translations(
             examples=cell.examples if split == "train" else cell.dev_examples,
             treebanks=cell.treebanks,
             tags=needs_tags(cell.task, entry.method),
-            links=entry.method.reads((), ()).needs_links(find_task(cell.task)),
+            links=any(
+                part.reads((), ()).needs_links(find_task(cell.task))
+                for part in (entry.method, entry.auxiliary)
+                if part
+            ),
             encoder=cell.encoder,
         )
         for split, code in splits
@@ -368,13 +405,34 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, named: FineTune
     return _model(planning, cell, teacher, cell.changes)
 
 
-def _aligned(planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads) -> tuple[Align, ...] | None:
-    """Return the word alignments an auxiliary loss reads; None where it reads no bitext."""
-    if entry.auxiliary is None or not reads.bitext:
+def _aligned(
+    planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads, added: Reads
+) -> tuple[Align, ...] | None:
+    """Return the word alignments that a method or its auxiliary loss reads; None where they read no bitext.
+
+    ConfigError where both read some, of different corpora or units: there is one bitext of each pair.
+    """
+    parts: tuple[tuple[Method | AuxiliaryLoss | None, Reads], ...] = (
+        (entry.method, reads),
+        (entry.auxiliary, added),
+    )
+    readers = [(part, of_part) for part, of_part in parts if part and of_part.bitext]
+    if not readers:
         return None
-    subwords = links_subwords(entry.auxiliary)
+    wanted = {(of_part.bitext, links_subwords(part)) for part, of_part in readers}
+    if len(wanted) > 1:
+        found = " and ".join(
+            f"{part.name} reads {'subwords' if links_subwords(part) else 'words'} of {of_part.bitext!r}"
+            for part, of_part in readers
+        )
+        raise ConfigError(
+            f"bitext: {found}, and a model has one bitext of each pair of languages. Give both the same, or "
+            "leave auxiliary out."
+        )
+    (bitext, subwords), *_ = wanted
+    pairs = dict.fromkeys(pair for _, of_part in readers for pair in of_part.pairs)
     request = AlignmentRequest(planning.recipe.align, subwords=subwords)
-    return alignments(request, planning.sources, cell.encoder, reads.bitext, reads.pairs)
+    return alignments(request, planning.sources, cell.encoder, bitext, tuple(pairs))
 
 
 def _check_lists(grid: GridTable) -> None:

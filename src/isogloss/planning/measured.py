@@ -10,8 +10,7 @@ from isogloss.core.languages import language_of_text
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics import Diagnostic
 from isogloss.diagnostics.weight_space import FACTORS, INCOMPATIBLE_MIXUPS
-from isogloss.methods import WITH_FACTORS
-from isogloss.methods.x_mixup import XMixup, mixup_task
+from isogloss.methods import PEFT
 from isogloss.planning.grid import Cell, Planning
 from isogloss.planning.translations import RecipeTranslator
 from isogloss.recipes.recipe import MeasureTable
@@ -132,28 +131,20 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cel
                 f"between them would infer as neither does. Leave inputs out, or let between name models of "
                 f"x-mixup alone."
             )
-        mixing = [model.method for model in models if isinstance(model.method, XMixup)]
-        if _mix_otherwise(mixing, request, cell):
+        facts, task = cell.encoder.facts(request.sources.encoders), find_task(cell.task)
+        if facts and len({model.method.mixing(task, facts.layers) for model in models}) > 1:
             raise ConfigError(INCOMPATIBLE_MIXUPS)
-
-
-def _mix_otherwise(mixing: Sequence[XMixup], request: MeasureRequest, cell: Cell) -> bool:
-    """Return whether methods mix at different layers, by default the paper's, or in different ways."""
-    ways = {(mixup.learned_ratio, mixup.residual, mixup.attends, mixup.mixed) for mixup in mixing}
-    facts = cell.encoder.facts(request.sources.encoders)
-    usual = mixup_task(find_task(cell.task)).layer_of(facts.layers) if facts and mixing else 0
-    return len(ways) > 1 or len({mixup.layer or usual for mixup in mixing} - {0}) > 1
 
 
 def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
     kinds = {model.peft for model in models}
     if getattr(request.diagnostic, "part", "") != FACTORS:
         return
-    if len(kinds) > 1 or not all(isinstance(kind, WITH_FACTORS) for kind in kinds):
+    if len(kinds) > 1 or not all(kind is not None and kind.has_factors for kind in kinds):
         labels = ", ".join(model.label for model in models)
         raise ConfigError(
             f"part: factors are those of models with one and the same "
-            f"{', '.join(kind.name for kind in WITH_FACTORS)}; these are {labels}. Take "
+            f"{', '.join(kind.name for kind in PEFT.values() if kind.has_factors)}; these are {labels}. Take "
             f'models of one kind and size, or part = "all", which mixes merged weights.'
         )
 

@@ -1,6 +1,7 @@
 """From a recipe's [[grid.method]] tables to methods with their losses, weights and optimization, checked."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from graphlib import CycleError
 from itertools import product
@@ -10,8 +11,6 @@ from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import is_translation
 from isogloss.data.sources import Sources
 from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
-from isogloss.methods.average import Average
-from isogloss.methods.plain import Given
 from isogloss.methods.presets import preset_fields
 from isogloss.planning.encoders import dependencies_first
 from isogloss.planning.translations import RecipeTranslator
@@ -19,7 +18,7 @@ from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_emp
 from isogloss.recipes.recipe import GridTable, MethodTable, Recipe, Table, many
 from isogloss.runs.run import Encoder
 from isogloss.tasks import Task, find_task
-from isogloss.training.setting import Reads
+from isogloss.training.setting import Combination, DataReader, GivenModel, Reads
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
 """Methods of the paper that are others with an alignment loss here."""
@@ -82,12 +81,12 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
     check_named("targets", "target of this grid", grid.targets, *choice.targets)
     check_named("sources", "source of this grid", many(grid.source), *choice.sources)
     method = part_of(table, kind)
-    if isinstance(method, Given | Average):
+    if kind.weights_from != "training":
         return _untrained(table, method, choice, grid)
     if choice.of or choice.size != 1:
         raise ConfigError(
             f"of and size say what is averaged, and {kind.name} trains a model. Leave them out, or "
-            f'add a method name = "{Average.name}" for the mean of several models.'
+            'add a method name = "average" for the mean of several models.'
         )
     with located("auxiliary"):
         auxiliary = AUXILIARY_KINDS.read(choice.auxiliary) if choice.auxiliary else None
@@ -105,17 +104,17 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
     )
 
 
-def _untrained(table: Table, method: Given | Average, choice: MethodTable, grid: GridTable) -> MethodEntry:
+def _untrained(table: Table, method: Method, choice: MethodTable, grid: GridTable) -> MethodEntry:
     """Check the entry of an existing model, or of an average: nothing is trained or added to it."""
     fields = sorted(names(Optimization) & set(table))
     if fields:
         raise ConfigError(
             f"{fields[0]}: {method.name} trains nothing, so it has no optimization of its own. Leave it out."
         )
-    if isinstance(method, Given):
-        _check_given(method, grid)
+    if method.weights_from == "model":
+        _check_given(given_model(method), grid)
     else:
-        _check_average(method, choice)
+        _check_combination(combination(method), choice)
     if choice.start or choice.teacher or choice.auxiliary or choice.peft:
         raise ConfigError(
             f"{method.name} trains nothing, so it has no start, teacher, auxiliary or peft. Let "
@@ -124,7 +123,27 @@ def _untrained(table: Table, method: Given | Average, choice: MethodTable, grid:
     return MethodEntry(choice=choice, label=choice.label or method.name, method=method, changes={})
 
 
-def _check_given(method: Given, grid: GridTable) -> None:
+def given_model(method: Method) -> GivenModel:
+    """Return a method whose weights are from a model as such; ConfigError if it does not name one."""
+    if not isinstance(method, GivenModel):
+        raise ConfigError(
+            f'{method.name}: its class says weights_from = "model" and has no field model. Add one, with the '
+            "folder or name of a model."
+        )
+    return method
+
+
+def combination(method: Method) -> Combination:
+    """Return a method whose weights are from parts as such; ConfigError if it lacks what this takes."""
+    if not isinstance(method, Combination) or "weights" not in names(type(method)):
+        raise ConfigError(
+            f'{method.name}: its class says weights_from = "parts", and lacks the field weights, or one of '
+            "weights_of and needs_origin. Add them, as isogloss.training.setting.Combination has them."
+        )
+    return method
+
+
+def _check_given(method: GivenModel, grid: GridTable) -> None:
     if not method.model:
         raise ConfigError(f'{method.name} takes a model: a folder or name, as in model = "theirs".')
     if len(grid.seeds) > 1 and SEED not in method.model:
@@ -134,9 +153,9 @@ def _check_given(method: Given, grid: GridTable) -> None:
         )
 
 
-def _check_average(method: Average, choice: MethodTable) -> None:
+def _check_combination(method: Combination, choice: MethodTable) -> None:
     refuse_empty_or_twice(choice.of, "of")
-    if method == Average() and len(choice.of) == choice.size == 1:
+    if method == type(method)() and len(choice.of) == choice.size == 1:
         raise ConfigError(
             "size: the mean of one model is that model. Give size = 3 for averages of three seeds "
             "each (0 for one of all), name several methods in of, or give weights."
@@ -148,12 +167,19 @@ def models_given(recipe: Recipe) -> list[str]:
     grid = recipe.grid
     if grid is None:
         return []
-    models = [str(table.get("model", "")) for table in grid.method if table.get("name") == Given.name]
+    models = [str(table["model"]) for table in grid.method if table.get("model") and _takes_a_model(table)]
     return [
         name
         for model in filter(None, models)
         for name in dict.fromkeys(fill_seed(model, seed) for seed in grid.seeds)
     ]
+
+
+def _takes_a_model(table: Table) -> bool:
+    """Return whether a table names a method whose model exists; an unknown one is reported later."""
+    with suppress(ConfigError):
+        return METHOD_KINDS.named(table).weights_from == "model"
+    return False
 
 
 def fill_seed(model: str, seed: int) -> str:
@@ -272,6 +298,31 @@ def _lengths(changes: Table, task: Task, positions: int | None) -> Optimization:
     optimization = checked(Optimization, {"limit": limit, **changes})
     overlap = min(task.overlap, task.overlap * optimization.limit // task.limit)
     return optimization if "overlap" in changes else replace(optimization, overlap=overlap)
+
+
+OF_METHODS = ("dev", "sides", "mixes", "itself")
+"""Of ``Reads``, what an auxiliary loss cannot declare: which model is kept, how inputs run through it."""
+
+OF_TRAINING = ("train", "bitext", "pairs", "original", "teacher", "links", "tasks")
+"""Of ``Reads``, what a method cannot declare that does not train."""
+
+
+def check_reads(part: DataReader, reads: Reads, undeliverable: Sequence[str] = ()) -> None:
+    """Raise ConfigError where a method or an auxiliary loss declares data that no run can give it."""
+    declared = [name for name in undeliverable if getattr(reads, name) != getattr(Reads(), name)]
+    if declared:
+        what = "an auxiliary loss" if undeliverable == OF_METHODS else "a method that does not train"
+        raise ConfigError(
+            f"{part.name}: its reads declare {', '.join(declared)}, which {what} is not given. Remove "
+            f"{declared[0]} from what {type(part).__name__}.reads returns."
+        )
+    if bool(reads.bitext) != bool(reads.pairs):
+        given, missing = ("bitext", "pairs") if reads.bitext else ("pairs", "bitext")
+        raise ConfigError(
+            f"{part.name}: its reads declare {given} {getattr(reads, given)!r} without {missing}. Declare "
+            "both: a corpus of translations, and the pairs that are read, as language_pairs(source, target) "
+            'returns them. There is no target unless the uses of the class name "target".'
+        )
 
 
 def check_patience(optimization: Optimization, method: str, reads: Reads) -> None:

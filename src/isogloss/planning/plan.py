@@ -65,6 +65,8 @@ class Planned:
     """The recipe's encoders, each with its label."""
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The ids of the models of each of the recipe's methods, by its label."""
+    against: Mapping[str, str] = field(default_factory=dict)
+    """The ids of models that the recipe names a baseline of, each with that of the baseline."""
     scale: str = ""
     published: Sequence[Mapping[str, object]] = ()
     """Rows that a paper printed, for comparison in the report."""
@@ -80,6 +82,7 @@ class Planned:
             "scale": self.scale,
             "labels": labels,
             "methods": self.methods,
+            "against": self.against,
             "published": self.published,
             "asked": self.asked,
         }
@@ -147,7 +150,7 @@ def plan_recipe(
     with located(where):
         sources = Sources(str(data or ""), _model_folders(read), described, assume=assume)
         built = planned_encoders(read, sources)
-        runs, methods = runs_of(read, built, sources)
+        runs, methods, against = runs_of(read, built, sources)
         numbers = read_published(published_file(recipe, read.published)) if read.published else []
     return Planned(
         recipe=read,
@@ -158,6 +161,7 @@ def plan_recipe(
         sources=sources,
         encoders=built,
         methods=methods,
+        against=against,
         scale=scale,
         published=numbers,
     )
@@ -212,16 +216,17 @@ def _joined(plans: Sequence[Planned]) -> Planned:
         sources=sources,
         encoders={encoder: label for plan in plans for encoder, label in plan.encoders.items()},
         methods={label: [*ids] for label, ids in methods.items()},
+        against={model: other for plan in plans for model, other in plan.against.items()},
         published=[row for plan in plans for row in plan.published],
     )
 
 
 def runs_of(
     recipe: Recipe, built: Mapping[Encoder, str], sources: Sources
-) -> tuple[list[Run], dict[str, list[str]]]:
-    """Return every run of a recipe, dependencies first, and the ids of its models by method.
+) -> tuple[list[Run], dict[str, list[str]], dict[str, str]]:
+    """Return every run of a recipe, dependencies first; the ids of its models by method; and their baselines.
 
-    ``built`` are its encoders with their labels.
+    ``built`` are its encoders with their labels. The baselines are those that the recipe names.
     """
     by = translators(recipe, sources)
     planning = Planning(recipe=recipe, sources=sources, encoders=built, translators=by)
@@ -236,10 +241,13 @@ def runs_of(
             "nor [[measure]]. Add one of them."
         )
     methods: dict[str, dict[str, None]] = {}
+    against: dict[str, str] = {}
     for cell in grid:
         for label, model in cell.models.items():
             methods.setdefault(label, {})[identity(model)] = None
-    return in_order(runs), {label: [*ids] for label, ids in methods.items()}
+            if baseline := cell.models.get(cell.against.get(label, "")):
+                against[identity(model)] = identity(baseline)
+    return in_order(runs), {label: [*ids] for label, ids in methods.items()}, against
 
 
 def _differences(runs: Sequence[Run]) -> Iterator[str]:

@@ -16,8 +16,6 @@ from isogloss.encoders.added.module_settings import (
 )
 from isogloss.encoders.families import check_new
 from isogloss.methods import PRETRAINING, Pretraining
-from isogloss.methods.masked_language_modelling import MaskedNextToken
-from isogloss.methods.meta_learning import MetaLearning
 from isogloss.recipes.checking import Kinds, refuse_empty_or_twice
 from isogloss.recipes.recipe import PretrainTable, Table
 from isogloss.runs.align import Align, AlignmentRequest, alignments
@@ -182,8 +180,7 @@ def _check_start(
         )
     modules = table.modules or (of_start.modules if of_start else None)
     method.check(facts.family if facts else "", modules, table.languages)
-    if isinstance(method, MaskedNextToken):
-        method.check_mask(repr(table.start), causal=start.reads_causally(folders))
+    method.check_mask(repr(table.start), causal=start.reads_causally(folders))
     if table.modules is not None and facts is not None:
         check_modules(table.modules, table.languages, dim=facts.dim)
         check_placement(table.modules, layers=facts.layers, family=facts.family)
@@ -201,7 +198,7 @@ def _check_trained(
             "leave trained out."
         )
     if table.trained == "layers":
-        if isinstance(method, MetaLearning):
+        if not method.trains_layers:
             raise ConfigError(f"{method.name} trains modules, or all. Say modules, or leave it out.")
     elif table.modules is None and start.language_modules(folders) is None:
         raise ConfigError(

@@ -27,6 +27,7 @@ from isogloss.runs.translate import (
 )
 from isogloss.tasks import find_task
 from isogloss.tasks.lemmas import Lemmatization
+from isogloss.training.setting import DataReader
 from isogloss.translators import TRANSLATORS, Translator
 
 TRANSLATOR_KINDS = Kinds("translator", TRANSLATORS)
@@ -198,8 +199,8 @@ def needs_tags(task: str, method: Method) -> bool:
     return of_words and any(map(is_translation, reads.train)) and not reads.needs_teacher(find_task(task))
 
 
-def check_links(task: str, method: Method) -> None:
-    """Raise ConfigError where a method reads word links, and its translations are read from files."""
+def check_links(task: str, method: DataReader) -> None:
+    """Raise ConfigError where word links are read, and translations are from files, which have none."""
     if method.reads((), ()).needs_links(find_task(task)):
         raise ConfigError(
             f"{method.name} reads which words of a translation are linked, and files of translations do not "

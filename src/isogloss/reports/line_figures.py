@@ -11,6 +11,7 @@ from isogloss.reports.comparison import TEST_SET, main_scores
 from isogloss.reports.drawing import MARKERS, MOST_PANELS, SOURCE, TARGET, Figure, Layout, Lines
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
+from isogloss.reports.run_facts import ZERO_SHOT
 from isogloss.reports.summaries import spreads, with_role
 from isogloss.reports.tables import Number, Summary
 
@@ -110,7 +111,7 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
     An adjustment to all translations has the number that it read.
     """
-    rows = main_scores(rows[rows["method"] == "source-only"])
+    rows = main_scores(rows[rows["reference"] == ZERO_SHOT])
     read = m.frame("bitext-read").groupby("run")["translations"].max()
     sizes = rows["encoder.size"].astype(float).fillna(rows["encoder.run"].map(read))
     test = [*TEST_SET, "way", "inputs", "inputs.translator", "language", "seed"]

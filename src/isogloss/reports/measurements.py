@@ -47,6 +47,7 @@ from isogloss.reports.run_facts import (
     check_inputs,
     tested_inputs,
     treebanks_of,
+    with_data_read,
 )
 from isogloss.reports.sharing import Shared
 
@@ -122,6 +123,8 @@ class Measurements:
     """The recipe's names of encoders, by the ids of their runs."""
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The ids of the models of each method, by the recipe's name of it."""
+    against: Mapping[str, str] = field(default_factory=dict)
+    """The ids of models that the recipe names a baseline of, each with that of the baseline."""
     scale: str = ""
     published: Sequence[Mapping[str, object]] = ()
     """What a paper printed: rows of ``recipes.recipe_text.PUBLISHED_COLUMNS``."""
@@ -195,6 +198,8 @@ class Measurements:
     def models(self) -> pd.DataFrame:
         """The facts of every model and encoder in any run, by id."""
         facts = {key: model for run in self.runs for key, model in run.models.items()}
+        recorded = {run.id: run.record.read for run in self.runs if run.record.read}
+        facts |= {key: with_data_read(facts[key], read) for key, read in recorded.items() if key in facts}
         frame = pd.DataFrame.from_dict(facts, orient="index")
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
         for name in NUMBERS:
@@ -267,7 +272,7 @@ class Measurements:
             facts = facts[[fact for fact in facts if fact not in rows]]
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
-            rows = rows.join(self.models[["way", "method"]].add_prefix(f"{other}."), on=other)
+            rows = rows.join(self.models[["way", "method", "reference"]].add_prefix(f"{other}."), on=other)
         # As objects, all texts lie in one block, which makes selecting rows some ten times as fast.
         return rows.astype(dict.fromkeys(rows.select_dtypes("str"), object)).copy()
 
@@ -314,6 +319,7 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
         runs=[_read_run(out / name, shared, facts) for name in one_by_one([*ids], "records", on_progress)],
         labels={key: plain(label) for key, label in plan.labels.items()},
         methods=plan.methods,
+        against=plan.against,
         published=[asdict(row) for row in plan.published],
         scale=without_folders(plan.scale),
         title=without_folders(plan.title or Measurements.title),

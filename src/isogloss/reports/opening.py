@@ -13,10 +13,11 @@ from isogloss.reports.landscapes import ENDS, SETTING, path_points
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent
 from isogloss.reports.path_sentences import ShownSentence, shown_sentences
-from isogloss.reports.scores import ScoredSet, scored_sets, values_of
+from isogloss.reports.run_facts import ZERO_SHOT
+from isogloss.reports.scores import ScoredSet, key_of, scored_sets, values_of
 
-LABELLED = ("target-only", "bilingual", "few-shot")
-"""Methods that are trained on target labels, which zero-shot transfer does without."""
+MOST_OTHER_BASELINES = 2
+"""Baselines other than the first whose sentences open a page; the tables have all comparisons."""
 
 MOST_PANELS = 4
 """Pairs of languages whose paths open a page; the section on paths has all."""
@@ -113,16 +114,23 @@ def _transfer(scored: ScoredSet) -> tuple[str, str, str] | None:
         **{side: means[[*languages]].mean(axis=1, skipna=False) for side, languages in sides.items()}
     )
     compared = systems.dropna(subset=["high", "low"])
-    plain = compared["method"].eq("source-only") & compared[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
+    plain = compared["reference"].eq(ZERO_SHOT) & compared[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
     if not plain.any():
         return None
-    base = compared[plain].iloc[0]
+    base = _most_compared_with(scored, compared[plain])
     of_base = values.loc[base.name] if isinstance(base.name, tuple) else values
     return (
         _answer(scored, base, of_base[[*scored.targets]]),
         _experiment(scored, base, systems),
         _found(scored, base, systems),
     )
+
+
+def _most_compared_with(scored: ScoredSet, baselines: pd.DataFrame) -> pd.Series:
+    """Return the baseline of the most systems; of several, the first in the order of tables."""
+    compared_with = [key_of(baseline) for baseline in scored.references.values()]
+    counts = [compared_with.count(key_of(row)) for row in baselines.to_dict("records")]
+    return baselines.iloc[counts.index(max(counts))]
 
 
 def _answer(scored: ScoredSet, base: pd.Series, on_targets: pd.DataFrame) -> str:
@@ -141,11 +149,13 @@ def _experiment(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> st
     others = [name for name in systems["name"].unique() if name != base["name"]]
     listed = and_list([*others[:5], *([f"{len(others) - 5} others"] if len(others) > 5 else [])])
     next_to = f" Next to them: {listed}." if others else ""
+    chosen_by = {*scored.targets} & {*base["read.dev"].split("+")}
+    seen = "choose their epoch and train nothing" if chosen_by else "they never see"
     lowest = " The headline shows the lowest target." if len(scored.targets) > 1 else ""
     return (
         f"Models trained on labels in {and_list(map(language, scored.sources))} alone ({base['name']}, "
         f"{count(base['units'], UNITS[scored.unit])}, encoder {base['encoder.label']}) are tested in "
-        f"{and_list(map(language, scored.targets))}, whose labels they never see.{next_to}{lowest}"
+        f"{and_list(map(language, scored.targets))}, whose labels {seen}.{next_to}{lowest}"
     )
 
 
@@ -155,22 +165,50 @@ def _found(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> str:
     test_set = " ".join(
         described[name] for name in ("corpus", "treebank", "task", "split") if name in described
     )
+    plain = systems[systems["reference"].eq(ZERO_SHOT) & systems["inputs"].eq("")]
+    which = f" ({base['name']})" if len(plain) > 1 else ""
     transfer = (
-        f"Trained on {and_list(map(language, described['source'].split('+')))} alone, models score "
+        f"Trained on {and_list(map(language, described['source'].split('+')))} alone{which}, models score "
         f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
         f"a gap of {percent(base['high'] - base['low'])} points ({described['metric']} on {test_set}, mean "
         f"over {count(base['units'], UNITS[scored.unit])})."
     )
-    others = systems.drop(base.name).dropna(subset="low")
-    carriers = others["method"].where(others["auxiliary"] == "", others["auxiliary.method"])
-    unlabelled = others["average.of"].str.split("+").map({*LABELLED}.isdisjoint).astype(bool)
-    labelled = carriers.isin(LABELLED) | ~unlabelled
-    gains = others.assign(gain=others["low"] - base["low"]).groupby(labelled)
-    return " ".join([transfer, *(_largest_gain(systems_of, labels) for labels, systems_of in gains)])
+    return " ".join([transfer, *_gains(scored, base, systems)])
+
+
+def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[str]:
+    """Write the largest gains over the base, and over each other baseline of the tables."""
+    keys = [key_of(row) for row in systems.to_dict("records")]
+    baselines = pd.Series(
+        [key_of(scored.references[key]) if key in scored.references else None for key in keys],
+        index=systems.index,
+        dtype=object,
+    )
+    rows = systems.assign(baseline=baselines, labelled=_read_target_labels(scored, systems))
+    rows = rows[rows["baseline"].notna()]
+    lows = dict(zip(keys, systems["low"], strict=True))
+    rows = rows.assign(gain=rows["low"] - rows["baseline"].map(lows).astype(float)).dropna(subset="gain")
+    base_key = key_of(base.to_dict())
+    is_base = pd.Series([key == base_key for key in rows["baseline"]], index=rows.index, dtype=bool)
+    texts = [_largest_gain(group, bool(labels)) for labels, group in rows[is_base].groupby("labelled")]
+    names = dict(zip(keys, systems["name"], strict=True))
+    by_baseline = [*rows[~is_base].groupby("baseline", sort=False)][:MOST_OTHER_BASELINES]
+    return [*texts, *(_gain_over(names[baseline], group) for baseline, group in by_baseline)]
+
+
+def _read_target_labels(scored: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which systems read labels of a target, in training or to choose an epoch."""
+    rows = scored.rows.drop_duplicates(["model", *SYSTEM]).to_dict("records")
+    targets = {*scored.targets}
+    labelled = {
+        key_of(row) for row in rows if targets & {*row["read.labels"].split("+"), *row["read.dev"].split("+")}
+    }
+    keys = [key_of(row) for row in systems.to_dict("records")]
+    return pd.Series([key in labelled for key in keys], index=systems.index)
 
 
 def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
-    """Return which of the systems with target labels, or of those without, gains most."""
+    """Return which of the systems with target labels, or of those without, gains most over the base."""
     best, number = others.nlargest(1, "gain").iloc[0], count(len(others), "other system")
     which = "with" if labels else "without"
     if best["gain"] <= 0:
@@ -179,13 +217,22 @@ def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
     return f"{which.capitalize()} target labels ({name}) targets gain {percent(best['gain'])} points."
 
 
+def _gain_over(baseline: str, others: pd.DataFrame) -> str:
+    """Return which of the systems with another baseline gains most over that."""
+    best, number = others.nlargest(1, "gain").iloc[0], count(len(others), "system")
+    if best["gain"] <= 0:
+        return f"None of {number} compared with {baseline} scores higher there."
+    name = f"{best['name']}, the best of {number}," if len(others) > 1 else best["name"]
+    return f"Over {baseline}, {name} gains {percent(best['gain'])} points there."
+
+
 def path_figure(m: Measurements) -> PathFigure | None:
     """Return the paths of the first setting, from source-only models where there are any; None without."""
     points = path_points(m)
     merged = points[points["part"] == "all"] if len(points) else points
     if merged.empty:
         return None
-    preferred = merged[merged["start.method"] == "source-only"]
+    preferred = merged[merged["start.reference"] == ZERO_SHOT]
     rows = preferred if len(preferred) else merged
     keys = row_keys(rows, [*SETTING, *ENDS])
     rows = rows[keys == keys.iloc[0]]

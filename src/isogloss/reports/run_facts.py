@@ -8,6 +8,7 @@ from typing import Any
 
 from isogloss.core.errors import plain
 from isogloss.core.identity import identity
+from isogloss.core.records import DataRead
 from isogloss.core.rows import wrong_value
 from isogloss.core.untrusted import fitting
 
@@ -22,6 +23,8 @@ FACTS = (
     *("average.of", "encoder", "auxiliary", "auxiliary.method"),
     *(f"encoder.{name}" for name in ("run", "seed", "kind", "name", "languages", "method", "modules")),
     *(f"encoder.{name}" for name in ("adjusted", "pairs", "size", "original")),
+    *(f"read.{name}" for name in ("labels", "dev", "translations", "bitext", "taught", "plain")),
+    "reference",
 )
 """Facts that every frame has as columns; others (``method.mse`` …) depend on the runs."""
 
@@ -37,6 +40,10 @@ Facts = dict[str, Any]
 """Facts by name, as columns of a frame."""
 
 NO_MODELS: Mapping[str, Facts] = {}
+
+ZERO_SHOT, ON_TRANSLATIONS = "zero-shot", "on translations"
+"""The fact ``reference`` of models that others are compared with: trained on the loss of their task alone, on
+labelled examples in the source language, or on these with their translations. Empty for all others."""
 
 ENCODER_FACTS = {"kind": "encoder", "method": "", "way": "", "task": ""}
 """The facts of an encoder that are those of models."""
@@ -86,17 +93,90 @@ def model_facts(run: Content, encoder: Facts | None = None) -> Facts:
         return {**ENCODER_FACTS, **(encoder or _encoder_facts(run))}
     fields = fields_of(run)
     start = fields.get("start")
-    return {
+    facts = {
         **{"kind": "model", "task": fields.get("task"), "seed": fields.get("seed")},
         "source": "+".join(fields.get("source") or ()) or (model_facts(start)["source"] if start else ""),
         "target": "+".join(fields.get("target") or ()),
         **_way(run),
         **(encoder or _encoder_facts(fields["encoder"])),
     }
+    return with_data_read(facts, earlier_data_read(run))
+
+
+def with_data_read(facts: Facts, read: DataRead) -> Facts:
+    """Return the facts of a model with what it read, and whether others are compared with it."""
+    languages = {
+        f"read.{name}": "+".join(getattr(read, name)) for name in ("labels", "dev", "translations", "bitext")
+    }
+    flags = {f"read.{name}": "yes" if getattr(read, name) else "" for name in ("taught", "plain")}
+    return {**facts, **languages, **flags, "reference": _reference(facts, read)}
+
+
+def _reference(facts: Facts, read: DataRead) -> str:
+    made_of_others = facts.get("after.method") or facts.get("average.of")
+    source = {*facts["source"].split("+")}
+    # An epoch that the optimization lets other languages choose is the same for all methods.
+    dev = () if facts.get("optimization.dev") else read.dev
+    if not read.plain or made_of_others or read.bitext or not {*read.labels, *dev} <= source:
+        return ""
+    if read.translations:
+        return ON_TRANSLATIONS
+    return ZERO_SHOT if read.labels else ""
+
+
+SIDES_LABELLED = {
+    **dict.fromkeys(
+        ("source-only", "oracle-stopping", "translate-train", "consistency", "x-mixup"), "source"
+    ),
+    **dict.fromkeys(("target-only", "few-shot"), "target"),
+    **dict.fromkeys(("given", "average"), ""),
+}
+SIDES_OF_DEV = {**SIDES_LABELLED, "oracle-stopping": "target"}
+TRANSLATED = ("translate-train", "consistency", "x-mixup")
+WITHOUT_OWN_LOSS = (
+    *("source-only", "oracle-stopping", "target-only", "bilingual", "few-shot"),
+    "translate-train",
+)
+"""What the methods of isogloss read, for ``earlier_data_read`` alone."""
+
+
+def earlier_data_read(run: Content) -> DataRead:
+    """Return what a model read that a version made which did not record it: by the name of its method.
+
+    A method of a plug-in is taken to have read all labels of its languages.
+    """
+    fields = fields_of(run)
+    kind, method = fields["method"]["kind"], fields_of(fields["method"])
+    source, target = (tuple(fields.get(name) or ()) for name in ("source", "target"))
+    sides = {"source": source, "target": target, "": (), "all": (*source, *target)}
+    dev = SIDES_OF_DEV.get(kind, "all")
+    if kind == "few-shot":
+        dev = method.get("dev", dev)
+    dev = fields_of(fields["optimization"]).get("dev") or dev
+    pairs = [f"{first}-{second}" for first in source for second in target if kind in TRANSLATED]
+    own = DataRead(
+        labels=sides[SIDES_LABELLED.get(kind, "all")],
+        dev=sides.get(dev, ()),
+        translations=tuple(pairs),
+        bitext=tuple(fields_of(part)["languages"] for part in fields.get("aligned") or ()),
+    )
+    parts = [part for part in fields.get("parts") or () if part["kind"] == "fine-tune"]
+    models = [fields.get("start"), fields.get("teacher"), *parts]
+    all_read = [own, *(earlier_data_read(model) for model in models if model)]
+    languages = {
+        name: tuple(dict.fromkeys(code for read in all_read for code in getattr(read, name)))
+        for name in ("labels", "dev", "translations", "bitext")
+    }
+    by_teacher = method.get("labels") == "teacher" if kind == "translate-train" else not method.get("labels")
+    return DataRead(
+        **languages,
+        plain=kind in WITHOUT_OWN_LOSS and not fields.get("auxiliary"),
+        taught=bool(fields.get("teacher")) and kind in TRANSLATED and by_teacher,
+    )
 
 
 PLAIN = "source-only"
-"""The teacher of all methods that name none."""
+"""The teacher that the plan gives to all methods that name none."""
 
 
 def _way(run: Content) -> Facts:

@@ -10,7 +10,7 @@ from isogloss.reports.comparison import NUMBERS, ON_EXAMPLES, SURE, SYSTEM, TEST
 from isogloss.reports.comparison_cells import MEANING, references_of, tests_table
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent, plus_minus, slug, test_set_name
-from isogloss.reports.scores import GAP, ScoredSet, key_of, reference_of, scored_sets, tested, values_of
+from isogloss.reports.scores import GAP, ScoredSet, key_of, scored_sets, tested, values_of
 from isogloss.reports.tables import Cell, Table, cells
 
 
@@ -100,7 +100,7 @@ def _heading(test_set: ScoredSet) -> tuple[str, dict[str, str]]:
 def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
     scores = dict(iter(values.groupby(SYSTEM)))
     systems = [system for system in test_set.systems if key_of(system) in scores]
-    against = {key_of(system): other for system in systems if (other := reference_of(system, systems))}
+    against = {key: other for key, other in test_set.references.items() if key in scores}
     tests = tested(m, test_set, {key: key_of(other) for key, other in against.items()})
     shown = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size", "name")
     lines = []
@@ -171,4 +171,19 @@ def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
         ),
         f"No predictions were kept: tests are over {unit}s alone.": len(tests) and not names,
     }
-    return " ".join(text for text, applies in parts.items() if applies)
+    return " ".join([*(text for text, applies in parts.items() if applies), *_undecided(test_set)])
+
+
+def _undecided(test_set: ScoredSet) -> list[str]:
+    """Return which systems have several possible baselines, and so none."""
+    names = {key_of(system): system["name"] for system in test_set.systems}
+    undecided = {
+        names[key]: [other["name"] for other in found]
+        for key, found in test_set.candidates.items()
+        if len(found) > 1
+    }
+    return [
+        f"{name} is compared with none: {and_list(baselines)} differ from it in their method alone. Name one "
+        "in its table of the recipe (against)."
+        for name, baselines in undecided.items()
+    ]

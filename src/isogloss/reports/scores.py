@@ -6,8 +6,9 @@ Negative Interference …", Table 2). Systems are compared to references, signif
 """
 
 import json
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
 from typing import Any, TypeVar
 
@@ -25,11 +26,9 @@ from isogloss.reports.comparison import (
     model_languages,
     unit_of,
 )
-from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import (
-    count,
-    name_systems,
-)
+from isogloss.reports.measurements import Measurements, cached
+from isogloss.reports.names import count, name_systems
+from isogloss.reports.run_facts import ON_TRANSLATIONS, ZERO_SHOT
 
 GAP = "gap"
 
@@ -38,11 +37,17 @@ MEAN, UNSEEN = "mean of targets", "unseen"
 IN_TRANSLATION = ("paired", "translated")
 """Translated inputs are the same test set; other changes of the inputs make another one."""
 
-ALIKE = ("encoder", "method", "auxiliary", "after.method", "inputs", "inputs.translator", "translator")
-"""Facts that a model of which a part was trained shares with the one all of which was."""
+TRAINING = ("optimization", "peft")
+"""Groups of facts in which a baseline and a system that differs from it in its method are equal."""
 
-USE_TRANSLATIONS = ("translate-train", "x-mixup", "consistency")
-"""Methods that train on translations of any origin."""
+OF_ENCODERS = (
+    *("encoder.run", "encoder.seed", "encoder.original", "encoder.name", "encoder.languages"),
+    *("encoder.modules", "encoder.lines"),
+)
+"""What differs between encoders that were pretrained in the same way: languages, amount of text, modules."""
+
+METHOD = ("method", "auxiliary", "teacher", "after", "translator", "average")
+"""Groups of facts about the method, with its auxiliary loss, what it starts from and what it learns from."""
 
 Facts = Mapping[str, Any]
 """The facts of a system, by column."""
@@ -66,6 +71,8 @@ class ScoredSet:
     """Languages that models or adjusted encoders were made for; without any, all but the sources."""
     unseen: tuple[str, ...]
     unit: str
+    against: Mapping[str, str]
+    """The ids of models that the recipe names a baseline of, each with that of the baseline."""
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
@@ -79,20 +86,46 @@ class ScoredSet:
         least, most = data["units"].min(), count(data["units"].max(), UNITS[self.unit])
         return most if data["units"].nunique() == 1 else f"{least} to {most}"
 
-    @property
+    @cached_property
     def systems(self) -> list[Facts]:
         """The facts of each system, in order: references first, adjusted encoders last, by size."""
         facts: list[Facts] = self.rows.drop_duplicates(SYSTEM).to_dict("records")
         joint = _joint(facts)
         return sorted(facts, key=lambda system: _order(system, joint))
 
+    @cached_property
+    def candidates(self) -> Mapping[Key, Sequence[Facts]]:
+        """The systems that each system could be compared with: that which the recipe names, if it does."""
+        systems = {key_of(system): system for system in self.systems}
+        baselines = self._baselines_named() if self.against else {}
+        return {
+            key: baselines[key] if key in baselines else candidates_of(system, self.systems)
+            for key, system in systems.items()
+        }
 
-def _order(system: Facts, joint: str) -> tuple[bool | float | str | Key, ...]:
+    @property
+    def references(self) -> Mapping[Key, Facts]:
+        """The baseline of each system that has a single one."""
+        return {key: found[0] for key, found in self.candidates.items() if len(found) == 1}
+
+    def _baselines_named(self) -> dict[Key, list[Facts]]:
+        """Return the systems whose baseline the recipe names, with it, if it was scored here."""
+        rows = self.rows.drop_duplicates(["model", *SYSTEM]).to_dict("records")
+        plain = {row["model"]: row for row in rows if row["inputs"] not in IN_TRANSLATION}
+        named: dict[Key, list[Facts]] = {}
+        for row in rows:
+            if baseline := self.against.get(row["model"]):
+                found = plain.get(baseline)
+                named[key_of(row)] = [found] if found else []
+        return named
+
+
+def _order(system: Facts, joint: Collection[str]) -> tuple[bool | float | str, ...]:
     size = float("inf") if pd.isna(system["encoder.size"]) else float(system["encoder.size"])
-    encoder = system["encoder"] != joint, system["encoder.adjusted"], size, system["encoder.label"]
-    method = system["method"]
-    references_first = method != "source-only", method != "translate-train"
-    return *encoder, *references_first, method, system["system"], key_of(system)
+    encoder = system["encoder"] not in joint, system["encoder.adjusted"], size, system["encoder.label"]
+    reference = system["reference"]
+    references_first = reference != ZERO_SHOT, reference != ON_TRANSLATIONS
+    return *encoder, *references_first, system["method"], system["system"], *key_of(system)
 
 
 def key_of(facts: Facts) -> Key:
@@ -100,6 +133,7 @@ def key_of(facts: Facts) -> Key:
     return tuple(str(facts[name]) for name in SYSTEM)
 
 
+@cached
 def scored_sets(m: Measurements) -> list[ScoredSet]:
     """Return every test set that models were scored on, in order of corpora.
 
@@ -142,89 +176,150 @@ def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, m: Measurements)
         targets=targets,
         unseen=unseen,
         unit=unit_of(rows),
+        against=m.against,
     )
 
 
-def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
-    """Return the reference of a system, which differs from it in one thing, or None.
+def candidates_of(system: Facts, systems: Sequence[Facts]) -> Sequence[Facts]:
+    """Return the systems that differ from a system in one thing, and so can be its baseline.
+
+    The first of these that there are:
 
     - on an adjusted encoder: the same way of training on the original one;
     - on one of several encoders pretrained here: the same way on the joint one (``_joint``);
-    - trained on translations, or reading them: translate-train by the same translator on the same encoder;
-    - with a part of the weights trained (LoRA …): the same method with all of them, on the same encoder;
-    - with an auxiliary loss, as in continual learning: the same method without it on the same encoder;
-    - else, and where that is missing: source-only on the same encoder.
-    Of several, the one that shares most fields of translator and optimization; of X-Mixup in tagging one
-    whose labels are a teacher's, too.
+    - with an auxiliary loss, as in continual learning: the same method without it;
+    - continued from a model: that model;
+    - trained on translations, or reading them: what is trained on translations by the same translator, on the
+      loss of its task alone (translate-train);
+    - what is trained on source labels alone, on the loss of its task (source-only);
+    - with a part of the weights trained (LoRA …): the same method with all of them.
+
+    All but the first two are on the same encoder. Hyper-parameters and the trained part of the weights
+    (``TRAINING``) are equal, but for a model that another goes on from. Several systems are returned where
+    these differ in fields of their methods.
     """
-    base = str(system["encoder.original"]) if system["encoder.adjusted"] else ""
-    if system["encoder.kind"] == "pretrain" and not base:
-        base = _joint(systems)
-    same_way = [other for other in systems if all(other[name] == system[name] for name in SYSTEM[1:])]
-    on_base = [other for other in same_way if other["encoder"] == base != system["encoder"]]
-    if on_base and not system["auxiliary"]:
-        return on_base[0]
-    if isinstance(system.get("peft"), str):
-        similar = [other for other in systems if all(other.get(name) == system.get(name) for name in ALIKE)]
-        if fully_trained := [other for other in similar if "peft" not in _settings(other)]:
-            return fully_trained[0]
-    in_translation = system["inputs"] in IN_TRANSLATION
-    if system["method"] == "source-only" and not in_translation:
-        return None
-    candidates = [other for other in systems if other["encoder"] == system["encoder"]]
-    candidates = [other for other in candidates if other["inputs"] not in IN_TRANSLATION]
-    settings, references = (
-        _settings(system),
-        [other for other in candidates if other["method"] == "source-only"],
+    others = [other for other in systems if key_of(other) != key_of(system)]
+    if not system["auxiliary"] and (same_way := _on_first_encoder(system, systems, others)):
+        return same_way
+    others = [other for other in others if other["encoder"] == system["encoder"]]
+    others = [other for other in others if other["inputs"] not in IN_TRANSLATION]
+    kinds = (
+        _without_auxiliary(system, others),
+        [other for other in others if other["way"] == system.get("after.way")],
+        _on_translations(system, others),
+        _zero_shot(system, others),
+        _fully_trained(system, others),
     )
-    if system["auxiliary"]:
-        references = [
-            other for other in candidates if other["method"] == system["auxiliary.method"]
-        ] or references
-    by = settings.get("translator")
-    if in_translation or (
-        system["method"] != "translate-train" and (by or system["method"] in USE_TRANSLATIONS)
-    ):
-        trained = [other for other in candidates if other["method"] == "translate-train"]
-        references = [other for other in trained if _settings(other).get("translator") == by] or references
-        taught = system.get("method.labels") != "projected"
-        as_labelled = [other for other in references if (other.get("method.labels") == "teacher") == taught]
-        references = (as_labelled if system["method"] == "x-mixup" else []) or references
-    return max(
-        references,
-        key=lambda other: (len(settings.items() & _settings(other).items()), key_of(other)),
-        default=None,
-    )
+    return next(filter(None, kinds), [])
 
 
-def _joint(systems: Sequence[Facts]) -> str:
-    """Return the joint encoder: masked language modelling on several languages without modules; "" if none.
+def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
+    """Return the baseline of a system; None without one, and where several are possible."""
+    candidates = candidates_of(system, systems)
+    return candidates[0] if len(candidates) == 1 else None
 
-    Of several, the one of most languages, uncut text first.
+
+def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[Facts]) -> Sequence[Facts]:
+    """Return the same way of training on the original encoder, or on the joint one.
+
+    Of several joint encoders, those that were pretrained as the system's encoder was.
+    """
+    first = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
+    if system["encoder.kind"] == "pretrain" and not first:
+        first = _joint(systems)
+    if system["encoder"] in first:
+        return []
+    found = [
+        other
+        for other in others
+        if other["encoder"] in first and all(other[name] == system[name] for name in SYSTEM[1:])
+    ]
+    trained_so = [other for other in found if not _differing(system, other, ["encoder"], but=OF_ENCODERS)]
+    return trained_so or found
+
+
+def _without_auxiliary(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
+    """Return the same method without its auxiliary loss."""
+    if not system["auxiliary"]:
+        return []
+    groups = [*TRAINING, *(name for name in METHOD if name not in ("auxiliary", "teacher"))]
+    same_method = [other for other in others if other["method"] == system["auxiliary.method"]]
+    return [other for other in same_method if not _differing(system, other, groups)]
+
+
+def _on_translations(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
+    """Return what is trained on translations by the system's translator, if the system reads some, too.
+
+    If some have labels as the system's translations have, by a teacher or not, these alone.
+    """
+    reads_inputs = system["inputs"] in IN_TRANSLATION
+    if system["reference"] == ON_TRANSLATIONS or not (reads_inputs or system["read.translations"]):
+        return []
+    found = [other for other in others if other["reference"] == ON_TRANSLATIONS]
+    if system["read.translations"]:
+        found = [other for other in found if not _differing(system, other, ["translator"])]
+    else:
+        by = json.loads(system["inputs.translator"] or "{}").get("translator", "")
+        found = [other for other in found if other["translator"] == by]
+    found = [other for other in found if not _differing(system, other, TRAINING)]
+    return [other for other in found if other["read.taught"] == system["read.taught"]] or found
+
+
+def _zero_shot(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
+    """Return what is trained on source labels alone, unless the system is."""
+    if system["reference"] == ZERO_SHOT and system["inputs"] not in IN_TRANSLATION:
+        return []
+    found = [other for other in others if other["reference"] == ZERO_SHOT]
+    return [other for other in found if not _differing(system, other, TRAINING)]
+
+
+def _fully_trained(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
+    """Return the same method with all weights trained."""
+    if not _values(system, ["peft"]):
+        return []
+    same_method = [other for other in others if other["method"] == system["method"]]
+    fully = [other for other in same_method if not _values(other, ["peft"])]
+    return [other for other in fully if not _differing(system, other, ["optimization", *METHOD])]
+
+
+def _joint(systems: Sequence[Facts]) -> Set[str]:
+    """Return the joint encoders: those without modules that were pretrained on the most languages.
+
+    Those on uncut text, if there are any.
     """
     shared = [
-        (
-            -len(system["encoder.languages"].split("+")),
-            bool(system.get("encoder.lines")),
-            str(system["encoder"]),
-        )
+        system
         for system in systems
         if system["encoder.kind"] == "pretrain"
         and not system["encoder.adjusted"]
         and not system["encoder.modules"]
-        if "+" in system["encoder.languages"] and system["encoder.method"] == "masked-language-modelling"
+        and "+" in system["encoder.languages"]
     ]
-    return min(shared)[-1] if shared else ""
+
+    def rank(system: Facts) -> tuple[int, bool]:
+        return -len(system["encoder.languages"].split("+")), bool(system.get("encoder.lines"))
+
+    best = min(map(rank, shared), default=None)
+    return {str(system["encoder"]) for system in shared if rank(system) == best}
 
 
-def _settings(system: Facts) -> dict[str, object]:
-    """Return optimization and peft, and the translator of the training data or else of the inputs."""
-    parts = ("translator", "optimization", "peft")
-    settings = {name: value for name, value in system.items() if name.split(".")[0] in parts}
-    settings = {name: value for name, value in settings.items() if not pd.isna(value) and value != ""}
-    if "translator" in settings:
-        return settings
-    return {**settings, **json.loads(system["inputs.translator"] or "{}")}
+def _values(system: Facts, groups: Collection[str]) -> dict[str, object]:
+    """Return the facts of groups, by column; the name of the method is none of them."""
+    return {
+        name: value
+        for name, value in system.items()
+        if name.split(".")[0] in groups and name not in ("method", "encoder") and not pd.isna(value)
+        if value != ""
+    }
+
+
+def _differing(
+    system: Facts, other: Facts, groups: Collection[str], *, but: tuple[str, ...] = ()
+) -> set[str]:
+    """Return the columns of groups of facts in which two systems differ, ``but`` those that begin so."""
+    ours, theirs = (_values(facts, groups) for facts in (system, other))
+    names = {name for name in {*ours, *theirs} if not name.startswith(but)}
+    return {name for name in names if ours.get(name) != theirs.get(name)}
 
 
 COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score", "source", "target"]

@@ -27,6 +27,7 @@ class Shared:
             needs=needs,
             rows=self._rows(record.rows),
             warnings=warnings,
+            read=self._scalar(record.read),
         )
 
     def part(self, value: Any) -> Any:

@@ -15,11 +15,11 @@ from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import with_map_languages
 from isogloss.reports.names import and_list, distinguishing_names, name_systems, original_names, percent, slug
+from isogloss.reports.run_facts import ZERO_SHOT
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PLAIN, CONTINUAL = "source-only", "source-only + alignment-loss"
 BINS, PAIRS, HEIGHT = 60, 3, 1.05
 """Bins that histograms are drawn with, pairs of languages in one figure, inches of a panel."""
 
@@ -45,8 +45,8 @@ def with_stages(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
         base=rows["encoder.original"].map(original_names(rows, m.labels)),
         pair=rows["first"] + "–" + rows["second"],
         size=rows["encoder.size"].map("{:,}".format, na_action="ignore"),
-        tuned=rows["system"].mask(rows["method"] == PLAIN, "fine-tuned"),
-        last=rows["method"] == CONTINUAL,
+        tuned=rows["system"].mask(rows["reference"] == ZERO_SHOT, "fine-tuned"),
+        last=rows["read.bitext"] != "",
     )
     same_stage = rows.groupby([*GROUP, "pair", "task", "way", "encoder.adjusted", "size"], dropna=False)[
         "encoder"

@@ -12,7 +12,7 @@ from isogloss.reports.comparison import SYSTEM, TEST_SET, filter_rows, main_scor
 from isogloss.reports.landscapes import named_deltas
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
-from isogloss.reports.run_facts import fields_of
+from isogloss.reports.run_facts import ZERO_SHOT, fields_of
 from isogloss.reports.scores import GAP, scored_sets, values_of
 from isogloss.reports.states import distances_by_stage, map_shares
 from isogloss.reports.tables import summaries_of
@@ -147,12 +147,13 @@ def data_runs(m: Measurements, kind: str, part: str) -> pd.DataFrame:
 def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:
     """Return models trained in one language, on encoders pretrained here on it and on the one tested."""
     rows = main_scores(scores[scores["inputs"].eq("") & scores["encoder.kind"].eq("pretrain")])
-    across = rows["method"] == "source-only"
+    across = rows["reference"] == ZERO_SHOT
     rows = rows.assign(plain=~across, trained=rows["source"].where(across, rows["target"]))
     within = rows["trained"] == rows["language"]
     arrow = (rows["trained"] + " → " + rows["language"]).mask(within, rows["language"] + " within")
     rows = rows.assign(within=~within, cell=rows["task"] + " " + arrow)
-    rows = rows[across | (within & rows["method"].eq("target-only"))]
+    labels = rows["read.labels"]
+    rows = rows[across | (within & rows["read.plain"].eq("yes") & labels.eq(rows["target"]))]
     read = ("encoder.languages", "trained", "language")
     rows = filter_rows(rows, lambda languages, *codes: {*codes} <= {*languages.split("+")}, *read)
     if rows["encoder"].nunique() < 2:

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, located, unknown_name
 from isogloss.core.identity import content, identity
+from isogloss.core.run_parts import with_fields
 from isogloss.data.sources import Sources, combined_fingerprint
-from isogloss.methods.average import TOLERANCE, Average
-from isogloss.methods.plain import Given
+from isogloss.methods.average import TOLERANCE
 from isogloss.runs.fine_tune import FineTune, fine_tuned
 from isogloss.runs.run import Encoder
+from isogloss.training.setting import Combination
 
 
 class Part(NamedTuple):
@@ -26,7 +27,7 @@ class Part(NamedTuple):
 class AverageRequest:
     """A requested average, with the models of each of its seeds."""
 
-    method: Average
+    method: Combination
     of: tuple[str, ...]
     """Labels of methods and encoders."""
     members: Sequence[Mapping[str, FineTune]]
@@ -54,7 +55,7 @@ def averaged(request: AverageRequest) -> FineTune:
         parts += [Part(run, weight / len(runs)) for run in runs]
     parts.sort(key=lambda part: (seedless(part.run), identity(part.run)))
     equal = all(abs(part.weight * len(parts) - 1) < TOLERANCE for part in parts)
-    method = replace(request.method, weights=None if equal else tuple(part.weight for part in parts))
+    method = with_fields(request.method, weights=None if equal else tuple(part.weight for part in parts))
     with located("of"):
         _check_models(request, method, parts)
     return _average(request, method, tuple(part.run for part in parts))
@@ -90,7 +91,7 @@ def _comes_from(encoder: Encoder, origin: Encoder) -> bool:
     return base is not None and (base == origin or _comes_from(base, origin))
 
 
-def _check_models(request: AverageRequest, method: Average, parts: Sequence[Part]) -> None:
+def _check_models(request: AverageRequest, method: Combination, parts: Sequence[Part]) -> None:
     models = fine_tuned(part.run for part in parts)
     if abs(fsum(part.weight for part in parts if part.run in models)) < TOLERANCE:
         finding = "methods whose weights sum to 0" if models else "no method"
@@ -103,7 +104,7 @@ def _check_models(request: AverageRequest, method: Average, parts: Sequence[Part
         raise ConfigError(
             f"these models were trained with peft {' and '.join(sorted(kinds))}. Average models of one kind."
         )
-    has_given = any(isinstance(model.method, Given) for model in models)
+    has_given = any(model.method.weights_from == "model" for model in models)
     if has_given and (method.needs_origin(len(parts)) or len(models) < len(parts)):
         raise ConfigError(
             "a model that is given does not say what encoder it started from, so it has no task "
@@ -111,7 +112,7 @@ def _check_models(request: AverageRequest, method: Average, parts: Sequence[Part
         )
 
 
-def _average(request: AverageRequest, method: Average, parts: tuple[FineTune | Encoder, ...]) -> FineTune:
+def _average(request: AverageRequest, method: Combination, parts: tuple[FineTune | Encoder, ...]) -> FineTune:
     """Copy the first model's data settings; take the most languages of any model."""
     models = fine_tuned(parts)
     source = max((model.source for model in models), key=len)

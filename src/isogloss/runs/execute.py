@@ -67,6 +67,7 @@ def make(context: RunContext, run: Run) -> Record:
         needs=tuple(identity(needed) for needed in needs(run)),
         rows=result.rows,
         warnings=tuple(map(without_secrets, warnings)),
+        read=run.data_read,
     )
     context.store.finish(record, _circumstances(perf_counter() - start, context, run))
     context.store.remove_leftovers(run)

@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import fsum
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from isogloss.core.identity import identity
 from isogloss.core.languages import is_built_in
-from isogloss.core.run_parts import Count, Optimization, Whole
+from isogloss.core.records import DataRead
+from isogloss.core.run_parts import Count, Optimization, Whole, with_fields
 from isogloss.data.corpora.described import KNOWN
-from isogloss.data.corpus import Split
+from isogloss.data.corpus import Split, is_translation
 from isogloss.data.examples import Example
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import cells_of
@@ -18,7 +19,6 @@ from isogloss.data.languages import built_in_size
 from isogloss.data.sources import Treebanks
 from isogloss.encoders import save_model
 from isogloss.methods import AuxiliaryLoss, Method, Peft
-from isogloss.methods.average import Average
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, scoring, training_operations
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
@@ -34,7 +34,7 @@ from isogloss.tasks import Task, find_task
 from isogloss.tasks.task import FurtherTask
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
-from isogloss.training.setting import Averaged, Setting
+from isogloss.training.setting import Averaged, Combination, Reads, Setting
 
 TRAIN_SIZES = {
     "xnli": 392_702,
@@ -153,20 +153,52 @@ class FineTune(Run):
         return from_files((*splits, *further), self.translated)
 
     @property
+    def data_read(self) -> DataRead:
+        """The data that it was trained on, by what its parts declare that they read."""
+        reads = self.method.reads(self.source, self.target)
+        dev = reads.chosen_by(self.optimization.dev, self.source, self.target).dev
+        added = self.auxiliary.reads(self.source, self.target) if self.auxiliary else Reads()
+        train = (*reads.train, *added.train)
+        own = DataRead(
+            labels=(
+                *(code for code in train if not is_translation(code)),
+                *(self.source * bool(self.further)),
+            ),
+            dev=dev if train else (),
+            translations=tuple(filter(is_translation, (*train, *dev))),
+            bitext=tuple(run.languages for run in self.aligned or ()),
+        )
+        models = (self.start, self.teacher, *fine_tuned(self.parts or ()))
+        all_read = (own, *(model.data_read for model in models if model))
+
+        def languages(name: str) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(code for read in all_read for code in getattr(read, name)))
+
+        return DataRead(
+            labels=languages("labels"),
+            dev=languages("dev"),
+            translations=languages("translations"),
+            bitext=languages("bitext"),
+            plain=self.method.plain and self.auxiliary is None,
+            taught=reads.needs_teacher(find_task(self.task)),
+        )
+
+    @property
     def encoders(self) -> tuple[Encoder, ...]:  # noqa: D102
         return (self.encoder,)
 
     @property
     def label(self) -> str:
         """Name in tables: the method, its fields that are not the default, the translator, the start."""
-        if isinstance(self.method, Average):
-            return f"{described(replace(self.method, weights=None))} of {self._parts_label(self.method)}"
+        if self.parts:
+            combination = cast(Combination, self.method)
+            return f"{described(with_fields(combination, weights=None))} of {self._parts_label(combination)}"
         name = " + ".join(described(part) for part in (self.method, self.auxiliary, self.peft) if part)
         if self.translated:
             name = f"{name} by {translator_label(self.translated)}"
         return f"{name} after {self.start.label}" if self.start else name
 
-    def _parts_label(self, method: Average) -> str:
+    def _parts_label(self, method: Combination) -> str:
         parts = self.parts or ()
         weights: dict[str, list[float]] = {}
         for part, weight in zip(parts, method.weights_of(len(parts)), strict=True):

@@ -15,7 +15,7 @@ from typing import ClassVar, TypeVar
 from isogloss.core.errors import ConfigError, did_you_mean, located
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.records import Row
+from isogloss.core.records import DataRead, Row
 from isogloss.core.run_parts import Named, precision_of, values_of, with_fields
 from isogloss.data.corpus import Split
 from isogloss.data.result_files import Predictions
@@ -50,7 +50,9 @@ class RunContext:
         return self.precision if precision == "auto" else precision
 
     def with_precision(self, part: Owner) -> Owner:
-        """Return a method or an optimization with its precision resolved."""
+        """Return a method or an optimization with its precision resolved, if it has such a field."""
+        if "precision" not in values_of(part):
+            return part
         return with_fields(part, precision=self.resolved(precision_of(part)))
 
     def work(self, run: "Run") -> Path:
@@ -96,6 +98,11 @@ class Run(Named):
     @property
     def hyperparameters(self) -> object:
         """The part with the hyper-parameters of its training: a method or an optimization; None without."""
+        return None
+
+    @property
+    def data_read(self) -> DataRead | None:
+        """The data that a fine-tuned model was trained on; None for other kinds of runs."""
         return None
 
     @property

@@ -4,11 +4,11 @@ Classes inherit from these; members they leave out have the most common meaning.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -113,7 +113,7 @@ class Reads:
     dev: tuple[str, ...] = ()
     """Those whose development examples choose the epoch."""
     bitext: str = ""
-    """Corpus of word-aligned translations it reads; none when empty."""
+    """Corpus of word-aligned translations it reads (``Setting.bitext``); none when empty."""
     pairs: tuple[str, ...] = ()
     """Pairs of languages it reads there, the source first."""
     original: bool = False
@@ -239,7 +239,8 @@ class Setting(RunSetting):
     target: tuple[str, ...]
     optimization: Optimization
     bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
-    """By pair (en-es, the source first): translations with links, where the auxiliary loss reads some."""
+    """By pair (en-es, the source first): translations with links, where the method or its auxiliary loss
+    reads some."""
     auxiliary: "AuxiliaryLoss | None" = None
     """The loss added to the method's own, if any."""
     peft: "Peft | None" = None
@@ -247,11 +248,12 @@ class Setting(RunSetting):
     teacher: str = ""
     """Folder of the model whose predictions are learned, where the method or its auxiliary loss needs one."""
     original: str = ""
-    """Folder or name of the encoder before it was adjusted, where the auxiliary loss reads it."""
+    """Folder or name of the encoder before it was adjusted, where the method or its auxiliary loss reads
+    it."""
     parts: tuple[Averaged, ...] = ()
     """The models of which the method averages the weights."""
     further: tuple[FurtherTask, ...] = ()
-    """The tasks that the auxiliary loss learns, where it learns some."""
+    """The tasks that the method or its auxiliary loss learns in addition, where it learns some."""
 
 
 class DataReader(Named, Protocol):
@@ -272,15 +274,60 @@ class DataReader(Named, Protocol):
         del task, encoder  # Most take all.
 
 
+WeightsFrom = Literal["training", "model", "parts"]
+"""Where a method has the weights of its model from: it trains them; its field ``model`` names a model that
+exists; the models and encoders that ``of`` names in the recipe."""
+
+
 class Method(DataReader, Protocol):
     """A way to train a model."""
 
     needs_start: ClassVar[bool] = False
     """Whether training continues from the model of another method."""
+    weights_from: ClassVar[WeightsFrom] = "training"
+    """model: it is a ``GivenModel``; parts: it is a ``Combination``."""
+    plain: ClassVar[bool] = False
+    """Whether it trains on the loss of the task alone, on the examples that it reads: reports compare other
+    methods with such a one."""
+
+    def mixing(self, task: Task, layers: int) -> Hashable:  # noqa: ARG002
+        """Return how its models mix inputs with translations, in an encoder of so many layers.
+
+        Between models for which it differs there is no path. None for models that do not mix
+        (``Reads.mixes``).
+        """
+        return None
 
     @abstractmethod
     def train(self, setting: Setting) -> Trained:
         """Choose data, modules and loss; everything else is ``fit``."""
+
+
+@runtime_checkable
+class GivenModel(Method, Protocol):
+    """A method that takes a model from elsewhere (``weights_from`` is "model")."""
+
+    @property
+    def model(self) -> str:
+        """Folder of the model, or its name on the hub."""
+
+
+@runtime_checkable
+class Combination(Method, Protocol):
+    """A method whose weights are made of those of other models (``weights_from`` is "parts").
+
+    It has a field ``weights``, which the plan sets to the weight of each model.
+    """
+
+    @property
+    def weights(self) -> tuple[float, ...] | None:
+        """The weight of each part; None for equal ones that sum to 1."""
+
+    def weights_of(self, count: int) -> tuple[float, ...]:
+        """Return the weights of so many parts."""
+
+    def needs_origin(self, count: int) -> bool:
+        """Return whether the pretrained encoder has a part in it."""
 
 
 @runtime_checkable
@@ -301,6 +348,9 @@ class AuxiliaryLoss(DataReader, Protocol):
 @runtime_checkable
 class Peft(Named, Protocol):
     """A choice of the weights that a fine-tuning changes; its fields are its hyper-parameters."""
+
+    has_factors: ClassVar[bool] = False
+    """Whether it trains adapters that are saved before they are merged, and can be mixed as such."""
 
     def check(self, family: EncoderFamily) -> None:
         """Raise ConfigError for a family of encoders that it cannot be put into."""
@@ -332,6 +382,8 @@ class Pretraining(Named, Protocol):
 
     replays: ClassVar[bool] = False
     """Whether text of other languages can be mixed in."""
+    trains_layers: ClassVar[bool] = True
+    """Whether it can train all but the embeddings of its start."""
 
     @property
     @abstractmethod
@@ -364,6 +416,10 @@ class Pretraining(Named, Protocol):
 
         ``family`` is empty where a plan cannot know it yet.
         """
+
+    def check_mask(self, start: str, *, causal: bool) -> None:
+        """Raise ConfigError for a start that it cannot train with its mask, or without."""
+        del start, causal  # Most take both.
 
     def cost(self) -> Cost | None:
         """Return the cost of the training; None where it is unknown."""

@@ -1,0 +1,26 @@
+"""Copies of the methods of isogloss under other names, as another package would add them."""
+
+import re
+from pathlib import Path
+
+from isogloss import methods
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT
+
+SUFFIX = "-own"
+"""What the names of copies end in, so that they sort as the names of the originals do."""
+
+NAME = re.compile(r'(    name: ClassVar\[str\] = "[\w-]+)"')
+
+
+def write_copies(folder: Path) -> dict[str, str]:
+    """Write the modules of methods under other names; return the class of each method's copy, by its name."""
+    kinds = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **ADJUSTMENTS}
+    copies = {}
+    for name, kind in kinds.items():
+        module = kind.__module__.rpartition(".")[2]
+        path = folder / f"own_{module}.py"
+        if not path.exists():
+            source = Path(methods.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
+            path.write_text(NAME.sub(rf'\1{SUFFIX}"', source), encoding="utf-8")
+        copies[name] = f"own_{module}:{kind.__name__}"
+    return copies
