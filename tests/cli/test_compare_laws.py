@@ -126,7 +126,7 @@ def check_one_label(kind, container, metric):
     if container in ("array", "categories") and kind == "mixed":
         kind = "digits" if container == "array" else kind  # NumPy makes texts of them: "a", "0" …
     if container == "short floats":
-        kind = {"int": "whole floats", "bool": "whole floats", "ignored": "whole floats"}.get(kind, kind)
+        kind = {"int": "whole floats", "bool": "whole floats"}.get(kind, kind)
     if container in ("array", "scalars", "series", "tensor") and kind == "none" and None not in gold:
         kind = "nan"
     found = result(*sides, metric=metric)
@@ -220,7 +220,7 @@ def check_tags(scheme, rows, metric, task=""):
     assert found[0] == ("span-tagging" if spans else "word-tagging")
     flat = [[tag for tags in side for tag in tags] for side in (gold, ours, theirs)]
     if found[1] in ("span_f1", "seqeval_f1") or (spans and found[1] == "micro_f1"):
-        expected = [seqeval_scores(gold, said, scheme) for said in (ours, theirs)]
+        expected = [seqeval_scores(gold, said, scheme if spans else "") for said in (ours, theirs)]
     elif found[1] == "word_f1":
         return
     else:

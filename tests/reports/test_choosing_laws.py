@@ -92,7 +92,7 @@ class Study:
 
 
 def studies(task):
-    """Yield studies of every number of languages and candidates, signals missing, with ties in every other."""
+    """Yield studies of all numbers of languages and candidates, signals missing, with ties in every other."""
     shapes = [(count, labelled) for count in (1, 2, 6, 8) for labelled in sorted({0, count - 1, count})]
     missing = ("", "confidence", "atc", "source", "one of one")
     combinations = product(shapes, (1, 2, 3), missing)

@@ -63,10 +63,11 @@ def readable(example):
     return replace(example, words=tuple(word.replace("\u200b", "cat") for word in example.words))
 
 
-def texts_of(example):
+def texts_of(example, tokenizer):
     """Return what transformers' tokenizer is given for each row of an example."""
     if isinstance(example, TaggedSentence):
-        return [([*example.words],)]
+        space = " " * ("Ġ" in tokenizer.get_vocab())  # Byte-level BPE splits a word as it stands in a text.
+        return [([f"{space}{word}" for word in example.words],)]
     if hasattr(example, "options"):
         asked = [part for part in (example.prompt, example.question) if part]
         return [(example.context, " ".join([*asked, option])) for option in example.options]
@@ -77,7 +78,7 @@ def texts_of(example):
 def probabilities_by_transformers(model, example):
     """Return [unit label] as transformers computes it, without the package's rows and batches."""
     logits = []
-    for texts in texts_of(example):
+    for texts in texts_of(example, model.tokenizer):
         words = isinstance(example, TaggedSentence)
         encoded = model.tokenizer(*texts, is_split_into_words=words, return_tensors="pt")
         raw = model.network(**encoded).logits[0]
