@@ -1,6 +1,5 @@
 """Folders that peft writes, made on tiny models: what peft itself makes of them, and what isogloss does."""
 
-import json
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -57,6 +56,7 @@ class Saved:
     """A folder that peft wrote, with what its model computes."""
 
     folder: Path
+    head: str
     batch: dict[str, Tensor]
     logits: Tensor
     states: Tensor
@@ -119,7 +119,7 @@ def save(case: Case, base: Path, folder: Path) -> Saved:
         if not isinstance(case.config(), peft.PromptLearningConfig) and case.name not in NOT_MERGED:
             merged = reloaded.merge_and_unload()
             rounding += 2 * distance(states_of(merged, batch), states_of(model, batch))
-    return Saved(folder, batch, logits, states, again, rounding)
+    return Saved(folder, case.head, batch, logits, states, again, rounding)
 
 
 def distance(one: Tensor, other: Tensor) -> float:
@@ -162,9 +162,6 @@ def change(folder: Path, damage: Damage) -> None:
 
 def verdict_on(saved: Saved) -> Verdict:
     """Load the folder as a model, and as an encoder, and compare both with peft's."""
-    has_head = json.loads((saved.folder / "adapter_config.json").read_text())["task_type"] in (
-        None, "SEQ_CLS", "TOKEN_CLS", "QUESTION_ANS",
-    )  # fmt: skip
     try:
         encoder, _ = load_encoder(saved.folder)
         with torch.no_grad():
@@ -172,7 +169,7 @@ def verdict_on(saved: Saved) -> Verdict:
         difference = distance(states, saved.states)
         if difference > saved.rounding:
             return Verdict("different", f"states of the encoder differ by {difference:.2g}")
-        if not has_head:
+        if saved.head == "FEATURE_EXTRACTION":
             return Verdict("equal")
         network = load_model(saved.folder, precision="float32").network
         with torch.no_grad():
@@ -349,12 +346,10 @@ TARGETS: dict[str, dict[str, Any]] = {
 
 FURTHER: dict[str, dict[str, Any]] = {
     "DoRA": {"use_dora": True},
-    "rsLoRA": {"use_rslora": True},
     "all biases": {"bias": "all"},
-    "one layer": {"layers_to_transform": [1]},
     "no task": {"task_type": None},
 }
-"""Options that each family is tried with, on all linear layers."""
+"""Options that the classifiers of each family are tried with, on all linear layers."""
 
 
 def lora(name: str, targets: Any, family: str, head: str, **options: Any) -> Case:
@@ -380,10 +375,15 @@ def of_families() -> list[Case]:
         for head in CLASSES
         for name, targets in named.items()
     ]
-    cases += [replace(case, on_pretrained=True) for case in cases]
-    return cases + [
-        lora(f"all linear, {name}", "all-linear", family, head, **options)
+    cases += [replace(case, on_pretrained=True) for case in cases if case.head in ("SEQ_CLS", "TOKEN_CLS")]
+    cases += [
+        lora(f"all linear, {name}", "all-linear", family, "SEQ_CLS", **options)
         for family in TARGETS
-        for head in CLASSES
         for name, options in FURTHER.items()
+    ]
+    return cases + [
+        lora(f"{name}, one layer", targets, family, "SEQ_CLS", layers_to_transform=[1], bias="lora_only")
+        for family, named in TARGETS.items()
+        for name, targets in named.items()
+        if targets != "all-linear"
     ]

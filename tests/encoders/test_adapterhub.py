@@ -22,6 +22,7 @@ from isogloss.encoders.added.adapterhub import (
     write_hub_adapters,
 )
 from isogloss.encoders.added.language_modules import add_modules, modules_of
+from says import says
 
 MADE = Path(__file__).with_name("adapterhub")
 KINDS = [
@@ -194,6 +195,13 @@ def test_a_tasks_adapter_before_the_norm_is_refused_on_languages_behind_it(alter
     assert (
         "the adapters of languages read states behind the norm, and those of the task are before" in message
     )
+
+
+@pytest.mark.parametrize("kind", ["pfeiffer-invertible", "houlsby-invertible"])
+def test_a_languages_adapter_is_not_taken_for_a_tasks(kind):
+    folder = MADE / "bert" / kind
+    with says(ModelError, f"{folder}:", "inv_adapter", "a language's", f"--language CODE={folder}"):
+        with_hub_adapters(str(MADE / "bert" / "base"), {}, read_hub_adapter(folder))
 
 
 def test_only_adapters_are_written():

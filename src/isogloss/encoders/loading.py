@@ -13,10 +13,11 @@ explicit attention; families without a choice ignore it.
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -325,11 +326,20 @@ def unmerge(model: Model, folder: Path) -> None:
             f"{folder}: this model was trained without adapters (lora, dora, ia3), so there are no factors. "
             f"Measure its weights instead."
         )
-    base, encoder = load_model(base_folder(folder, difference)), model.base_model
+    name, kinds = type(model).__name__, get_args(AutoClass)[1:]
+    auto_class = next((kind for kind in kinds if name.endswith(kind.removeprefix("AutoModel"))), "AutoModel")
+    base, fit = _read_model(
+        base_folder(folder, difference),
+        auto_class,
+        deepcopy(model.config),
+        attention="eager",
+        allowed=_Allowed(new="heads", unused="heads"),
+    )
+    merged = dict((model.base_model if auto_class == "AutoModel" else model).named_parameters())
     with torch.no_grad():
         for name, weight in base.named_parameters():
-            if not name.startswith("pooler."):
-                encoder.get_parameter(name).copy_(weight)
+            if name in merged and name not in fit.new:
+                merged[name].copy_(weight)
     load_adapters(model, folder)
 
 

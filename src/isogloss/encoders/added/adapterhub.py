@@ -234,8 +234,14 @@ def with_hub_adapters(
     """Load an encoder with adapters of languages and of a task, and with the task's head.
 
     Layers that are left out (from 1; -1 is the last) lose the adapters of languages, as in MAD-X 2.0.
-    ConfigError where languages' adapters differ in kind, ModelError for those of another encoder.
+    ConfigError where languages' adapters differ in kind, ModelError for those of another encoder, and for a
+    language's given as a task's.
     """
+    if task is not None and task.config.inv_adapter:
+        raise ModelError(
+            f"{task.path}: these adapters have invertible ones (inv_adapter), so they are a language's, and were "
+            f"given as a task's. Give them as a language's: --language CODE={task.path}."
+        )
     if task is not None and task.head is not None:
         kind, _ = HEADS[task.head.head_type]
         model = load_with_new_head(base, kind, labels=task.labels, seed=0)

@@ -303,7 +303,7 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     check_peft(family_of(cast(Model, model)), None, str(folder))
     config, weights = _read_adapters(folder)
     names = [name.removeprefix(PREFIX) for name in weights if name.startswith(PREFIX)]
-    encoder, inside = encoder_of(model), f"{cast(Any, model).base_model_prefix}."
+    encoder, inside = encoder_of(model), f"{_trained_prefix(model, folder)}."
     parts = {name for name, _ in encoder.named_children()}
     if any(name.startswith(inside) for name in names) or parts.isdisjoint(n.split(".")[0] for n in names):
         trained = model if _is_trained_head(model, folder) else _Encoder(encoder, inside[:-1])
@@ -350,6 +350,15 @@ def check_readable(folder: Path, body: Mapping[str, Any]) -> None:
         )
 
 
+def _trained_prefix(model: nn.Module, folder: Path) -> str:
+    """Return the name of the encoder within the model that a folder's adapters were trained on."""
+    import transformers
+
+    kinds = (folders.load_encoder_config(folder).architectures if folders.has_config(folder) else None) or ("",)
+    name = getattr(getattr(transformers, kinds[0], None), "base_model_prefix", "")
+    return str(name or cast(Any, model).base_model_prefix)
+
+
 def _is_trained_head(model: nn.Module, folder: Path) -> bool:
     """Return whether a model has the head that a folder's adapters were trained with."""
     if encoder_of(model) is model:
@@ -363,8 +372,8 @@ def _is_trained_head(model: nn.Module, folder: Path) -> bool:
 
 def _class_of(model: nn.Module) -> str:
     config = cast(Config, model.config)
-    name = type(model).__name__ if isinstance(model, _Encoder) is False else "an encoder"
-    return f"{name} of {config.num_hidden_layers} layers"
+    encoder = encoder_of(model) if isinstance(model, _Encoder) else model
+    return f"{type(encoder).__name__} of {config.num_hidden_layers} layers"
 
 
 def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tensor], folder: Path) -> None:
@@ -387,10 +396,15 @@ def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tens
     # Trained embeddings are saved with their adapters.
     expected |= {name: state[name] for name in stored.keys() - expected.keys() if name in state}
     for name, shape, expected_shape in folders.differing_shapes(expected, stored):
+        problem = f"has the shape {shape}, and {expected_shape} is expected"
+        if shape is None:
+            problem = "is missing"
+        elif expected_shape is None:
+            problem = f"belongs to no part of {_class_of(model)} with these adapters"
         raise ModelError(
-            f"{folder / WEIGHTS}: {name} has the shape {shape}, and {expected_shape} is expected: {CONFIG} and "
-            f"the weights do not belong together, or not to {_class_of(model)}. Name the model that they were "
-            f"trained on (base_model_name_or_path), or copy the folder again."
+            f"{folder / WEIGHTS}: {name} {problem}. Either the file is not that of {CONFIG}, or the model that "
+            f"it names is not the one that the adapters were trained on. Copy the folder again, or correct "
+            f"base_model_name_or_path."
         )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"peft\.")
