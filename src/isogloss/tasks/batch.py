@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Output
+from isogloss.encoders.loading import HeadedEncoder
 from isogloss.encoders.subwords import pad_rows, padding_mask
 
 
@@ -22,6 +22,7 @@ class _Dataclass(Protocol):
 AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
 
 SEQUENCES: Final = "AutoModelForSequenceClassification"
+TOKENS: Final = "AutoModelForTokenClassification"
 """The class of transformers that loads a head for whole rows."""
 
 IGNORED = -100
@@ -280,8 +281,8 @@ def forward(model: Model, batch: Inputs, **options: bool) -> Output:
 
 
 def sequence_scores(model: Model, batch: Batch) -> Tensor:
-    """Return the scores [label class] of a sequence classifier, the family's or one of our own."""
-    if SEQUENCES in family_of(model).own_heads:
+    """Return the scores [label class] of a sequence classifier of transformers, or of one of our own."""
+    if isinstance(model, HeadedEncoder):
         return own_scores(model, batch)
     scores: Tensor = forward(model, batch).logits
     return scores

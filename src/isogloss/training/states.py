@@ -21,7 +21,14 @@ from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
-from isogloss.encoders.subwords import SplitWords, pad_rows, padding_mask, special_subwords, split_words, tokenized
+from isogloss.encoders.subwords import (
+    SplitWords,
+    pad_rows,
+    padding_mask,
+    special_subwords,
+    split_words,
+    tokenized,
+)
 from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
 from isogloss.training.evaluation import ScoredBatch, in_batches, scored_batches

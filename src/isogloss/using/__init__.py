@@ -191,6 +191,8 @@ def load_model(folder: str | Path, *, precision: str = "auto") -> Model[Any]:
     task = find_task(provenance.task, tuple(load_encoder_config(weights).id2label.values()))
     network = task.head(weights, seed=0, attention=fastest_attention()).eval().to(device())
     tokenizer, mixup = load_tokenizer(str(weights)), load_mixup(weights)
+    if mixup is not None:
+        mixup.ratio_module.to(device())
     links = links_in(weights)
     return Model(network, tokenizer, task, provenance, precision, mixup, links, weights)
 

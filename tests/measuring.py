@@ -7,6 +7,7 @@ import torch
 
 import isogloss
 from isogloss.encoders.added.language_modules import module_tree
+from isogloss.encoders.computation import transformer_layers
 from made_up import TEXT
 
 WORDS = TEXT.split()
@@ -41,18 +42,14 @@ def size(model):
 
 
 MEASUREMENTS = {
-    "cka": lambda model, tokenizer, _, __: isogloss.cka(
-        model, tokenizer, FIRST, SECOND, **OPTIONS
-    ),
+    "cka": lambda model, tokenizer, _, __: isogloss.cka(model, tokenizer, FIRST, SECOND, **OPTIONS),
     "retrieval": lambda model, tokenizer, _, __: isogloss.retrieval(
         model, tokenizer, FIRST, SECOND, limit=6, **OPTIONS
     ),
     "word_distances": lambda model, tokenizer, _, __: isogloss.word_distances(
         model, tokenizer, FIRST, SECOND, LINKS, **OPTIONS
     ),
-    "align": lambda model, tokenizer, _, __: isogloss.align(
-        FIRST, SECOND, model, tokenizer, **OPTIONS
-    ),
+    "align": lambda model, tokenizer, _, __: isogloss.align(FIRST, SECOND, model, tokenizer, **OPTIONS),
     "align by the last layer": lambda model, tokenizer, _, __: isogloss.align(
         FIRST, SECOND, model, tokenizer, layer=-1, matching="itermax", **OPTIONS
     ),
@@ -62,7 +59,9 @@ MEASUREMENTS = {
     "plane": lambda model, _, other, __: isogloss.plane(model, other, other, size, [0, 0.5], **QUIET),
     "deltas": lambda model, _, other, __: isogloss.deltas(model, other, other),
     "average": lambda model, _, other, __: flat(isogloss.average([model, other], [0.25, 0.75])),
-    "gradient_conflict": lambda model, _, __, inputs: isogloss.gradient_conflict(model, inputs, mean_square, **QUIET),
+    "gradient_conflict": lambda model, _, __, inputs: isogloss.gradient_conflict(
+        model, inputs, mean_square, **QUIET
+    ),
     "language_gates": lambda model, _, __, inputs: isogloss.language_gates(
         model, inputs, mean_square, steps=2, draws=1, **QUIET
     ),
@@ -107,7 +106,14 @@ def seen(model):
         for name, module in model.named_modules()
     }
     tensors = {
-        name: (id(tensor), tensor.data_ptr(), tensor.dtype, tensor.requires_grad, tensor.device, tensor.is_leaf)
+        name: (
+            id(tensor),
+            tensor.data_ptr(),
+            tensor.dtype,
+            tensor.requires_grad,
+            tensor.device,
+            tensor.is_leaf,
+        )
         for tensors in (model.named_parameters(remove_duplicate=False), model.named_buffers())
         for name, tensor in tensors
     }
@@ -116,7 +122,12 @@ def seen(model):
 
 def differences(one, other):
     """Name what differs between two states of ``seen``."""
-    names = [name for parts in zip(one[:2], other[:2], strict=True) for name in parts[0] if parts[0][name] != parts[1].get(name)]
+    names = [
+        name
+        for parts in zip(one[:2], other[:2], strict=True)
+        for name in parts[0]
+        if parts[0][name] != parts[1].get(name)
+    ]
     return [*names, *(["languages"] if one[2] != other[2] else []), *({*other[0]} - {*one[0]})]
 
 
@@ -134,13 +145,13 @@ def random_states():
 
 @contextmanager
 def observed(model, look):
-    """Call ``look`` each time that the model, or a copy of it, has computed its embeddings or its states."""
-    inner = [model.base_model, *(module for module in model.modules() if isinstance(module, torch.nn.Embedding))]
-    handles = [module.register_forward_hook(lambda *_: look()) for module in dict.fromkeys(inner)]
+    """Call ``look`` whenever the model, or a copy of it, has computed embeddings, a layer or its states."""
+    layers = transformer_layers(model).values()
+    tables = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]
+    hooked = dict.fromkeys([model.base_model, *layers, *tables])
+    handles = [module.register_forward_hook(lambda *_: look()) for module in hooked]
     try:
         yield
     finally:
         for handle in handles:
             handle.remove()
-
-
