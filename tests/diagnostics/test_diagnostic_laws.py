@@ -4,7 +4,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
-from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
 
 from in_translation import sentences
 from isogloss.core.rows import ROWS, as_row
@@ -14,6 +13,7 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
+from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
 
 OPTIONS = {
     "interpolation": {"alphas": (0.0, 0.5)},

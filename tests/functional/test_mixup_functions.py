@@ -154,5 +154,5 @@ def test_what_cannot_be_mixed_is_refused(classifier, tagger, tokenizer):
         isogloss.MixupLoss(classifier)(batch(tokenizer, TEXTS), batch(tokenizer, TRANSLATIONS[:2], (0, 1)))
     with pytest.raises(DataError, match="labelled one by one"):
         words = batch(tokenizer, TEXTS, None)
-        labels = torch.zeros_like(words["input_ids"])
+        labels = torch.where(words["attention_mask"].bool(), 0, -100)
         isogloss.MixupLoss(tagger)({**words, "labels": labels}, batch(tokenizer, TRANSLATIONS, None))

@@ -10,13 +10,21 @@ from copy import deepcopy
 
 import pytest
 import torch
+
+from isogloss.encoders import load_model, load_tokenizer
 from measuring import (
-    LOSSES, MEASUREMENTS, batches, changed, differences, equal, mean_square, numbers, observed, random_states,
+    LOSSES,
+    MEASUREMENTS,
+    batches,
+    changed,
+    differences,
+    equal,
+    mean_square,
+    numbers,
+    observed,
+    random_states,
     seen,
 )  # fmt: skip
-
-import isogloss
-from isogloss.encoders import load_model, load_tokenizer
 
 FAMILIES = (
     "bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert", "xlm-roberta-xl", "rembert", "eurobert",
@@ -124,7 +132,7 @@ def check_interrupted(case, name):
 
     def stop():
         looks.append(1)
-        if len(looks) > 2:
+        if len(looks) > 1:
             raise Stopped
 
     with observed(case.model, stop):

@@ -277,9 +277,10 @@ def cosine_similarities(
 
 
 def distorted(similarities: Similarities, weight: float) -> Similarities:
-    """Multiply similarities by 1 − κ·(x/m − y/n)², with κ the weight and relative positions in [0, 1].
+    """Multiply similarities by 1 − κ·(x/(m−1) − y/(n−1))², with κ the weight.
 
-    A pair with a side of a single subword stays unchanged.
+    x and y are positions from 0 in texts of m and n subwords: both ends of a text have the relative positions
+    0 and 1. A pair with a side of a single subword stays unchanged.
     """
     if not weight:
         return similarities

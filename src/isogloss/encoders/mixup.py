@@ -204,7 +204,7 @@ def _links_read(mixup: Mixup, links: Tensor | None) -> Tensor | None:
 
 
 def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Any], *, thread: int | None) -> None:
-    """Hook a function into a module until the context ends, in one thread or in all."""
+    """Let a function follow a module until the context ends, in one thread or in all."""
 
     def hook_here(*run: Any) -> Any:
         return hook(*run) if get_ident() == thread else None

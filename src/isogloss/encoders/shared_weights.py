@@ -7,7 +7,7 @@ one forward pass. An update in place, such as an optimizer's, changes the number
 """
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -53,15 +53,12 @@ def copy_sharing_weights(
     the model at this moment. Other threads may use and train the model while it is copied.
     """
     modules = list(model.modules())
-    memo: dict[int, Any] = {id(module): object.__new__(type(module)) for module in modules}
     states = [vars(module).copy() for module in modules]  # At once: another thread may add an attribute.
+    memo: dict[int, Any] = {id(module): object.__new__(type(module)) for module in modules}
     for state in states:
         for name in SHARED:
             memo.setdefault(id(state.get(name)), state.get(name))
-        for values in (state, state["_parameters"].copy(), state["_buffers"].copy()):
-            for tensor in values.values():
-                if isinstance(tensor, Tensor) and id(tensor) not in memo:
-                    memo[id(tensor)] = parameter_of(tensor) if type(tensor) is nn.Parameter else tensor
+        _copy_tensors((state, state["_parameters"].copy(), state["_buffers"].copy()), memo, parameter_of)
     for module, state in zip(modules, states, strict=True):
         attributes = vars(memo[id(module)])
         for name, value in state.items():
@@ -74,6 +71,16 @@ def copy_sharing_weights(
                 attributes[name] = deepcopy(value, memo)
     copied: AnyModule = memo[id(model)]
     return copied
+
+
+def _copy_tensors(
+    attributes: Iterable[Mapping[str, Any]], memo: dict[int, Any], parameter_of: AsParameter
+) -> None:
+    """Note what stands in a copy for each tensor of a module: one parameter for all names of it."""
+    for values in attributes:
+        for tensor in values.values():
+            if isinstance(tensor, Tensor) and id(tensor) not in memo:
+                memo[id(tensor)] = parameter_of(tensor) if type(tensor) is nn.Parameter else tensor
 
 
 def _copied(values: Any, memo: dict[int, Any], *, hooks: bool) -> Any:

@@ -3,19 +3,23 @@
 Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 
+import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.encoders import mixup as encoder_mixup
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import Attends, Mixed, MixingTrace, Mixup, Residual
+from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.functional.models import require_encoder
-from isogloss.methods.x_mixup import XMixup
+from isogloss.methods.x_mixup import MixedModel, XMixup
 from isogloss.tasks.batch import EncodedRow
-from isogloss.tasks.classification import TextClassification
+from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification
 from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import ScoredTask
 from isogloss.training.sides import RowPair, collate_pairs
@@ -29,11 +33,17 @@ IGNORED = -100
 Links = Sequence[tuple[int, int]]
 """Pairs of the numbers of a subword of the source and of one of the target, special ones counted."""
 
-TASKS: dict[str, Callable[[tuple[str, ...]], ScoredTask]] = {
-    "ForSequenceClassification": lambda labels: TextClassification(name="classification", labels=labels),
-    "ForTokenClassification": lambda labels: Tagging(name="tagging", labels=labels, metric="accuracy"),
-}
-"""By the end of a model's class name."""
+TEXTS, WORDS = "ForSequenceClassification", "ForTokenClassification"
+"""Ends of the names of classes of transformers whose models have a loss here."""
+
+CLASS, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+"""What config.problem_type says of the labels of texts."""
+
+READ_AS_SHARES = ("deberta-v2",)
+"""Families whose labels are shares of classes in transformers where config.problem_type says nothing."""
+
+READ = ("input_ids", "attention_mask", "token_type_ids", "labels")
+"""What is read of a batch."""
 
 
 def mixing(
@@ -80,10 +90,15 @@ class MixupLoss(nn.Module):
     translation of row i of the other. Its parameters are W and b of the mixup ratio (Eq. 5); they belong into
     the optimizer, as the model's do.
 
-    ``alpha`` is the weight of the source's loss (the paper's, 0.4 for classification and 0.8 for tagging, if
-    left out), ``mse`` and ``kl`` are those of the consistency of representations and of predictions; the
-    others are those of the method ``x-mixup``. A target without labels has the source's in classification; in
-    tagging they are a teacher's.
+    ``alpha`` is the weight of the source's loss (default: the paper's, 0.4 for texts and 0.8 for words),
+    ``mse`` and ``kl`` are those of the consistency of representations and of predictions; the others are
+    those of the method ``x-mixup``. Without mixing, that is with ``ratio``, ``mse`` and ``kl`` 0, it is
+    ``alpha`` times the model's own loss on the source plus 1 − ``alpha`` times its loss on the target: texts
+    have a class, several labels or a number, as config.problem_type says or, as in transformers, the labels
+    show. A number has no ``kl``. Labels of −100 are left out. Translations of texts may come without labels:
+    they have the source's. Those of words are a teacher's.
+
+    ConfigError or ModelError for a model that cannot mix.
 
     >>> loss = isogloss.MixupLoss(model)                                     # doctest: +SKIP
     >>> optimizer = torch.optim.AdamW([*model.parameters(), *loss.parameters()], lr=2e-5)  # doctest: +SKIP
@@ -106,7 +121,7 @@ class MixupLoss(nn.Module):
     ) -> None:
         super().__init__()
         require_encoder(model, "MixupLoss")
-        self._task = _task(model)
+        self._labels_texts = _labels_texts(model)
         self._method = XMixup(
             layer=layer,
             ratio=ratio,
@@ -119,16 +134,22 @@ class MixupLoss(nn.Module):
             kl=kl,
         )
         # In a list: the model's parameters are not the loss's.
-        self._mixed = [self._method.mixed_model(self._task, model)]
+        self._mixed = [self._method.mixed_model(_task(model, CLASS if self._labels_texts else WORDS), model)]
         self.ratio = self._mixed[0].ratio
 
     def forward(self, source: Inputs, target: Inputs, links: Iterable[Links] | None = None) -> Tensor:
         """Return the loss of a batch; ``links`` are of subwords, required by attends = "links".
 
-        DataError where the numbers of rows or of links differ.
+        DataError where the numbers of rows or of links differ, and for a batch whose loss would be another
+        than the model's own.
         """
         [mixed] = self._mixed
-        sides = [self._rows(inputs, source) for inputs in (source, target)]
+        network = copy_sharing_weights(mixed.network)
+        problem = self._problem(source)
+        sides = [
+            _rows(inputs, self._with_labels(inputs, source), (name, problem), network)
+            for name, inputs in (("source", source), ("target", target))
+        ]
         linked = [None] * len(sides[0]) if links is None else list(links)
         if not len(sides[0]) == len(sides[1]) == len(linked):
             raise DataError(
@@ -136,44 +157,162 @@ class MixupLoss(nn.Module):
                 f"expected equal numbers."
             )
         pairs = [RowPair(*pair) for pair in zip(*sides, linked, strict=True)]
-        batch = collate_pairs(pairs, padding=int(mixed.network.config.pad_token_id or 0))
-        return self._method.loss(self._task, mixed, batch.to(mixed.network.device))
+        batch = collate_pairs(pairs, padding=int(network.config.pad_token_id or 0)).to(network.device)
+        with recomputing(network):
+            return self._method.loss(_task(network, problem), MixedModel(network, mixed.mixup), batch)
 
-    def _rows(self, inputs: Inputs, source: Inputs) -> list[EncodedRow]:
-        """Return the rows of one side, without padding and with their labels."""
-        labels = inputs.get("labels", source["labels"]).cpu()
-        if labels.ndim > 1 and "labels" not in inputs:
+    def _problem(self, source: Inputs) -> str:
+        """Return the kind of labels: that of config.json or, as in transformers, the one that labels show."""
+        config = self._mixed[0].network.config
+        if not self._labels_texts:
+            return WORDS
+        if config.problem_type is not None:
+            return str(config.problem_type)
+        if config.num_labels == 1:
+            return NUMBER
+        if "labels" not in source or not source["labels"].is_floating_point():
+            return CLASS
+        if config.model_type in READ_AS_SHARES:
+            raise ConfigError(
+                f"MixupLoss: config.problem_type is None, and transformers reads these labels of a "
+                f"{config.model_type} as shares of classes. Set problem_type to {LABELS}."
+            )
+        return LABELS
+
+    def _with_labels(self, inputs: Inputs, source: Inputs) -> Tensor:
+        """Return the labels of a side: its own, or of texts the source's."""
+        if "labels" in inputs:
+            return inputs["labels"].cpu()
+        if "labels" not in source:
             raise DataError(
-                "MixupLoss: the translations have no labels, and words are labelled one by one. Add those of "
-                "a teacher, or carry them over by isogloss.project_labels."
+                f"MixupLoss: source: found no labels, only {', '.join(source)}. Add labels of the examples."
             )
-        rows = []
-        for number, subwords in enumerate(inputs["input_ids"].cpu()):
-            real = inputs["attention_mask"][number].bool().cpu() if "attention_mask" in inputs else ...
-            segments = inputs["token_type_ids"][number].cpu()[real] if "token_type_ids" in inputs else None
-            of_words = labels.ndim > 1
-            gold = labels[number][real] if of_words else labels[number : number + 1]
-            scored = (gold != IGNORED).nonzero().flatten().tolist()
-            rows.append(
-                EncodedRow(
-                    example=number,
-                    subwords=subwords[real].tolist(),
-                    segments=None if segments is None else segments.tolist(),
-                    positions=scored if of_words else (),
-                    gold=gold[scored].tolist(),
-                    word_of=range(len(subwords[real])),  # Links are of subwords, each a word of its own.
-                )
-            )
-        return rows
+        if self._labels_texts:
+            return source["labels"].cpu()
+        raise DataError(
+            "MixupLoss: the translations have no labels, and words are labelled one by one. Add those of "
+            "a teacher, or carry them over by isogloss.project_labels."
+        )
 
 
-def _task(model: Model) -> ScoredTask:
-    """Return the task of a model's head; ConfigError for one that has no loss here."""
+def _labels_texts(model: Model) -> bool:
+    """Return whether a model labels texts, not words; ConfigError for one that has no loss here."""
+    name, config = type(model).__name__, model.config
+    if not name.endswith((TEXTS, WORDS)):
+        raise ConfigError(
+            f"MixupLoss: found {name}; expected a model of transformers whose class ends in {TEXTS} or "
+            f"{WORDS}. For other heads combine isogloss.mixing with a loss of your own."
+        )
+    if getattr(model.base_model, "decoder", None) is not None:
+        raise ConfigError(
+            f"MixupLoss: {name} reads its classes from a decoder, and only states of an encoder are mixed. "
+            f"Give a model whose base model is an encoder."
+        )
+    if name.endswith(WORDS):
+        return False
+    if config.problem_type == NUMBER and config.num_labels > 1:
+        raise ConfigError(
+            f"MixupLoss: config.problem_type is {NUMBER} and config.num_labels {config.num_labels}; expected "
+            f"one number. For several combine isogloss.mixing with a loss of your own."
+        )
+    if family_of(model).is_decoder and config.pad_token_id is None:
+        raise ConfigError(
+            f"MixupLoss: config.pad_token_id is None, and {name} finds the end of a text by it. Set it to "
+            f"the tokenizer's."
+        )
+    return True
+
+
+def _task(model: Model, problem: str) -> ScoredTask:
     labels = tuple(model.config.id2label.values())
-    for ending, task in TASKS.items():
-        if type(model).__name__.endswith(ending):
-            return task(labels)
-    raise ConfigError(
-        f"MixupLoss: found {type(model).__name__}; expected a model of transformers whose class ends in "
-        f"{' or '.join(TASKS)}. For other heads combine isogloss.mixing with a loss of your own."
-    )
+    if problem == WORDS:
+        return Tagging(name="tagging", labels=labels, metric="accuracy")
+    if problem == NUMBER:
+        return Regression(name="regression")
+    kind = MultiLabelClassification if problem == LABELS else TextClassification
+    return kind(name="classification", labels=labels)
+
+
+def _rows(inputs: Inputs, labels: Tensor, about: tuple[str, str], model: Model) -> list[EncodedRow]:
+    """Return the rows of one side, without padding and with their labels; ``about`` is side and problem."""
+    side, problem = about
+    real = _real(inputs, side, model.config.pad_token_id)
+    labels = _checked(labels, inputs["input_ids"], about, model.config.num_labels)
+    if problem == WORDS and bool((labels[~real] != IGNORED).any()):
+        raise DataError(
+            f"MixupLoss: {side}: labels of padding; expected {IGNORED} where attention_mask is 0."
+        )
+    rows = []
+    for number, subwords in enumerate(inputs["input_ids"].cpu()):
+        of_row = subwords[real[number]].tolist()
+        segments = (
+            inputs["token_type_ids"][number].cpu()[real[number]] if "token_type_ids" in inputs else None
+        )
+        row = EncodedRow(
+            example=number,
+            subwords=of_row,
+            segments=None if segments is None else segments.tolist(),
+            word_of=range(len(of_row)),  # Links are of subwords, each a word of its own.
+        )
+        if problem == WORDS:
+            of_words = labels[number][real[number]]
+            # A row without a label has one that is left out: rows of a batch have labels all or none.
+            positions = (of_words != IGNORED).nonzero().flatten().tolist() or [0]
+            row = replace(row, positions=tuple(positions), gold=tuple(of_words[positions].tolist()))
+        elif problem == CLASS:
+            row = replace(row, gold=(int(labels[number]),))
+        else:
+            row = replace(row, soft=labels[number : number + 1].float())
+        rows.append(row)
+    return rows
+
+
+def _real(inputs: Inputs, side: str, padding: int | None) -> Tensor:
+    """Return which subwords are no padding; DataError for inputs that would not be read as they are."""
+    others = [name for name in inputs if name not in READ]
+    if others or "input_ids" not in inputs:
+        raise DataError(
+            f"MixupLoss: {side}: found {', '.join(inputs)}; expected input_ids, and of {', '.join(READ[1:])} "
+            f"what the model needs. Leave the others out."
+        )
+    subwords = inputs["input_ids"].cpu()
+    if "attention_mask" not in inputs:
+        if padding is not None and bool((subwords == padding).any()):
+            raise DataError(
+                f"MixupLoss: {side}: input_ids has the padding {padding}, and attention_mask is missing, so "
+                f"it would be read as text. Add attention_mask."
+            )
+        return torch.ones_like(subwords, dtype=torch.bool)
+    mask = inputs["attention_mask"].cpu().bool()
+    if mask.shape != subwords.shape or not bool(mask.any(dim=1).all()):
+        raise DataError(
+            f"MixupLoss: {side}: attention_mask {[*mask.shape]} for input_ids {[*subwords.shape]}; expected "
+            f"the same shape, and 1 at one subword or more of each row."
+        )
+    return mask
+
+
+def _checked(labels: Tensor, subwords: Tensor, about: tuple[str, str], count: int) -> Tensor:
+    """Return labels in the shape that their problem has; DataError for others."""
+    side, problem = about
+    rows = len(subwords)
+    shape = {WORDS: (*subwords.shape,), LABELS: (rows, count)}.get(problem, (rows,))
+    is_column = labels.ndim > 1 and len(shape) == 1 and labels.shape[1] == 1
+    labels = labels.squeeze(1) if is_column else labels
+    where = f"MixupLoss: {side}: labels"
+    if tuple(labels.shape) != shape:
+        raise DataError(f"{where} of the shape {[*labels.shape]}; expected {[*shape]} ({problem}).")
+    if problem == NUMBER:
+        allowed, expected = labels.isfinite(), "finite numbers"
+    elif problem == LABELS:
+        allowed, expected = (labels >= 0) & (labels <= 1), "0 to 1"
+    elif labels.is_floating_point():
+        allowed, expected = torch.zeros_like(labels, dtype=torch.bool), "integers"
+    else:
+        allowed = (labels == IGNORED) | ((labels >= 0) & (labels < count))
+        expected = f"0 to {count - 1}, or {IGNORED}"
+    if not bool(allowed.all()):
+        raise DataError(f"{where}: found {labels[~allowed][0].item()}; expected {expected} ({problem}).")
+    if problem in (CLASS, WORDS) and bool((labels == IGNORED).all()):
+        raise DataError(f"{where}: all are {IGNORED}, so there is nothing to learn. Leave the batch out.")
+    return labels.unsqueeze(1) if problem == NUMBER else labels

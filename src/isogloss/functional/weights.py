@@ -47,7 +47,8 @@ def path(
     """Return the scores of αθ_end + (1 - α)θ_start (Eqs 1 and 2), by α.
 
     ``score`` is called with a copy of ``start`` whose parameters are each point's, in evaluation mode and
-    without gradients; ``start`` stays as it is. α = 0 and α = 1 are ``start`` and ``end`` to the bit. A column for each name that ``score`` returns, or ``score``.
+    without gradients; ``start`` stays as it is. α = 0 and α = 1 are ``start`` and ``end`` to the bit. A
+    column for each name that ``score`` returns, or ``score``.
 
     ModelError where the models have not the same parameters.
 

@@ -10,7 +10,6 @@ from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Output
 from isogloss.encoders.loading import has_own_head
 from isogloss.encoders.subwords import pad_rows, padding_mask
@@ -23,6 +22,7 @@ class _Dataclass(Protocol):
 AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
 
 SEQUENCES: Final = "AutoModelForSequenceClassification"
+TOKENS: Final = "AutoModelForTokenClassification"
 """The class of transformers that loads a head for whole rows."""
 
 IGNORED = -100
@@ -281,7 +281,7 @@ def forward(model: Model, batch: Inputs, **options: bool) -> Output:
 
 
 def sequence_scores(model: Model, batch: Batch) -> Tensor:
-    """Return the scores [label class] of a sequence classifier, the family's or one of our own."""
+    """Return the scores [label class] of a sequence classifier of transformers, or of one of our own."""
     if has_own_head(model):
         return own_scores(model, batch)
     if family_of(model).is_decoder:

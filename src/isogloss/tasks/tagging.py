@@ -24,7 +24,7 @@ from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.formats.conll import NO_TAG
 from isogloss.encoders import family_of
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.loading import load_with_new_head
+from isogloss.encoders.loading import has_own_head, load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, split_words, text_frame, windows
 from isogloss.metrics.labels import (
     chunk_contributions,
@@ -34,7 +34,7 @@ from isogloss.metrics.labels import (
     span_contributions,
     word_contributions,
 )
-from isogloss.tasks.batch import Batch, EncodedRow, forward
+from isogloss.tasks.batch import TOKENS, Batch, EncodedRow, forward
 from isogloss.tasks.task import (
     ROW_LIMIT,
     ROW_OVERLAP,
@@ -96,12 +96,13 @@ class Tagging:
 
     def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
         """Load an encoder with a linear layer on top; new weights depend on the seed alone."""
-        return load_with_new_head(
-            source, "AutoModelForTokenClassification", labels=self.labels, seed=seed, attention=attention
-        )
+        return load_with_new_head(source, TOKENS, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [label class], computed at the scored positions only."""
+        if not has_own_head(model) and TOKENS in family_of(model).own_heads:
+            logits: Tensor = forward(model, batch).logits  # Of a class of transformers.
+            return logits[batch.rows, batch.columns]
         states = forward(model.base_model, batch).last_hidden_state
         return family_of(model).tag_scores(model, states[batch.rows, batch.columns])
 

@@ -380,6 +380,8 @@ def _load_one(folder: str | Path, precision: str) -> Model[Any]:
     network = task.head(weights, seed=None, attention=fastest_attention()).eval().to(device())
     tokenizer = load_tokenizer(str(weights), own_frame=provenance.method == ELSEWHERE)
     mixup = load_mixup(weights)
+    if mixup is not None:
+        mixup.ratio_module.to(device())
     links = links_in(weights)
     return Model(network, tokenizer, task, provenance, precision, mixup, links, weights)
 

@@ -7,6 +7,7 @@ import torch
 
 import isogloss
 from isogloss.encoders.added.language_modules import module_tree
+from isogloss.encoders.computation import transformer_layers
 from made_up import TEXT
 
 WORDS = TEXT.split()
@@ -144,12 +145,11 @@ def random_states():
 
 @contextmanager
 def observed(model, look):
-    """Call ``look`` each time that the model, or a copy of it, has computed its embeddings or its states."""
-    inner = [
-        model.base_model,
-        *(module for module in model.modules() if isinstance(module, torch.nn.Embedding)),
-    ]
-    handles = [module.register_forward_hook(lambda *_: look()) for module in dict.fromkeys(inner)]
+    """Call ``look`` whenever the model, or a copy of it, has computed embeddings, a layer or its states."""
+    layers = transformer_layers(model).values()
+    tables = [module for module in model.modules() if isinstance(module, torch.nn.Embedding)]
+    hooked = dict.fromkeys([model.base_model, *layers, *tables])
+    handles = [module.register_forward_hook(lambda *_: look()) for module in hooked]
     try:
         yield
     finally:

@@ -1,0 +1,250 @@
+"""Without mixing, MixupLoss is the loss of transformers' own model, whatever the family, head and labels."""
+
+import itertools
+
+import pytest
+import torch
+
+import isogloss
+from isogloss.core.errors import IsoglossError
+
+FAMILIES = (
+    "bert", "xlm-roberta", "distilbert", "deberta-v2", "modernbert", "xlm-roberta-xl", "rembert", "eurobert",
+    "xmod", "llama", "qwen3", "gemma3_text", "mt5", "m2m_100",
+)  # fmt: skip
+POST_NORM = ("bert", "xlm-roberta", "distilbert")
+NEUTRAL = {"ratio": 0.0, "mse": 0.0, "kl": 0.0, "alpha": 0.3}
+LENGTHS = ((7, 4, 6), (3, 8, 5))
+"""Of the rows of the source, and of the target."""
+
+TEXTS, WORDS, QUESTIONS = (
+    "AutoModelForSequenceClassification", "AutoModelForTokenClassification", "AutoModelForQuestionAnswering",
+)  # fmt: skip
+
+
+def classes(mask):
+    return torch.tensor([0, 2, 1])
+
+
+def column(mask):
+    return classes(mask)[:, None]
+
+
+def numbers(mask):
+    return torch.tensor([0.1, 0.9, -1.5])
+
+
+def sets(mask):
+    return torch.tensor([[1.0, 0, 1], [0, 0, 0], [0, 1, 0]])
+
+
+def soft_sets(mask):
+    return torch.tensor([[0.5, 0, 1], [0, 0.25, 0], [0, 1, 0]])
+
+
+def ignoring(mask):
+    return torch.tensor([0, -100, 1])
+
+
+def none_left(mask):
+    return torch.full((3,), -100)
+
+
+def too_large(mask):
+    return torch.tensor([0, 3, 1])
+
+
+def tags(mask):
+    labels = torch.arange(mask.numel()).reshape(mask.shape) % 3
+    labels[:, 0] = -100
+    return torch.where(mask.bool(), labels, -100)
+
+
+def tags_but_of_a_row(mask):
+    labels = tags(mask)
+    labels[1] = -100
+    return labels
+
+
+def no_tags(mask):
+    return torch.full_like(mask, -100)
+
+
+def tags_of_padding(mask):
+    return torch.where(mask.bool(), tags(mask), 0)
+
+
+def answers(mask):
+    return torch.tensor([1, 2, 3])
+
+
+ONE, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+HEADS = [
+    (TEXTS, 3, None, classes), (TEXTS, 3, ONE, classes), (TEXTS, 3, None, column), (TEXTS, 3, None, ignoring),
+    (TEXTS, 3, None, sets), (TEXTS, 3, SEVERAL, sets), (TEXTS, 3, SEVERAL, soft_sets),
+    (TEXTS, 1, None, numbers), (TEXTS, 1, NUMBER, numbers), (TEXTS, 2, None, ignoring),
+    (WORDS, 3, None, tags), (WORDS, 3, None, tags_but_of_a_row),
+]  # fmt: skip
+"""Auto class, number of labels, problem type, and labels: those that are learned."""
+
+REFUSED = [
+    (TEXTS, 3, None, none_left, "all are -100"), (TEXTS, 3, None, too_large, "found 3; expected 0 to 2"),
+    (TEXTS, 3, ONE, numbers, "integers"), (TEXTS, 3, NUMBER, sets, "num_labels 3"),
+    (TEXTS, 3, SEVERAL, classes, "[3]; expected [3, 3]"), (TEXTS, 1, None, sets, "[3, 3]; expected [3]"),
+    (WORDS, 3, None, no_tags, "all are -100"), (WORDS, 3, None, tags_of_padding, "labels of padding"),
+    (WORDS, 3, None, classes, "[3]; expected"), (QUESTIONS, 2, None, answers, "ForQuestionAnswering"),
+]  # fmt: skip
+"""The same with a part of the message."""
+
+
+def model_of(folder, head, count, problem):
+    import transformers
+
+    config = transformers.AutoConfig.from_pretrained(folder, num_labels=count)
+    config.problem_type = problem
+    if config.pad_token_id is None:
+        config.pad_token_id = 0
+    torch.manual_seed(0)
+    return getattr(transformers, head).from_config(config).eval()
+
+
+def batch(model, lengths, labels, *, seed):
+    padding = model.config.pad_token_id
+    generator = torch.Generator().manual_seed(seed)
+    mask = (torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]).long()
+    ids = torch.randint(5, 60, mask.shape, generator=generator)
+    return {
+        "input_ids": torch.where(mask.bool(), ids, padding), "attention_mask": mask, "labels": labels(mask)
+    }  # fmt: skip
+
+
+def sides(model, labels):
+    return [batch(model, lengths, labels, seed=seed) for seed, lengths in enumerate(LENGTHS)]
+
+
+def loss_of(model, family, **options):
+    mixed = {} if family in POST_NORM else {"mixed": "states"}
+    return isogloss.MixupLoss(model, **mixed, **options)
+
+
+def check_neutral(folder, family, head, count, problem, labels):
+    """Return whether the loss is transformers' own and depends on each label; else it is refused."""
+    try:
+        model = model_of(folder, head, count, problem)
+    except ValueError as error:
+        assert "Unrecognized configuration class" in str(error)
+        return None
+    source, target = sides(model, labels)
+    try:
+        loss = loss_of(model, family, **NEUTRAL)
+        found = loss(source, target)
+    except IsoglossError as refusal:
+        assert "\n" not in str(refusal) and "MixupLoss" in str(refusal)
+        return False
+    if family == "deberta-v2" and labels is column:
+        source, target = sides(model, classes)  # transformers itself fails for labels in a column.
+    own = 0.3 * model(**source).loss + 0.7 * model(**target).loss
+    torch.testing.assert_close(found, own, rtol=1e-5, atol=1e-6)
+    learned = source["labels"] != -100
+    changed = {**source, "labels": torch.where(learned, 1 - source["labels"].clamp(max=1), -100)}
+    if not problem and source["labels"].is_floating_point() and count == 1:
+        changed["labels"] = source["labels"] + 1
+    assert not torch.equal(loss(changed, target), found)
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("head", "count", "problem", "labels"), HEADS)
+def test_without_mixing_the_loss_is_that_of_transformers(bert_folder, head, count, problem, labels):
+    assert check_neutral(bert_folder, "bert", head, count, problem, labels)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("family", FAMILIES)
+def test_without_mixing_the_loss_of_any_family_is_that_of_transformers(family, request):
+    folder = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
+    outcomes = {case: check_neutral(folder, family, *case) for case in HEADS}
+    assert outcomes == {case: expected(family, *case) for case in HEADS}
+
+
+def expected(family, head, _, problem, labels):
+    """Return what ``check_neutral`` finds: None where transformers has no such class, False for a refusal."""
+    if family == "m2m_100" or (family == "gemma3_text" and head == WORDS):
+        return None
+    # mT5 classifies texts by a decoder, and DeBERTa reads numbers as shares of classes.
+    by_decoder = family == "mt5" and head == TEXTS
+    return not (by_decoder or (family == "deberta-v2" and problem is None and labels is sets))
+
+
+@pytest.mark.parametrize(("head", "count", "problem", "labels", "text"), REFUSED)
+def test_labels_that_transformers_would_not_learn_are_refused(
+    bert_folder, head, count, problem, labels, text
+):
+    model = model_of(bert_folder, head, count, problem)
+    with pytest.raises(IsoglossError) as refusal:
+        loss_of(model, "bert", **NEUTRAL)(*sides(model, labels))
+    assert text in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        (lambda side: side.pop("labels"), "source: found no labels, only input_ids, attention_mask"),
+        (lambda side: side.pop("attention_mask"), "source: input_ids has the padding 0"),
+        (lambda side: side.update(position_ids=side["input_ids"]), "position_ids"),
+        (
+            lambda side: side.update(attention_mask=side["attention_mask"][:, :-1]),
+            "[3, 6] for input_ids [3, 7]",
+        ),
+        (lambda side: side.update(attention_mask=0 * side["attention_mask"]), "1 at one subword or more"),
+    ],
+)
+def test_batches_that_would_be_read_in_another_way_are_refused(bert_folder, change, text):
+    model = model_of(bert_folder, TEXTS, 3, None)
+    source, target = sides(model, classes)
+    change(source)
+    with pytest.raises(IsoglossError) as refusal:
+        loss_of(model, "bert", **NEUTRAL)(source, target)
+    assert text in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+def test_a_batch_without_padding_needs_no_mask(bert_folder):
+    model = model_of(bert_folder, TEXTS, 3, None)
+    source, target = (batch(model, (6, 6, 6), classes, seed=seed) for seed in range(2))
+    loss = loss_of(model, "bert", ratio=0.4, learned_ratio=False)
+    unmasked = [{name: side[name] for name in ("input_ids", "labels")} for side in (source, target)]
+    assert torch.equal(loss(*unmasked), loss(source, target))
+
+
+def gradients(model, family, *, checkpointing):
+    loss = loss_of(model.train(), family)
+    if checkpointing:
+        model.activation_checkpointing_enable()
+    else:
+        model.activation_checkpointing_disable()
+    model.zero_grad()
+    torch.manual_seed(4)
+    loss(*sides(model, classes)).backward()
+    return {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_gradient_checkpointing_changes_no_gradient(family, request):
+    model = model_of(request.getfixturevalue(f"{family}_folder"), TEXTS, 3, None)
+    stored, recomputed = (gradients(model, family, checkpointing=how) for how in (False, True))
+    assert stored.keys() == recomputed.keys()
+    assert [name for name, part in stored.items() if not torch.equal(part, recomputed[name])] == []
+    assert all(getattr(layer, "gradient_checkpointing", True) for layer in model.modules())
+
+
+@pytest.mark.slow
+def test_mixing_changes_the_loss_of_a_decoder(llama_folder):
+    for head, labels in itertools.product((TEXTS, WORDS), (classes, tags)):
+        if (head == TEXTS) == (labels is classes):
+            model = model_of(llama_folder, head, 3, None)
+            plain, mixed = (
+                loss_of(model, "llama", mse=0.0, kl=0.0, ratio=ratio)(*sides(model, labels))
+                for ratio in (0.0, 0.5)
+            )
+            assert not torch.allclose(plain, mixed)

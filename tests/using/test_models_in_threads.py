@@ -1,0 +1,147 @@
+"""A server answers from many threads: the model stays as it is, and each answer is that of one thread."""
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import count
+
+import pytest
+import torch
+
+from isogloss.core.run_parts import Modules
+from isogloss.data.examples import TaggedSentence
+from isogloss.encoders.added.active_language import LanguageMaps, attach_language_maps
+from isogloss.encoders.added.language_layers import LanguageMap
+from isogloss.encoders.added.language_modules import add_modules
+from measuring import FIRST, SECOND, changed, differences, numbers, observed, random_states, seen
+
+THREADS = 8
+SECONDS = 600
+"""Of all kinds of models together in the nightly run."""
+
+LONG = [f"{first} {second}" * 3 for first, second in zip(FIRST, SECOND, strict=True)]
+LABELLED = [
+    TaggedSentence(id=str(number), words=(*text.split(),), tags=("NOUN",) * len(text.split()))
+    for number, text in enumerate(FIRST)
+]
+
+
+def with_modules(model):
+    """Give a model adapters of languages that differ."""
+    add_modules(model.network, Modules(kind="adapter"), ("en", "de"), seed=0)
+    generator = torch.Generator().manual_seed(2)
+    with torch.no_grad():
+        for name, weight in model.network.named_parameters():
+            if "_language_" in name or "languages" in name:
+                weight.add_(0.3 * torch.randn(weight.shape, generator=generator))
+    return model
+
+
+def with_maps(model):
+    """Map the states of German to those of English."""
+    dim = model.network.config.hidden_size
+    rotation = torch.linalg.qr(torch.randn(dim, dim, generator=torch.Generator().manual_seed(3)))[0]
+    attach_language_maps(model.network, LanguageMaps("en", {"de": LanguageMap(rotation, torch.zeros(dim))}))
+    return model
+
+
+@pytest.fixture(params=["tagger", "pairs", "mixing", "modules", "maps"])
+def kind(request, make_model, make_mixing):
+    """A kind of model from a folder, and calls of it by name."""
+
+    def make(folder):
+        form = request.param
+        if form == "mixing":
+            model = make_mixing(encoder=folder)
+        else:
+            model = make_model("nli" if form == "pairs" else "upos", folder)
+        model = {"modules": with_modules, "maps": with_maps}.get(form, lambda m: m)(model)
+        return replace(model, precision="bfloat16"), calls(form)
+
+    return make
+
+
+def calls(form):
+    if form == "pairs":
+        pairs = [*zip(FIRST, SECOND, strict=True)]
+        return {
+            "predict": lambda m: m.predict(pairs),
+            "probabilities": lambda m: m.predict(pairs, scores=True),
+            "one by one": lambda m: [m.predict([pair]) for pair in pairs],
+        }
+    made = {
+        f"predict {language}": lambda m, language=language: m.predict(LONG, language=language)
+        for language in ("en", "de")
+    }
+    made["probabilities"] = lambda m: m.predict(FIRST, language="de", scores=True)
+    made["measures"] = lambda m: m.measures(LABELLED, language="de")
+    made["score"] = lambda m: m.score(LABELLED, language="en")
+    if form == "mixing":
+        made["mixed"] = lambda m: m.predict(FIRST, language="de", translations=SECOND)
+    return made
+
+
+def check_threads(model, called, *, seconds):
+    network, ratio = model.network, model.mixup and numbers(model.mixup.ratio_module)
+    expected = {name: call(model) for name, call in called.items()}
+    before, values, drawn = seen(network), numbers(network), random_states()
+    until, wrong, turns, left = (
+        time.monotonic() + seconds,
+        [],
+        iter([*called] * 10**6),
+        count(2 * THREADS, -1),
+    )
+
+    def ask(_):
+        for name in turns:
+            try:
+                if called[name](model) != expected[name]:
+                    wrong.append(name)
+            except Exception as error:
+                wrong.append((name, repr(error)))
+            if differences(before, seen(network)):
+                wrong.append(differences(before, seen(network)))
+            if next(left) < THREADS and time.monotonic() > until:
+                return
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        list(pool.map(ask, range(THREADS)))
+    assert wrong == []
+    assert differences(before, seen(network)) == []
+    assert changed(values, network) == []
+    assert random_states() == drawn
+    assert ratio is None or changed(ratio, model.mixup.ratio_module) == []
+
+
+@pytest.mark.slow
+def test_answers_in_threads_are_those_of_one_thread(kind, bert_folder):
+    check_threads(*kind(bert_folder), seconds=0)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("family", ["xlm-roberta", "distilbert"])
+def test_answers_in_threads_are_those_of_one_thread_for_minutes(kind, family, request):
+    folder = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
+    check_threads(*kind(folder), seconds=SECONDS / 10)
+
+
+def test_a_model_stays_as_it_is_while_it_answers(make_model):
+    model = replace(make_model(), precision="bfloat16")
+    model.network.train()
+    looks = []
+    with observed(model.network, lambda: looks.append(differences(before, seen(model.network)))):
+        before = seen(model.network)
+        model.predict(FIRST)
+    assert looks and not any(looks)
+    assert model.network.training
+
+
+def test_an_export_after_threads_has_the_weights_in_float32(make_model, tmp_path):
+    from safetensors.torch import load_file
+
+    model = replace(make_model(), precision="bfloat16")
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: model.predict(FIRST), range(6)))
+    model.export(tmp_path / "exported")
+    weights = load_file(tmp_path / "exported" / "model.safetensors")
+    assert {weight.dtype for weight in weights.values()} == {torch.float32}
