@@ -313,8 +313,9 @@ def written(row: dict[str, float], digits: int) -> str:
     def number(name: str) -> str:
         return f"{row[name]:.{digits}f}".replace("-", "−")
 
-    has_interval = not math.isnan(row["low"])
-    interval = f"[{number('low')}, {number('high')}]" if has_interval else f"(one {row['unit']})"
+    interval = f"[{number('low')}, {number('high')}]"
+    if math.isnan(row["low"]) or math.isnan(row["high"]):
+        interval = f"(one {row['unit']})" if row["units"] == 1 else "(no interval)"
     bounds = [word for word in ("above", "below") if not math.isnan(row[word])]
     allowed = f"{bounds[0]} {number(bounds[0])}" if len(bounds) == 1 else " to ".join(map(number, bounds))
     return f"{number('mean')} {interval}; allowed: {allowed}"

@@ -72,7 +72,7 @@ class Strip:
     """The number, its interval and the range as text."""
     mean: float
     interval: tuple[float, float]
-    """The number twice where one unit has no interval."""
+    """The number twice without an interval."""
     above: float | None
     below: float | None
     ratio: bool
@@ -114,8 +114,9 @@ def strip_of(check: Check) -> Strip | None:
     if not check.values:
         return None
     estimate, written = check.estimate, check.written
-    known = math.isfinite(estimate.low)
-    interval = f"[{written(estimate.low)}, {written(estimate.high)}]" if known else f"(one {check.unit})"
+    has_interval = math.isfinite(estimate.low) and math.isfinite(estimate.high)
+    missing = f"(one {check.unit})" if len(check.values) == 1 else "(no interval)"
+    interval = f"[{written(estimate.low)}, {written(estimate.high)}]" if has_interval else missing
     above, below = (end if math.isfinite(end) else None for end in (check.above, check.below))
     ends = {"above": above, "below": below}
     bounds = [f"{word} {written(end)}" for word, end in ends.items() if end is not None]
@@ -124,7 +125,7 @@ def strip_of(check: Check) -> Strip | None:
         about=check.about,
         numbers=f"{written(estimate.mean)} {interval}; allowed: {allowed}",
         mean=estimate.mean,
-        interval=(estimate.low, estimate.high) if known else (estimate.mean, estimate.mean),
+        interval=(estimate.low, estimate.high) if has_interval else (estimate.mean, estimate.mean),
         **ends,
         ratio=check.ratio,
     )
