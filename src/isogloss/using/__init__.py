@@ -21,6 +21,7 @@ from isogloss.using.encoder_exports import encoder_of_run
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry
+from isogloss.using.kinds import check_takes_inputs
 from isogloss.using.predicting import PredictOptions, pair_in_order, predict_file, warn_of_unmixed
 from isogloss.using.provenance import (
     CONFIG,
@@ -106,6 +107,7 @@ class Model(FineTuned, Generic[Predicted]):
         scores: bool = False,
     ) -> Iterator[Answer]:
         """Yield the answers while inputs are read, ``GROUP_SIZE`` at a time."""
+        check_takes_inputs(self.task, self.tokenizer)
         language = canonical_language(language)
         if language:
             check_language(language, "language")
