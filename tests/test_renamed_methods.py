@@ -77,7 +77,9 @@ def recipe(
             **({"auxiliary": auxiliary} if auxiliary else {}),
         }
 
-    methods = [table(label, fields) for label, fields in ENTRIES.items()]
+    # Files of translations do not say which words are linked.
+    entries = ENTRIES if translator else {**ENTRIES, "consistency": {"weight": 0.0}}
+    methods = [table(label, fields) for label, fields in entries.items()]
     if peft:
         trained = ("source-only", "bilingual", "x-mixup")
         kind = {"kind": class_of(peft)}

@@ -170,7 +170,12 @@ Example = (
 
 
 def is_labelled(example: Example) -> bool:
-    """Return whether an example has a label, tags or answers; it may have a set of labels that is empty."""
+    """Return whether an example has a label, tags or answers; it may have a set of labels that is empty.
+
+    An example of a class of another package has what that package gives it.
+    """
+    if type(example) not in KINDS.values():
+        return True
     texts = [getattr(example, name, ()) for name in ("tags", "answers")]
     return any(texts) or getattr(example, "label", None) not in (None, "")
 

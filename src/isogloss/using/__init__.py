@@ -27,7 +27,7 @@ from isogloss.using.ensembles import ensemble_evaluation, order_of
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import FineTuned, Translations
 from isogloss.using.formats import Entry, Kind
-from isogloss.using.kinds import kind_of
+from isogloss.using.kinds import check_takes_inputs, kind_of
 from isogloss.using.predicting import PredictOptions, pair_in_order, predict_file, warn_of_unmixed
 from isogloss.using.provenance import (
     CONFIG,
@@ -115,6 +115,7 @@ class Model(FineTuned, Generic[Predicted]):
         scores: bool = False,
     ) -> Iterator[Answer]:
         """Yield the answers while inputs are read, ``GROUP_SIZE`` at a time."""
+        check_takes_inputs(self.task, self.tokenizer)
         language = canonical_language(language)
         if language:
             check_language(language, "language")

@@ -13,10 +13,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, located
+from isogloss.core.errors import ConfigError, DataError, located, one_line
+from isogloss.core.plug_ins import package_of
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import File, numbered_objects
 from isogloss.data.formats.questions import read_questions
+from isogloss.encoders.family import Tokenizer
 from isogloss.tasks import ALL_TASKS, Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import TEXT, TextClassification
@@ -37,6 +39,33 @@ from isogloss.using.words import words
 
 TEXTS = (("text", "text_pair"), ("first", "second"))
 """Keys of the texts in an object, besides "texts" for a list of both."""
+
+
+SAMPLES: Mapping[str, object] = {
+    **{unit: ["a"] for unit in ("word", "tree")},
+    **{unit: ["a", "a"] for unit in ("example", "span")},
+    "option": {"context": "a", "options": ["a", "a"]},
+}
+"""The smallest input, by the unit that is labelled."""
+
+
+def check_takes_inputs(task: Task, tokenizer: Tokenizer) -> None:
+    """Raise ConfigError for a task of another package that does not take the examples of its kind.
+
+    These are made of files and texts; which class of examples a task takes is known by trying one.
+    """
+    if not package_of(type(task).encode.__module__):
+        return
+    sample = "a" if kind_of(task) is _TEXTS_ALONE else SAMPLES[task.labels_are]
+    example = kind_of(task).example(sample, "sample", "")
+    try:
+        task.encode([example], tokenizer)
+    except Exception as error:  # Whatever the code of others raises.
+        raise ConfigError(
+            f"task {task.name}: its inputs would be {type(example).__name__}, as those of all tasks with "
+            f'labels_are = "{task.labels_are}", and it does not take them ({one_line(error)}). Score it on '
+            "its corpus, which makes examples of its own (isogloss evaluate), or let its encode take these."
+        ) from error
 
 
 def probabilities_of(task: Task) -> Probabilities:

@@ -22,7 +22,7 @@ from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.translators import TRANSLATORS, TranslateSetting, Translator
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Format, format_of
-from isogloss.using.kinds import probabilities_of
+from isogloss.using.kinds import check_takes_inputs, probabilities_of
 
 TRANSLATION_KEY = "translation"
 """Key of a JSON object whose value is the object's own translation: an object like it."""
@@ -86,6 +86,7 @@ def predict_file(
     ``lines`` is the number of lines of the file, needed for progress. DataError with file and line at a
     malformed line; ConfigError, before anything is read, for what the task cannot do.
     """
+    check_takes_inputs(model.task, model.tokenizer)
     options = replace(options, language=canonical_language(options.language))
     if options.language:
         check_language(options.language, "--language")

@@ -5,11 +5,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, cast
 
 from isogloss.core.atomic_files import atomic_file
-from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.errors import ConfigError, DataError, check_named, located, one_line
 from isogloss.core.languages import check_language
+from isogloss.core.plug_ins import package_of
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import Row, Value
 from isogloss.data.corpora.described import DescribedCorpus
@@ -103,6 +105,8 @@ def evaluate(
                 f"{options.corpus} {language} {options.split}: no labels, so no score. Choose another split "
                 f"or language, or predict (isogloss predict)."
             )
+        if predictions is not None:
+            _check_written(model, options, language, examples)
         predicted = prepared.predict(evaluation_copy(model.network))
         row = _row(model, options, language, all_measures(model.task, prepared.gold, predicted))
         baseline = _baseline(model, options, sources, language, examples)
@@ -119,6 +123,23 @@ def evaluate(
             f"unmixed. Score it with translations: --inputs {PAIRED}."
         )
     return rows
+
+
+def _check_written(
+    model: FineTuned, options: EvaluateOptions, language: str, examples: Sequence[Example]
+) -> None:
+    """Raise ConfigError for a task of another package whose answers its corpus cannot write."""
+    if not package_of(type(model.task).encode.__module__):
+        return
+    try:
+        with TemporaryDirectory() as folder:
+            gold = model.task.gold(examples[:1])
+            write_predictions(model, options, language, examples[:1], gold, Path(folder))
+    except Exception as error:  # Whatever the code of others raises.
+        raise ConfigError(
+            f"--predictions: answers of task {model.task.name} to a {type(examples[0]).__name__} cannot be "
+            f"written ({one_line(error)}). Leave --predictions out."
+        ) from error
 
 
 def check_evaluation(

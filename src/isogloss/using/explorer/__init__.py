@@ -37,6 +37,7 @@ from isogloss.tasks.parsing import PARSING
 from isogloss.training.states import word_states
 from isogloss.using import Model, load_model
 from isogloss.using.formats import Entry
+from isogloss.using.kinds import check_takes_inputs
 
 MEASURED_ON = ("corpus", "treebank", "inputs", "inputs.translator", "split", "metric")
 """Columns of which a route has the first values, where its models were measured in several ways."""
@@ -246,6 +247,7 @@ def _described(route: Route) -> Json:
 def load_models(route: Route, folders: Sequence[Any]) -> Loaded:
     """Load the models of a route in float32."""
     models = [load_model(folder, precision="float32") for folder in folders]
+    check_takes_inputs(models[0].task, models[0].tokenizer)
     networks = [model.network for model in models]
     names = parameter_names(networks[0], "all")
     corners = [[weight.clone() for weight in weights] for weights in matching_weights(names, networks)]
