@@ -17,7 +17,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -461,7 +461,7 @@ def _class_of(folder: Path, config: Config, auto_class: AutoClass) -> type:
     return cast(type, classes[type(config)])
 
 
-def _fit_of(info: Mapping[str, Iterable[str]]) -> _Fit:
+def _fit_of(info: Mapping[str, Iterable[Any]]) -> _Fit:
     return _Fit(
         set(info["missing_keys"]),
         {name for name, *_ in info["mismatched_keys"]},
