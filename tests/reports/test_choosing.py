@@ -191,7 +191,7 @@ def test_by_three_languages_with_labels_the_others_are_predicted():
     data = choice_data(*all_candidates(m)).set_index("language")
     assert data["predicted"].notna().to_dict() == {code: code in LANGUAGES[3:] for code in LANGUAGES}
     (table,) = choice_tables(m)
-    assert "nothing is predicted" not in table.caption
+    assert "too few to predict scores" not in table.caption
     assert "predicted intervals" not in table.caption
 
 
