@@ -2,8 +2,8 @@
 
 ``first`` and ``second`` are sentences and their translations, in the same order: texts, which are split into
 words as everywhere in isogloss, or lists of words. The model is a Hugging Face model of a family that
-``isogloss list encoders`` names, with or without a head. It runs on the device where it is. What runs is a
-copy in evaluation mode that shares its weights; the model stays as it is, and other threads may use it. In
+``isogloss list encoders`` names, with or without a head. It runs on the device where it is, as a copy
+in evaluation mode that shares its weights: the model stays as it is, and other threads may use it. In
 bfloat16 the copy has its matrices in bfloat16 as well, half of their memory. Give a thread of yours that
 calls the tokenizer at the same time a copy of it: a tokenizer keeps the padding and truncation of a call.
 """
