@@ -5,9 +5,12 @@ which fails for nothing. Tests of drawn examples are let off: they draw many.
 """
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import pytest
 
 TESTS = Path(__file__).parent
 SURE = ("each", "range")
@@ -47,6 +50,49 @@ def test_every_test_is_sure_to_assert():
         if not Asserting(readable).block(test.body)
     ]
     assert not unsure, "tests that may assert nothing; let loops go through `each`:\n" + "\n".join(unsure)
+
+
+MADE = {
+    "innerHTML": "of scripts",
+    "search.html": "an address of Sphinx",
+    "Traceback": "of Python",
+    "pretrain.lines": "a field of a table",
+    "is el": "a rule for lemmas",
+    "60.0 ±": "a number",
+    "\nlicense:": "a field of a card",
+    "model-index": "a field that the hub's library writes",
+}
+"""Texts that tests do not expect, and that stand nowhere in the package because they are made."""
+
+
+@pytest.mark.slow
+def test_what_is_not_expected_could_be_found():
+    """A text that the package no longer has is never found, and its absence is no news."""
+    kinds = {".py", ".toml", ".html", ".j2", ".js", ".css", ".csv", ".tsv"}
+    files = [path for path in (TESTS.parent / "src").rglob("*") if path.suffix in kinds]
+    texts = (path.read_text(encoding="utf-8") for path in files)
+    package = re.sub(r'"\s*\n\s*f?"', "", "\n".join(texts))  # Texts over several lines are one.
+    gone = []
+    for path in TESTS.rglob("test_*.py"):
+        source = path.read_text(encoding="utf-8")
+        gone += [
+            f"{path.relative_to(TESTS)}:{line} {text!r}"
+            for line, text in unexpected(ast.parse(source))
+            if len(text) > 3 and text not in package and source.count(text) < 2 and text not in MADE
+        ]
+    assert not gone, "texts that are found nowhere; expect what the package says:\n" + "\n".join(gone)
+
+
+def unexpected(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Yield line and text of each assertion that a text is not in something."""
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Assert):
+            continue
+        for part in ast.walk(node):
+            if isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.NotIn):
+                text = getattr(part.left, "value", None)
+                if isinstance(text, str):
+                    yield node.lineno, text
 
 
 def functions(tree: ast.Module) -> Mapping[str, ast.FunctionDef]:

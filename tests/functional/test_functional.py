@@ -2,6 +2,7 @@
 
 import doctest
 import re
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 
@@ -68,22 +69,32 @@ def test_each_function_has_an_example_that_holds(module):
 
 def test_cka_equals_the_diagnostic(encoder):
     rows = diagnosed(encoder, Cka()).set_index("layer")
-    assert isogloss.cka(*encoder, FIRST, SECOND).tolist() == rows["cka"].tolist()
-    assert isogloss.cka(*encoder, FIRST, SECOND, debiased=True).tolist() == rows["debiased"].tolist()
+    cka = partial(isogloss.cka, *encoder, FIRST, SECOND, precision="auto")
+    assert cka().tolist() == rows["cka"].tolist()
+    assert cka(debiased=True).tolist() == rows["debiased"].tolist()
+
+
+@pytest.mark.parametrize("function", [isogloss.cka, isogloss.retrieval, isogloss.word_distances])
+def test_results_name_their_precision_which_is_float32_by_default(encoder, function):
+    exact, rounded = (function(*encoder, FIRST, SECOND, **how) for how in ({}, {"precision": "bfloat16"}))
+    assert (exact.attrs, rounded.attrs) == ({"precision": "float32"}, {"precision": "bfloat16"})
+    measured = function(*encoder, FIRST, SECOND, precision="auto").attrs["precision"]
+    assert measured in ("float32", "bfloat16")
 
 
 @pytest.mark.parametrize(("csls", "similarity"), [(0, "cosine"), (3, "CSLS 3")])
 def test_retrieval_equals_the_diagnostic(encoder, csls, similarity):
     rows = diagnosed(encoder, Retrieval(layers=(0, 1, 2, 3), csls=csls, centred=True))
     rows = rows[rows["similarity"] == similarity].set_index("layer")
-    frame = isogloss.retrieval(*encoder, FIRST, SECOND, csls=csls, centred=True)
+    frame = isogloss.retrieval(*encoder, FIRST, SECOND, csls=csls, centred=True, precision="auto")
     assert frame["forward"].tolist() == rows["accuracy_forward"].tolist()
     assert frame["backward"].tolist() == rows["accuracy_backward"].tolist()
 
 
 def test_word_distances_equal_the_diagnostic(encoder):
     # Unrelated words are drawn by the pair's name.
-    frame = isogloss.word_distances(*encoder, FIRST, SECOND, LINKS, languages=("en", "de"), layers=(0, 1, 2))
+    how = {"languages": ("en", "de"), "layers": (0, 1, 2), "precision": "auto"}
+    frame = isogloss.word_distances(*encoder, FIRST, SECOND, LINKS, **how)
     rows = diagnosed(encoder, WordDistance(layers=(0, 1, 2), distances=("l2",)))
     rows = rows[rows["auc"].notna()].set_index("layer")
     assert frame["auc"].tolist() == rows["auc"].tolist()

@@ -157,6 +157,30 @@ def test_the_first_alignment_loss_is_the_distance_of_words(start):
     assert alignment().item() == pytest.approx(torch.stack(distances).mean().item(), rel=1e-4)
 
 
+def test_each_alignment_loss_pulls_and_anchors_the_frame_of_texts_too(start):
+    """The docstring's formula: one link a pair makes three items, and a source of n words n + 2 anchors."""
+    model, tokenizer = classifier(start).eval(), load_tokenizer(start)
+    sides = [pair.first for pair in PAIRS[:4]], [pair.second for pair in PAIRS[:4]]
+    alignment = isogloss.AlignmentLoss(model, tokenizer, *sides, [[(1, 2)]] * 4, alpha=0.5, stay=0.25)
+
+    def states(text):
+        encoded = tokenizer(text, return_tensors="pt")
+        state, numbers = model.base_model(**encoded).last_hidden_state[0], encoded.word_ids()
+        words = [state[[n for n, w in enumerate(numbers) if w == word]].mean(dim=0) for word in range(5)]
+        return torch.stack([state[0], *words, state[-1]])
+
+    with torch.no_grad():
+        before = torch.cat([states(text) for text in sides[0]])
+        for weight in model.base_model.parameters():
+            weight.mul_(1.05)
+        ours, theirs = ([states(text) for text in side] for side in sides)
+        pulled = [first[[0, 2, 6]] - second[[0, 3, 6]] for first, second in zip(ours, theirs, strict=True)]
+        expected = 0.5 * torch.cat(pulled).square().mean() + 0.25 * (torch.cat(ours) - before).square().mean()
+        without = torch.cat([part[1:2] for part in pulled]).square().mean()
+        assert alignment().item() == pytest.approx(expected.item(), rel=1e-4)
+    assert without.item() != pytest.approx(torch.cat(pulled).square().mean().item(), rel=1e-2)
+
+
 def test_without_a_link_there_is_no_alignment_loss(start):
     with pytest.raises(DataError, match="AlignmentLoss: 1 sentence pairs without a linked word"):
         isogloss.AlignmentLoss(classifier(start), load_tokenizer(start), ["the cat"], ["a dog"], [[]])

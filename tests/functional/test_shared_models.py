@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from isogloss.encoders import load_model, load_tokenizer
-from measuring import (
+from shared_models import (
     LOSSES,
     MEASUREMENTS,
     batches,

@@ -13,7 +13,7 @@ from isogloss.data.examples import TaggedSentence
 from isogloss.encoders.added.active_language import LanguageMaps, attach_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import add_modules
-from measuring import FIRST, SECOND, changed, differences, numbers, observed, random_states, seen
+from shared_models import FIRST, SECOND, changed, differences, numbers, observed, random_states, seen
 
 THREADS = 8
 SECONDS = 600

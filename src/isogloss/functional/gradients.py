@@ -54,8 +54,8 @@ def gradient_conflict(
     ``batches`` are of each language, two or more: every other one makes one gradient, the rest its control;
     as many of each language as of the one with the fewest, so that noise is equal. They are mappings of
     tensors on the model's device, with labels, or whatever ``loss(model, batch)`` takes; a gradient is that
-    of the mean of its batches' losses. Dropout is off. What runs is a copy of the model with its weights at
-    the start, which takes their memory a second time: the model stays as it is, with its own gradients.
+    of the mean of its batches' losses. Dropout is off. A copy of the model runs, with its weights at the
+    start, which take their memory a second time: the model stays as it is, with its own gradients.
 
     Columns: ``first``, ``second``; ``layer`` (from 1, 0 the embeddings, empty for all) and ``module``
     (attention, feed-forward, embeddings, head, other, or all); ``cosine``; ``within``, the geometric mean of

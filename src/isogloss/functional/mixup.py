@@ -6,6 +6,7 @@ Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Sectio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -147,7 +148,7 @@ class MixupLoss(nn.Module):
         network = copy_sharing_weights(mixed.network)
         problem = self._problem(source)
         sides = [
-            _rows(inputs, self._with_labels(inputs, source), (name, problem), network)
+            _rows(inputs, self._with_labels(inputs, source), _Labelled(name, problem), network)
             for name, inputs in (("source", source), ("target", target))
         ]
         linked = [None] * len(sides[0]) if links is None else list(links)
@@ -233,11 +234,18 @@ def _task(model: Model, problem: str) -> ScoredTask:
     return kind(name="classification", labels=labels)
 
 
-def _rows(inputs: Inputs, labels: Tensor, about: tuple[str, str], model: Model) -> list[EncodedRow]:
-    """Return the rows of one side, without padding and with their labels; ``about`` is side and problem."""
-    side, problem = about
+class _Labelled(NamedTuple):
+    """A side of a batch, and what its labels are."""
+
+    side: str
+    problem: str
+
+
+def _rows(inputs: Inputs, labels: Tensor, labelled: "_Labelled", model: Model) -> list[EncodedRow]:
+    """Return the rows of one side, without padding and with their labels."""
+    side, problem = labelled
     real = _real(inputs, side, model.config.pad_token_id)
-    labels = _checked(labels, inputs["input_ids"], about, model.config.num_labels)
+    labels = _checked(labels, inputs["input_ids"], labelled, model.config.num_labels)
     if problem == WORDS and bool((labels[~real] != IGNORED).any()):
         raise DataError(
             f"MixupLoss: {side}: labels of padding; expected {IGNORED} where attention_mask is 0."
@@ -292,9 +300,9 @@ def _real(inputs: Inputs, side: str, padding: int | None) -> Tensor:
     return mask
 
 
-def _checked(labels: Tensor, subwords: Tensor, about: tuple[str, str], count: int) -> Tensor:
+def _checked(labels: Tensor, subwords: Tensor, labelled: "_Labelled", count: int) -> Tensor:
     """Return labels in the shape that their problem has; DataError for others."""
-    side, problem = about
+    side, problem = labelled
     rows = len(subwords)
     shape = {WORDS: (*subwords.shape,), LABELS: (rows, count)}.get(problem, (rows,))
     is_column = labels.ndim > 1 and len(shape) == 1 and labels.shape[1] == 1
@@ -314,5 +322,5 @@ def _checked(labels: Tensor, subwords: Tensor, about: tuple[str, str], count: in
     if not bool(allowed.all()):
         raise DataError(f"{where}: found {labels[~allowed][0].item()}; expected {expected} ({problem}).")
     if problem in (CLASS, WORDS) and bool((labels == IGNORED).all()):
-        raise DataError(f"{where}: all are {IGNORED}, so there is nothing to learn. Leave the batch out.")
+        raise DataError(f"{where}: all are {IGNORED}, and nothing can be learned. Leave the batch out.")
     return labels.unsqueeze(1) if problem == NUMBER else labels

@@ -2,8 +2,10 @@
 
 ``first`` and ``second`` are sentences and their translations, in the same order: texts, which are split into
 words as everywhere in isogloss, or lists of words. The model is a Hugging Face model of a family that
-``isogloss list encoders`` names, with or without a head. It runs on the device where it is. What runs is a
-copy in evaluation mode that shares its weights; the model stays as it is, and other threads may use it.
+``isogloss list encoders`` names, with or without a head. It runs on the device where it is, as a copy
+in evaluation mode that shares its weights: the model stays as it is, and other threads may use it. In
+bfloat16 the copy has its matrices in bfloat16 as well, half of their memory. Give a thread of yours that
+calls the tokenizer at the same time a copy of it: a tokenizer keeps the padding and truncation of a call.
 """
 
 import warnings
@@ -27,6 +29,7 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.models import require_encoder, showing_progress
 from isogloss.metrics.ranks import separation
+from isogloss.training.precision import resolved_precision
 from isogloss.training.states import BitextSentences, Pooling, unused_pooling
 
 Sentence = str | Sequence[str]
@@ -46,7 +49,7 @@ def cka(
     layers: Sequence[int] = (),
     limit: int = 128,
     debiased: bool = False,
-    precision: str = "auto",
+    precision: str = "float32",
     on_progress: OnProgress | None = None,
 ) -> pd.Series:
     """Return the linear CKA of sentences' states and their translations' states, by layer, from 0 to 1.
@@ -55,7 +58,8 @@ def cka(
     all ``layers`` if none are named. With fewer sentences than dimensions CKA is close to 1 whatever the
     states: ``debiased`` takes the unbiased estimators of Song et al. (2012), which expect 0 for unrelated
     states. ``limit`` is the maximum length of a sentence in subwords. ``languages`` are required by encoders
-    with language modules; ``precision`` is auto (measured), float32 or bfloat16.
+    with language modules; ``precision`` is float32, bfloat16, or auto (the faster one on this machine, as in
+    runs), and ``attrs["precision"]`` of the result the one that was used.
 
     DataError for fewer than four sentences, ConfigError for a layer that the encoder lacks.
 
@@ -80,7 +84,9 @@ def cka(
         ]
     name = "debiased" if debiased else "cka"
     values = {row.layer: getattr(row, name) for row in rows}
-    return pd.Series(values, name=name, dtype=float).rename_axis("layer")
+    series = pd.Series(values, name=name, dtype=float).rename_axis("layer")
+    series.attrs["precision"] = resolved_precision(precision, next(model.parameters()).device)
+    return series
 
 
 def retrieval(
@@ -95,7 +101,7 @@ def retrieval(
     centred: bool = False,
     csls: int = 0,
     pooling: Pooling | None = None,
-    precision: str = "auto",
+    precision: str = "float32",
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
     """Return how often the nearest sentence of the other language is the translation, by layer.
@@ -128,13 +134,15 @@ def retrieval(
                 on_progress=progress,
             )
         ]
-    return pd.DataFrame(
+    frame = pd.DataFrame(
         {
             "forward": {row.layer: row.accuracy_forward for row in rows},  # CSLS, where asked for, is last.
             "backward": {row.layer: row.accuracy_backward for row in rows},
             "chance": {row.layer: row.chance for row in rows},
         }
     ).rename_axis("layer")
+    frame.attrs["precision"] = resolved_precision(precision, next(model.parameters()).device)
+    return frame
 
 
 def word_distances(
@@ -148,7 +156,7 @@ def word_distances(
     layers: Sequence[int] = (),
     distance: str = "l2",
     words: str = "average",
-    precision: str = "auto",
+    precision: str = "float32",
     seed: int = 0,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
@@ -184,7 +192,9 @@ def word_distances(
         }
         for (layer, _), (related, unrelated) in counts.items()
     }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("layer")
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("layer")
+    frame.attrs["precision"] = resolved_precision(precision, next(model.parameters()).device)
+    return frame
 
 
 def align(
@@ -197,7 +207,7 @@ def align(
     layer: int | None = None,
     matching: Matching = "argmax",
     symmetrization: Symmetrization = "intersection",
-    precision: str = "auto",
+    precision: str = "float32",
     on_progress: OnProgress | None = None,
 ) -> list[list[tuple[int, int]]]:
     """Return the links between the words of sentences and of their translations: 0-based pairs, sorted.

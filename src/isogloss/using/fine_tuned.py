@@ -41,7 +41,7 @@ class FineTuned:
     """Encoder, head and tokenizer of a fine-tuned model, with the task that decodes it."""
 
     network: Network
-    """Stays as it is: what runs is a copy that shares its weights, so that threads can use one model."""
+    """Stays as it is: copies that share its weights run instead, so that threads can use one model."""
     tokenizer: Tokenizer
     task: Task
     provenance: Provenance
