@@ -1,6 +1,6 @@
 """Damaged files of finished runs are set aside with the reason and made again, byte for byte."""
 
-from pathlib import Path
+import os
 
 import pytest
 import torch
@@ -118,15 +118,16 @@ def test_a_record_in_which_a_digit_changed_is_made_again(translated):
 
 def test_a_run_is_read_once_to_find_that_it_is_whole(translated, monkeypatch):
     context, there, _ = translated
-    opened, open_ = [], Path.open
+    opened, open_ = [], os.open
 
-    def watched(path, *arguments, **options):
-        opened.append(path.name)
-        return open_(path, *arguments, **options)
+    def watched(name, *arguments, **options):
+        opened.append(name)
+        return open_(name, *arguments, **options)
 
-    monkeypatch.setattr(Path, "open", watched)
+    monkeypatch.setattr(os, "open", watched)
     assert quarantine_damage(context.store, [there]) == {}
-    assert sorted(opened) == sorted((RECORD, CHECKSUMS, EXAMPLES))
+    files = [name for name in opened if name in {path.name for path in context.store.folder(there).iterdir()}]
+    assert sorted(files) == sorted((RECORD, CHECKSUMS, EXAMPLES))
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "optimizer.safetensors", "state.json", CHECKSUMS])
@@ -163,5 +164,5 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
 
 def test_what_another_process_has_set_aside_meanwhile_is_no_error(tmp_path):
     """Of two that look for damage one may have been paused, so that the other did it, too."""
-    damage_module._quarantine(tmp_path / RECORD)
+    damage_module._quarantine(tmp_path, RECORD)
     assert list(tmp_path.iterdir()) == []

@@ -235,7 +235,7 @@ def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monke
     made(store, seconds=1)
     third = MirroredStore(tmp_path / "third", Remote(store.remote.url, tmp_path / "third", patience=0))
     third.download([RUN])
-    assert json.loads((third.folder(RUN) / MADE).read_text()) == {"seconds": 22}
+    assert json.loads((third.folder(RUN) / MADE).read_text())["seconds"] == 22
 
 
 def test_a_remote_lease_that_was_removed_is_not_written_anew(store):
@@ -402,7 +402,7 @@ def test_copies_do_not_follow_a_link_out_of_their_folder(store, tmp_path):
     victim.mkdir()
     other.root.mkdir()
     (other.root / KEY).symlink_to(victim)
-    with pytest.raises(StorageError, match=f"{KEY}/.*.json: a link leads out of "):
+    with pytest.raises(StorageError, match=f"{KEY}: cannot be opened .a symbolic link"):
         other.download_records()
     assert not [*victim.iterdir()]
 

@@ -18,8 +18,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 MOST_BYTES = 64 << 20
 """Largest file that is read whole. Records and configurations have kilobytes, rarely a few megabytes."""
@@ -73,10 +73,10 @@ def read_file(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
         return _content(file, folder / name, most)
 
 
-def open_file(folder: Path, name: str) -> BinaryIO:
+def open_file(folder: Path, name: str) -> FileIO:
     """Open a file for reading."""
     with _at(folder, name) as place:
-        return os.fdopen(_opened(place, os.O_RDONLY), "rb", buffering=0)
+        return FileIO(_opened(place, os.O_RDONLY), "rb")
 
 
 def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
@@ -87,7 +87,7 @@ def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
         except FileExistsError:
             return False
         try:
-            with os.fdopen(number, "wb", buffering=0) as file:
+            with FileIO(number, "wb") as file:
                 file.write(content)
         except OSError:  # On a full disk an empty file can be made, and would be waited for.
             with suppress(OSError):
@@ -101,7 +101,7 @@ def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | No
 
     That takes no space, and a full disk leaves what was in it.
     """
-    with _at(folder, name) as place, os.fdopen(_opened(place, os.O_RDWR), "r+b", buffering=0) as file:
+    with _at(folder, name) as place, FileIO(_opened(place, os.O_RDWR), "r+b") as file:
         _check_single(file, place.path)
         content = change(_content(file, place.path, MOST_BYTES))
         if content is not None:
@@ -115,7 +115,7 @@ def append_file(folder: Path, name: str, content: bytes) -> None:
     """Add to the end of a file, which is made if it is missing."""
     with (
         _at(folder, name) as place,
-        os.fdopen(_opened(place, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab", buffering=0) as file,
+        FileIO(_opened(place, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab") as file,
     ):
         _check_single(file, place.path)
         file.write(content)
@@ -255,7 +255,7 @@ def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
     from fcntl import LOCK_EX, LOCK_NB, flock
 
     with _at(folder, name) as place:
-        file = os.fdopen(_opened(place, os.O_RDWR | os.O_CREAT), "r+b", buffering=0)
+        file = FileIO(_opened(place, os.O_RDWR | os.O_CREAT), "r+b")
     with file:
         try:
             flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
@@ -355,17 +355,16 @@ def _made(place: _Place, flags: int) -> int:
         raise OSError(error.errno, error.strerror, str(place.path)) from None
 
 
-def _content(file: BinaryIO, path: Path, most: int) -> bytes:
+def _content(file: FileIO, path: Path, most: int) -> bytes:
     size = os.fstat(file.fileno()).st_size
     if size > most:
         raise IrregularFileError(
             errno.EINVAL, f"{size:,} bytes, of at most {most:,} that are read", str(path)
         )
-    content: bytes = file.readall() if hasattr(file, "readall") else file.read()
-    return content
+    return file.readall()
 
 
-def _check_single(file: BinaryIO, path: Path) -> None:
+def _check_single(file: FileIO, path: Path) -> None:
     """Raise IrregularFileError for a file that has a second name, which may be somebody else's."""
     if os.fstat(file.fileno()).st_nlink > 1:
         raise IrregularFileError(

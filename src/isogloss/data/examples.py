@@ -16,6 +16,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from io import BufferedReader, TextIOWrapper
 from operator import itemgetter
 from pathlib import Path
 from types import NoneType, UnionType
@@ -24,6 +25,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError, DataError, StorageError, one_line
 from isogloss.core.identity import derive
+from isogloss.core.shared_files import open_file
 from isogloss.core.untrusted import parse_json
 from isogloss.data.files import is_unicode
 
@@ -193,7 +195,9 @@ def write_examples(path: Path, examples: Iterable[Example]) -> None:
 def read_examples(path: Path) -> Iterator[Example]:
     """Read a file of examples, one at a time; StorageError, with the line, where it is damaged."""
     try:
-        with path.open(encoding="utf-8", newline="\n") as file:
+        with TextIOWrapper(
+            BufferedReader(open_file(path.parent, path.name)), encoding="utf-8", newline="\n"
+        ) as file:
             for number, line in enumerate(file, start=1):
                 yield _example(line, path, number)
     except (OSError, UnicodeDecodeError) as error:

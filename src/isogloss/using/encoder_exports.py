@@ -18,7 +18,7 @@ from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.using.adapters import AdapterExport, write_adapters
 from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, rendered, write_model
-from isogloss.using.provenance import check_undamaged, encoder_text, links_in
+from isogloss.using.provenance import check_undamaged, encoder_text, links_in, of_run
 
 ENCODERS = ("pretrain", "adjust")
 """The kinds of runs that make an encoder."""
@@ -73,9 +73,9 @@ class PretrainedEncoder:
 
 def encoder_of_run(folder: Path) -> PretrainedEncoder | None:
     """Load the encoder that the run in a folder made; None for any other folder."""
-    if not (folder / RECORD).exists() or (record := read_record(folder.resolve())).kind not in ENCODERS:
+    if not (folder / RECORD).exists() or (record := read_record(of_run(folder))).kind not in ENCODERS:
         return None
-    check_undamaged(folder.resolve())
+    check_undamaged(of_run(folder))
     weights = folder / "model"
     versions = read_made(folder).versions
     return PretrainedEncoder(

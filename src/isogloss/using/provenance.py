@@ -92,6 +92,11 @@ def folder_of(model: str | Path) -> Path:
     return model_folder(str(model)) if is_on_hub(model) else Path(model)
 
 
+def of_run(folder: Path) -> Path:
+    """Return a run's folder with its own name; a link stays one, and no record is read through it."""
+    return folder if folder.is_symlink() else folder.resolve()
+
+
 def links_in(folder: Path) -> tuple[str, ...]:
     """List the links in a folder, and on the way to it from its run, or of itself.
 
@@ -137,8 +142,8 @@ def run_of_head(folder: Path) -> Path | None:
 
 
 def _of_head(folder: Path, name: str) -> Provenance:
-    record = read_record(folder.resolve())
-    check_undamaged(folder.resolve())
+    record = read_record(of_run(folder))
+    check_undamaged(of_run(folder))
     with understanding(folder / RECORD):
         learned = {task["task"]: task for task in record.run.get("further", ())}
         check_named(str(folder), "further task", learned, name)
@@ -204,8 +209,8 @@ def check_undamaged(run: Path) -> None:
 
 
 def _of_run(folder: Path) -> Provenance:
-    record = read_record(folder.resolve())
-    check_undamaged(folder.resolve())
+    record = read_record(of_run(folder))
+    check_undamaged(of_run(folder))
     if record.kind != "fine-tune":
         raise ModelError(
             f"{folder}: run {record.id} is of kind {record.kind}, not a fine-tune: it has no head that "

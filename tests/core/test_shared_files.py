@@ -1,0 +1,240 @@
+"""What others put into a shared folder leads nobody out of it, and nobody waits for it for ever."""
+
+import ast
+import errno
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from isogloss.core import shared_files as shared
+from isogloss.core.atomic_files import atomic_file, atomic_folder, sweep_folder, temporary_name, write_bytes
+from isogloss.core.errors import StorageError
+from isogloss.core.shared_files import IrregularFileError
+
+RUN = "0123456789ab"
+
+Act = Callable[[Path, str], object]
+
+
+def filled(folder: Path, name: str) -> None:
+    with atomic_folder(folder, name) as new:
+        (new / "x").write_text("theirs")
+
+
+def written(folder: Path, name: str) -> None:
+    with atomic_file(folder, name) as file:
+        file.write("theirs")
+
+
+def held(folder: Path, name: str) -> None:
+    with shared.locked(folder, name, wait=True):
+        pass
+
+
+WRITES: dict[str, Act] = {
+    "create": lambda folder, name: shared.create_file(folder, name, b"theirs"),
+    "overwrite": lambda folder, name: shared.overwrite_file(folder, name, lambda _: b"theirs"),
+    "append": lambda folder, name: shared.append_file(folder, name, b"theirs"),
+    "new": lambda folder, name: os.close(shared.new_file(folder, name)),
+    "write": lambda folder, name: write_bytes(folder, name, b"theirs"),
+    "write text": written,
+    "fill a folder": filled,
+    "make folders": lambda folder, name: shared.make_folders(folder, f"{name}/inside"),
+    "make a new folder": shared.make_new_folder,
+    "lock": held,
+    "remove": shared.remove,
+    "rename": lambda folder, name: shared.rename(folder, name, f"{name}-new"),
+    "sweep": sweep_folder,
+}
+
+READS: dict[str, Act] = {
+    "read": shared.read_file,
+    "open": lambda folder, name: shared.open_file(folder, name).close(),
+    "list": shared.entries,
+    "list all": lambda folder, name: list(shared.files_below(folder, name)),
+}
+
+
+def victim(tmp_path: Path) -> Path:
+    (tmp_path / "outside" / "b").mkdir(parents=True)
+    for name in ("c", "b/c", "b/x"):
+        (tmp_path / "outside" / name).write_text("mine")
+    return tmp_path / "outside"
+
+
+def contents(folder: Path) -> dict[Path, str]:
+    return {path: path.read_text() if path.is_file() else "" for path in folder.rglob("*")}
+
+
+@pytest.mark.parametrize("act", [*WRITES, *READS])
+@pytest.mark.parametrize("depth", [0, 1, 2])
+@pytest.mark.parametrize("top", ["runs", f"runs/{RUN}"])
+@pytest.mark.parametrize("target", ["", "b", "b/c", "nothing"])
+def test_a_link_at_any_depth_leads_nowhere(tmp_path, act, depth, top, target):
+    outside = victim(tmp_path)
+    before = contents(outside)
+    name = "a/b/c"
+    link = tmp_path / top / "/".join(name.split("/")[: depth + 1])
+    link.parent.mkdir(parents=True)
+    link.symlink_to(outside / target)
+    try:
+        found = {**WRITES, **READS}[act](tmp_path / top, name)
+    except OSError as error:
+        assert str(link) in str(error) or act in ("write", "write text", "fill a folder")
+    except StorageError as error:
+        assert str(link) in str(error)
+    else:
+        assert act not in READS or not found
+    assert contents(outside) == before
+
+
+@pytest.mark.parametrize("act", [*WRITES, *READS])
+def test_a_link_in_the_place_of_a_run_leads_nowhere(tmp_path, act):
+    """The folder that is given is within it, as of those who know of no folder of runs."""
+    outside = victim(tmp_path)
+    before = contents(outside)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / RUN).symlink_to(outside)
+    with pytest.raises((OSError, StorageError), match=RUN):
+        {**WRITES, **READS}[act](tmp_path / "runs" / RUN, "b/c")
+    assert contents(outside) == before
+
+
+def test_a_link_on_the_way_to_the_folder_is_the_users_own(tmp_path):
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "runs").symlink_to("scratch")
+    write_bytes(tmp_path / "runs", f"{RUN}/x", b"1")
+    assert shared.read_file(tmp_path / "runs" / RUN, "x") == (tmp_path / "scratch" / RUN / "x").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a//b", ".", "a/../../x", "a\0b"])
+@pytest.mark.parametrize("act", [*WRITES, *READS])
+def test_a_name_that_leads_out_is_refused(tmp_path, act, name):
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "x").write_text("mine")
+    with pytest.raises((OSError, ValueError, StorageError)):
+        {**WRITES, **READS}[act](tmp_path / "runs", name)
+    assert (tmp_path / "x").read_text() == "mine"
+
+
+@pytest.mark.parametrize("act", ["read", "open", "overwrite", "append", "lock"])
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")])
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path, act, make):
+    make(tmp_path / "x")
+    errors: list[BaseException] = []
+
+    def attempt() -> None:
+        try:
+            {**WRITES, **READS}[act](tmp_path, "x")
+        except OSError as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=attempt, daemon=True)
+    thread.start()
+    thread.join(60)
+    (error,) = errors
+    assert isinstance(error, IrregularFileError)
+    assert str(tmp_path / "x") in str(error)
+
+
+def test_a_second_name_of_a_file_is_not_written_through(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "x").hardlink_to(tmp_path / "mine")
+    for act in ("overwrite", "append"):
+        with pytest.raises(IrregularFileError, match="a hard link"):
+            WRITES[act](tmp_path, "x")
+    WRITES["write"](tmp_path, "x")
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_a_file_of_any_size_is_read_up_to_a_bound(tmp_path):
+    with (tmp_path / "x").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(
+        IrregularFileError, match=r"x'|1,099,511,627,776 bytes, of at most 67,108,864"
+    ) as caught:
+        shared.read_file(tmp_path, "x")
+    assert caught.value.errno == errno.EINVAL
+
+
+@pytest.mark.parametrize("end", ["tmp", "old"])
+@pytest.mark.parametrize("act", ["write", "write text", "fill a folder"])
+@pytest.mark.parametrize("target", ["c", "b", "nothing"])
+def test_a_link_under_the_name_of_a_temporary_file_is_removed(tmp_path, act, end, target):
+    """Whoever reads a lease knows the name of its process, and with it those of its temporary files."""
+    outside = victim(tmp_path)
+    before = contents(outside)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / temporary_name("x", end)).symlink_to(outside / target)
+    WRITES[act](tmp_path / "runs", "x")
+    assert contents(outside) == before
+    assert (tmp_path / "runs" / "x").exists() and not (tmp_path / "runs" / "x").is_symlink()
+
+
+SHARED = ("store", "engine", "reports", "runs", "training", "methods", "translators", "using", "study", "api")
+"""Packages that open files of shared folders."""
+
+SHARED_MODULES = (
+    "core/records", "core/atomic_files", "core/checksums", "data/result_files", "data/examples",
+    "data/languages/__init__", "data/fetching/unpacking", "tasks/masked_lm",
+)  # fmt: skip
+
+PATH_CALLS = {
+    "open", "read_text", "read_bytes", "write_text", "write_bytes", "unlink", "mkdir", "touch", "rmdir",
+    "symlink_to", "hardlink_to", "chmod", "glob", "rglob", "iterdir",
+}  # fmt: skip
+"""Methods of paths that open, list or change files."""
+
+SYSTEM_CALLS = {
+    "os": {"open", "remove", "unlink", "rename", "replace", "mkdir", "makedirs", "scandir", "walk"},
+    "shutil": {"rmtree", "move", "copyfile", "copytree", "copy"},
+}
+
+ELSEWHERE = {
+    "core/checksums.py": {"open", "walk", "rglob"},  # Stamps, and hashes of models that the user named.
+    "core/atomic_files.py": {"rglob", "chmod"},  # In a new folder of this process.
+    "data/fetching/unpacking.py": {"open"},  # The archive, and its members.
+    "engine/devices.py": {"open", "mkdir"},  # In the user's cache.
+    "engine/searching.py": {"read_bytes"},  # The recipe that the user named.
+    "engine/slurm_jobs.py": {"mkdir", "chmod", "glob"},  # In the user's cache.
+    "methods/multi_task.py": {"mkdir"},  # In a new folder of this process.
+    "methods/presets.py": {"read_text"},  # Of the package.
+    "reports/page.py": {"read_text"},
+    "reports/sections.py": {"read_text"},
+    "reports/tables.py": {"read_text"},
+    "reports/verdicts.py": {"read_text"},
+    "training/memory.py": {"read_text", "write_text"},  # Of the system.
+    "using/adapters.py": {"write_text"},  # In a new folder of this process, as in the next ones.
+    "using/encoder_exports.py": {"mkdir", "write_text"},
+    "using/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
+    "using/provenance.py": {"glob", "rglob"},  # Looks for links and names; opens nothing.
+    "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
+    "using/explorer/server.py": {"read_text", "open"},  # Of the package; a browser.
+}
+"""Calls for files that lie in no shared folder, and why."""
+
+
+def calls_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        function = node.func if isinstance(node, ast.Call) else None
+        if isinstance(function, ast.Name) and function.id == "open":
+            found.add("open")
+        if isinstance(function, ast.Attribute):
+            owner = function.value.id if isinstance(function.value, ast.Name) else ""
+            if function.attr in SYSTEM_CALLS.get(owner, PATH_CALLS):
+                found.add(function.attr)
+    return found
+
+
+def test_no_other_module_opens_files_of_a_shared_folder():
+    root = Path(shared.__file__).parents[1]
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        name = path.relative_to(root).as_posix()
+        if name.split("/")[0].removesuffix(".py") in SHARED or name.removesuffix(".py") in SHARED_MODULES:
+            found[name] = calls_of(path)
+    assert {name: calls for name, calls in found.items() if calls} == ELSEWHERE
