@@ -1,4 +1,4 @@
-"""The explorer's server ends at the first signal, waits for no request without end, and shows its token to nobody."""
+"""The explorer's server ends at the first signal, bounds requests, and keeps its token."""
 
 import json
 import re
@@ -46,7 +46,7 @@ def half_of(*, headers: bool) -> bytes:
 
 @pytest.fixture
 def explorer() -> SimpleNamespace:
-    return SimpleNamespace(**{name: dict for name in QUESTIONS})
+    return SimpleNamespace(**dict.fromkeys(QUESTIONS, dict))
 
 
 @pytest.fixture
@@ -96,7 +96,9 @@ def test_connections_are_bounded_and_others_are_answered_meanwhile(serve, monkey
     monkeypatch.setattr(module, "MOST_CONNECTIONS", 4)
     port = serve(PATIENCE)
     opened = [socket.create_connection((module.HOST, port), PATIENCE) for _ in range(3)]
-    request = f"POST /api/study HTTP/1.1\r\nhost: {HOST}\r\nx-token: secret\r\nconnection: close\r\n\r\n".encode()
+    request = (
+        f"POST /api/study HTTP/1.1\r\nhost: {HOST}\r\nx-token: secret\r\nconnection: close\r\n\r\n".encode()
+    )
     assert b"200 OK" in answer_to(port, request)
     opened += [socket.create_connection((module.HOST, port), PATIENCE) for _ in range(3)]
     assert opened[-1].recv(1) == b""
@@ -116,7 +118,13 @@ def test_the_first_signal_ends_it_and_nothing_false_is_said(number, code, half, 
     )
     port, token = re.search(r":(\d+)/\?token=(\S+)", running.stdout.readline()).groups()
     connection = socket.create_connection((module.HOST, int(port)), PATIENCE)
-    ask = f"POST /api/study HTTP/1.1\r\nhost: {module.HOST}:{port}\r\nx-token: {token}\r\ncontent-length: 2\r\n\r\n"
+    lines = (
+        "POST /api/study HTTP/1.1",
+        f"host: {module.HOST}:{port}",
+        f"x-token: {token}",
+        "content-length: 2",
+    )
+    ask = "\r\n".join((*lines, "", ""))
     connection.sendall(f"{ask}{{}}".encode())
     assert b"200 OK" in connection.recv(65536)  # It serves, and heeds signals.
     if half:

@@ -237,7 +237,7 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder, if it is there, after renaming it: whoever looks meanwhile sees all of it or nothing."""
+    """Rename a folder, then remove it: whoever looks meanwhile sees all of it or nothing."""
     hidden = temporary_beside(path, "tmp")
     with suppress(OSError):
         path.replace(hidden)

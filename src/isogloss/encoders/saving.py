@@ -1,6 +1,5 @@
 """Models written as ordinary Hugging Face folders, whole or not at all."""
 
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 

@@ -109,7 +109,7 @@ def _reason(error: StorageError) -> str:
 
 
 def _checkpoints(work: Path) -> Iterator[tuple[Path, str]]:
-    """Yield damaged checkpoints from which a training would resume: the last one that is whole replaces others."""
+    """Yield damaged checkpoints that are later than the last whole one, from which a training resumes."""
     trainings: dict[Path, list[Path]] = {}
     for checkpoint in sorted(path for path in work.rglob("checkpoint-*") if path.is_dir()):
         trainings.setdefault(checkpoint.parent, []).append(checkpoint)

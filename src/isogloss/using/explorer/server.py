@@ -179,7 +179,6 @@ class Server(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """End at a signal; the library raises SIGINT again, and leaves SIGHUP to others."""
-
         log = logging.getLogger("uvicorn.error")
 
         def end(number: int, _: object) -> None:
