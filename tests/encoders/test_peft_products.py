@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from says import says
 
 from isogloss import IsoglossError, load_encoder, load_model
+from says import says
 
 peft = pytest.importorskip("peft")
 
@@ -20,10 +20,9 @@ from peft_cases import (  # noqa: E402  # They need peft.
     Saved,
     base_of,
     batch_for,
-    change,
     distance,
-    lora,
     logits_of,
+    lora,
     of_bert,
     of_families,
     save,
@@ -142,7 +141,11 @@ def _damaged(weights: dict[str, torch.Tensor], name: str, kind: str) -> dict[str
     if kind == "added":
         return {**weights, f"{name}.more": weight.clone()}
     others = {other: value for other, value in weights.items() if other != name}
-    new = {"removed": {}, "renamed": {f"{name}x": weight}, "reshaped": {name: weight.repeat_interleave(2, -1)}}
+    new = {
+        "removed": {},
+        "renamed": {f"{name}x": weight},
+        "reshaped": {name: weight.repeat_interleave(2, -1)},
+    }
     return {**others, **new[kind]}
 
 
@@ -184,7 +187,9 @@ def test_adapters_of_another_encoder_are_refused(fields, saved, tmp_path):
     config = transformers.AutoConfig.from_pretrained(body["base_model_name_or_path"])
     config.update(fields)
     transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(tmp_path / "other")
-    transformers.AutoTokenizer.from_pretrained(body["base_model_name_or_path"]).save_pretrained(tmp_path / "other")
+    transformers.AutoTokenizer.from_pretrained(body["base_model_name_or_path"]).save_pretrained(
+        tmp_path / "other"
+    )
     path.write_text(json.dumps(body | {"base_model_name_or_path": str(tmp_path / "other")}))
     for load in (load_encoder, load_model):
         with pytest.raises(IsoglossError) as caught:

@@ -1,4 +1,4 @@
-"""A process that dies with a run counts only if the run got no further: machines may be taken away any time."""
+"""A process that dies with a run counts only if the run got no further."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def step(number: int) -> str:
 
 
 def outcome(root: Path, leases: list[tuple[int, bool]], now: int) -> list[object]:
-    """Return what becomes of a run with earlier leases: each with the step it began at and whether it died."""
+    """Return what becomes of a run with leases, each with the step it began at and whether it died."""
     (root / LEASES).mkdir()
     board = FolderBoard(root / LEASES)
     for number, (start, died) in enumerate(leases, 1):
@@ -76,7 +76,9 @@ def test_a_run_fails_after_three_deaths_since_its_last_checkpoint(tmp_path_facto
         assert (f"step {now}" if now else "before its first checkpoint") in last.message
 
 
-def test_a_run_that_got_further_each_time_is_resumed_however_often_it_was_killed(tmp_path, interrupted_making):
+def test_a_run_that_got_further_each_time_is_resumed_however_often_it_was_killed(
+    tmp_path, interrupted_making
+):
     events = outcome(tmp_path, [(60 * number, True) for number in range(9)], 540)
     (died,) = [event.message for event in events if event.state == "died"]
     worded(died, "ended without giving the run back", "9 on there", "resumed after step 540")
@@ -95,7 +97,10 @@ def test_a_run_that_dies_three_times_at_a_step_fails_and_no_cause_is_claimed(tmp
         ([], ""),
         (["mask.safetensors", "tokenizer.json"], ""),
         (["checkpoint-000000060/state.json", "checkpoint-000000060", "checkpoint-000000120"], "step 120"),
-        (["teacher/checkpoint-000000002/x", "student/checkpoint-000000001/x"], "student step 1, teacher step 2"),
+        (
+            ["teacher/checkpoint-000000002/x", "student/checkpoint-000000001/x"],
+            "student step 1, teacher step 2",
+        ),
         (["chunk-aa.jsonl", "chunk-bb.jsonl"], "2 pieces"),
         ([".checkpoint-000000009.host-1-2.tmp/state.json", "damaged-checkpoint-000000009/state.json"], ""),
     ],

@@ -352,7 +352,9 @@ def test_a_run_with_which_three_processes_die_has_failed_and_the_others_go_on(tm
     ).outcome
     (key,) = set(killed)
     why = outcome.failed[key]
-    assert re.match(r"its process ended without .+ 3 times before its first .+\(the last one: \d+ on .+\)", why)
+    assert re.match(
+        r"its process ended without .+ 3 times before its first .+\(the last one: \d+ on .+\)", why
+    )
     assert len(outcome.made) + len(outcome.failed) == RUNS / 2
     assert all(key == failed or "needs run" in why for failed, why in each(outcome.failed.items()))
     assert outcome.made

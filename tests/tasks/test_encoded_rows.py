@@ -4,13 +4,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from task_examples import TEXTS, examples_of, pair
 
 from isogloss.data.examples import LabelledText
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import find_task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.classification import NLI, UNLABELLED
+from task_examples import TEXTS, examples_of, pair
 
 PADDING = 9
 

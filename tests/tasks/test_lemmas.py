@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from task_examples import perfect, tagged
 
 from isogloss.core.errors import DataError
 from isogloss.tasks import all_measures, find_task
 from isogloss.tasks.tagging import UNTAGGED
+from task_examples import perfect, tagged
 
 RULES = ("?", "lower |", "lower | -1", "title |", "is go", "lower | -4")
 LEMMAS = find_task("lemmas", RULES)

@@ -4,7 +4,6 @@ from math import exp, log
 
 import pytest
 import torch
-from task_examples import TEXTS, WORDS, choice
 
 from isogloss.core.errors import DataError
 from isogloss.encoders import load_model, load_tokenizer
@@ -14,6 +13,7 @@ from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.tasks.task import divergence_of_classes as divergence
 from isogloss.training.states import ParallelExamples, StateOptions
+from task_examples import TEXTS, WORDS, choice
 
 CHOICE = TASKS["multiple-choice"]
 UNEQUAL = [

@@ -2,10 +2,10 @@
 
 import pytest
 import torch
-from task_examples import SMALL_TASKS
 from torch.distributions import Bernoulli, Categorical, Independent, kl_divergence
 
 from isogloss.tasks.task import CLASSES, LABELS, NUMBER
+from task_examples import SMALL_TASKS
 
 ONE, OTHER = (torch.randn(5, 3, generator=torch.Generator().manual_seed(n)) for n in (0, 1))
 DISTRIBUTIONS = {

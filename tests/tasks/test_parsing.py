@@ -4,7 +4,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from task_examples import SMALL, parsed, random_parsed, tagged
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
@@ -20,6 +19,7 @@ from isogloss.tasks.dependency_trees import is_tree
 from isogloss.tasks.parsing import PARSING, Parsing
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
+from task_examples import SMALL, parsed, random_parsed, tagged
 
 treebanks = st.lists(st.integers(0, 30), min_size=1, max_size=4).flatmap(
     lambda sizes: st.integers(0, 9).map(

@@ -6,7 +6,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from task_examples import PASSAGE, examples_of, question, span_scores
 
 from each import each
 from isogloss.core.errors import DataError
@@ -19,6 +18,7 @@ from isogloss.runs.pretrained import model_folder
 from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
 from isogloss.tasks.span_qa import CONSTANT_SPANS, MAX_ANSWER_SUBWORDS, MAX_QUESTION_SUBWORDS, QA, best_span
+from task_examples import PASSAGE, examples_of, question, span_scores
 
 
 @pytest.fixture

@@ -4,13 +4,13 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from task_examples import WORDS, parsed, perfect, tagged
 
 from isogloss.core.errors import DataError
 from isogloss.metrics.labels import repair
 from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
 from isogloss.tasks.tagging import NER, UPOS
+from task_examples import WORDS, parsed, perfect, tagged
 
 
 @st.composite

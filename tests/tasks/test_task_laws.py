@@ -8,7 +8,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from task_examples import SMALL_TASKS, choice, examples_of, pair, parsed, perfect, question, tagged
 
 import isogloss.encoders
 import isogloss.tasks
@@ -20,6 +19,7 @@ from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks import TASKS, all_measures
 from isogloss.tasks.batch import collate
 from isogloss.tasks.classification import TEXT
+from task_examples import SMALL_TASKS, choice, examples_of, pair, parsed, perfect, question, tagged
 
 UNLABELLED = {
     "word": tagged(["a", "cat"]),

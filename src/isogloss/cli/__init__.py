@@ -16,7 +16,15 @@ from typing import Any
 import typer
 
 from isogloss.cli.app import app
-from isogloss.cli.display import print_nowhere, terminals
+from isogloss.cli.display import print_nowhere
+from isogloss.cli.ending import (
+    INTERRUPTED,
+    OUTPUTS,
+    ended_by_signals,
+    ignore_interrupts,
+    open_closed_streams,
+    outputs_named,
+)
 from isogloss.core.atomic_files import DISK_FULL_ERRORS
 from isogloss.core.errors import (
     IsoglossError,
@@ -28,24 +36,12 @@ from isogloss.core.errors import (
     shortened,
 )
 from isogloss.core.plug_ins import plug_ins_named
-from isogloss.core.processes import Interrupted, Signalled, is_of_code, request_interruption
+from isogloss.core.processes import is_of_code
 
 __all__ = ["main"]
 
-INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 + SIGINT; after other signals it is 128 + theirs. Nothing else has such a code."""
-
-GRACE = 10.0
-"""Seconds after Ctrl-C until another one ends the process at once: before, runs are given back."""
-
-END_SIGNALS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-"""Signals by which a scheduler, or a terminal that is closed, asks a process to end."""
-
 RESUMABLE = ("run", "quickstart", "search", "align", "fetch")
 """Verbs that resume after an interruption."""
-
-OUTPUTS = ("standard output", "standard error")
-"""Names of the files in errors of writing to them."""
 
 OF_DISKS = {*DISK_FULL_ERRORS, errno.EIO, errno.EROFS, errno.ESTALE}
 """Errors of the system that are no mistake in the code, whatever file they are about."""
@@ -65,93 +61,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if arguments is None:  # This process is of the command line alone.
         gc.set_threshold(COLLECTED_AFTER)
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    _open_closed_streams()
-    with _ended_by_signals() as received, _output_named():
+    open_closed_streams()
+    with ended_by_signals() as received, outputs_named():
         status = _status(words, debug="--debug" in words)
-    if arguments is None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Until Python has ended, which takes a moment.
+    if arguments is None:
+        ignore_interrupts()
     sys.exit(128 + received[0] if received and status == INTERRUPTED else status)
-
-
-def _open_closed_streams() -> None:
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
-            os.set_inheritable(stream.fileno(), True)  # For processes begun from here, too.
-            setattr(sys, name, stream)
-
-
-@contextmanager
-def _output_named() -> Iterator[None]:
-    """Let errors of writing to standard output and standard error have its name, as those of files do."""
-
-    def named(write: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def write_named(*arguments: Any) -> Any:
-            try:
-                return write(*arguments)
-            except OSError as error:
-                error.filename = name
-                raise
-
-        return write_named
-
-    streams = dict(zip(OUTPUTS, (sys.stdout, sys.stderr), strict=True))
-    for name, stream in streams.items():
-        for method in ("write", "flush"):
-            setattr(stream, method, named(getattr(stream, method), name))
-    try:
-        yield
-    finally:
-        for stream in streams.values():
-            for method in ("write", "flush"):
-                vars(stream).pop(method, None)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[list[int]]:
-    """Let runs write a checkpoint at SIGTERM and SIGHUP and leave; yield the signals received.
-
-    Anything else, and runs at a second SIGTERM, end as at Ctrl-C: temporary files and children are removed.
-    """
-    received: list[int] = []
-    shown = terminals()
-    since = 0.0
-
-    def interrupt(number: int, _: object) -> None:
-        nonlocal since
-        received.append(number)
-        if received.count(number) == 1:
-            since = time.monotonic()
-            raise Signalled
-        if time.monotonic() - since > GRACE:
-            os.write(2, b"isogloss: ended at once; run the same command again to continue.\n")
-            os._exit(INTERRUPTED)
-
-    def end(number: int, _: object) -> None:
-        received.append(number)
-        if number != signal.SIGTERM:
-            print_nowhere(shown)
-            if len(received) > 1:  # A shell passes on what its terminal has sent already.
-                return
-        if not request_interruption():
-            raise Signalled
-
-    if threading.current_thread() is not threading.main_thread():  # Signals reach it alone.
-        yield received
-        return
-    # What nohup starts ignores SIGHUP, and goes on doing so.
-    handlers = {
-        number: signal.signal(number, end)
-        for number in END_SIGNALS
-        if signal.getsignal(number) != signal.SIG_IGN
-    }
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # A job in the background ignores it.
-        handlers[signal.SIGINT] = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield received
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
 
 
 def _status(words: list[str], *, debug: bool) -> int:
@@ -159,23 +74,26 @@ def _status(words: list[str], *, debug: bool) -> int:
         with explaining_missing_models(), plug_ins_named():
             status = int(_command()(words, prog_name="isogloss", standalone_mode=False) or 0)
         sys.stdout.flush()
-    except IsoglossError as error:
-        return _explain(str(error), error.exit_code, debug)
-    except _USAGE_ERROR as error:
-        return _explain(_usage(error, words), 2, debug)
     except BaseException as error:
         if _is_closed_output(error):
             print_nowhere([1])
             return 0
-        cause = error.__context__ if isinstance(error, typer.Abort) else error
-        if isinstance(cause, EOFError):
-            return _explain("standard input ended before an answer. Give the options (--help).", 2, debug)
-        if cause is not None and is_of_code(cause):
-            return _explain(*_unexpected(cause), debug)
-        status = INTERRUPTED
-    if status == INTERRUPTED:
-        return _explain(_interrupted(words), status, debug)
-    return status
+        return _explain(*_message_and_code(error, words), debug)
+    return _explain(_interrupted(words), status, debug) if status == INTERRUPTED else status
+
+
+def _message_and_code(error: BaseException, words: list[str]) -> tuple[str, int]:
+    """Return what is said of an error, and the exit code."""
+    if isinstance(error, IsoglossError):
+        return str(error), error.exit_code
+    if isinstance(error, _USAGE_ERROR):
+        return _usage(error, words), 2
+    cause = error.__context__ if isinstance(error, typer.Abort) else error  # typer raises it for others.
+    if isinstance(cause, EOFError):
+        return "standard input ended before an answer. Give the options (--help).", 2
+    if cause is None or not is_of_code(cause):
+        return _interrupted(words), INTERRUPTED
+    return _unexpected(cause)
 
 
 def _is_closed_output(error: BaseException) -> bool:

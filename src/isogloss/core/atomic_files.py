@@ -252,7 +252,7 @@ def atomic_folder(folder: Path, name: str) -> Iterator[Path]:
 
 
 def remove_folder(folder: Path, name: str) -> None:
-    """Remove a folder, if it is there, after renaming it: whoever looks meanwhile sees all of it or nothing."""
+    """Rename a folder, then remove it: whoever looks meanwhile sees all of it or nothing."""
     hidden = temporary_name(name, "tmp")
     with suppress(OSError):
         rename(folder, name, hidden)

@@ -124,10 +124,7 @@ def _reason(error: StorageError) -> str:
 
 
 def _checkpoints(folder: Path) -> Iterator[tuple[str, str]]:
-    """Yield the names of damaged checkpoints from which a training would resume, and what is wrong with them.
-
-    The last one of a training that is whole replaces all earlier ones.
-    """
+    """Yield damaged checkpoints that are later than the last whole one, from which a training resumes."""
     trainings: dict[str, list[str]] = {}
     for name in sorted(_folders_below(folder, WORK)):
         training, _, last = name.rpartition("/")

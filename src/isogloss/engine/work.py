@@ -5,11 +5,11 @@ this machine, tasks of a Ray cluster, jobs of Slurm, the same command on another
 folder of runs and nothing else. The lease of a run keeps others from making it, too.
 
 A failure stops only the runs that need the failed one. It is recorded where it concerns the run alone; what
-concerns all (the disk, a mistake in the code) is raised. A run whose process died without a new checkpoint, or
-that shared a GPU whose memory ran out, is made again with no other run on its machine; when ``DEATHS``
-processes have died with it since its last checkpoint, it has failed. A folder of runs that goes away (a server
-that restarts, a lost mount) is waited for: runs resume from their last checkpoints, and nothing is created in
-place of the folder.
+concerns all (the disk, a mistake in the code) is raised. A run whose process died without a new checkpoint,
+or that shared a GPU whose memory ran out, is made again with no other run on its machine; when ``DEATHS``
+processes have died with it since its last checkpoint, it has failed. A folder of runs that goes away (a
+server that restarts, a lost mount) is waited for: runs resume from their last checkpoints, and nothing is
+created in place of the folder.
 """
 
 import re
@@ -428,8 +428,8 @@ def _deadly(history: LeaseHistory, reached: str) -> str:
         return ""
     where = f"after {reached} and before the next checkpoint" if reached else "before its first checkpoint"
     return (
-        f"its process {_DIED} {deaths} times {where} (the last one: {history.holder}), the last time while no "
-        f"other run was made here. What ended it is not known: look into the system's log (memory, time "
+        f"its process {_DIED} {deaths} times {where} (the last one: {history.holder}), the last time "
+        f"while no other run was made here. What ended it is not known: look into the system's log (memory, time "
         f"limits, the disk). Then set a smaller checkpoint_every or batch_size, or use another machine, and "
         f"run again with --retry-failed."
     )

@@ -354,7 +354,9 @@ def _trained_prefix(model: nn.Module, folder: Path) -> str:
     """Return the name of the encoder within the model that a folder's adapters were trained on."""
     import transformers
 
-    kinds = (folders.load_encoder_config(folder).architectures if folders.has_config(folder) else None) or ("",)
+    kinds = (folders.load_encoder_config(folder).architectures if folders.has_config(folder) else None) or (
+        "",
+    )
     name = getattr(getattr(transformers, kinds[0], None), "base_model_prefix", "")
     return str(name or cast(Any, model).base_model_prefix)
 

@@ -116,6 +116,7 @@ def serve(explorer: Explorer, *, port: int = 0, browser: bool = True, quiet: boo
     listener = socket.socket()
     try:
         listener.bind((HOST, port))
+        listener.listen()  # A browser may ask before the server has started.
     except OSError as error:
         raise ConfigError(
             f"--port {port}: {error.strerror}. Choose another port, or 0 for a free one."
