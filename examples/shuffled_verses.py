@@ -1,8 +1,8 @@
-"""Write English, German, Russian and Vietnamese verses of which no two translate each other: a control for bitext.
+"""Write verses in four languages of which no two translate each other: a control for bitext.
 
     python examples/shuffled_verses.py DIR/bible shuffled
 
-Each language keeps its verses, in an order of its own. `shuffled/verses.toml` describes the files for a recipe.
+Each language keeps its verses, in an order of its own. `shuffled/verses.toml` describes the files.
 """
 
 import lzma
