@@ -1,7 +1,6 @@
 """The encoder that most measurements are tried on."""
 
 import pytest
-
 from measuring import load
 
 

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from measuring import load, measure_setting, translations
 
 from isogloss.core.errors import DataError
 from isogloss.diagnostics.anisotropy import Anisotropy, mean_cosine
 from isogloss.training.states import sentence_states
-from measuring import load, measure_setting, translations
 
 TEXTS = ["ba du", "du", "ba ba du du"]
 

@@ -7,12 +7,12 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.diagnostics import setting as module
 from isogloss.diagnostics.cka import Cka, StreamedCka
 from isogloss.training.states import sentence_states
-from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 SEEDS = st.integers(0, 10_000)
 

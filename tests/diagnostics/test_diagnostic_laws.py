@@ -4,6 +4,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
 
 from in_translation import sentences
 from isogloss.core.rows import ROWS, as_row
@@ -13,7 +14,6 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
-from measuring import WORDS, equal, load, measure_setting, subject, translations, weights
 
 OPTIONS = {
     "interpolation": {"alphas": (0.0, 0.5)},

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import load, measure_setting, subject
 
 import isogloss
 from each import each
@@ -16,7 +17,6 @@ from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradien
 from isogloss.tasks.batch import EncodedRow, by_example
 from isogloss.training.gradient_conflict import sample_apart
 from made_up import SPANS
-from measuring import load, measure_setting, subject
 from tiny import tiny
 
 LINES = {"en": SPANS[:12], "de": [line[::-1] for line in SPANS[:12]], "fr": SPANS[6:18]}

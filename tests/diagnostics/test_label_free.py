@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import equal, measure_setting, weights
 
 import in_translation
 from in_translation import without_tags
@@ -16,7 +17,6 @@ from isogloss.diagnostics.label_free import LabelFree, estimated_by_threshold, m
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS, find_task
 from isogloss.training.evaluation import evaluation
-from measuring import equal, measure_setting, weights
 
 SHARES = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import load, measure_setting, modular
 
 import isogloss
 from isogloss.core.errors import ConfigError
@@ -31,7 +32,6 @@ from isogloss.encoders.added.added_weights import language_parameters, write_lan
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, gate_groups, prune_encoder, read_masks
 from made_up import TEXT
-from measuring import load, measure_setting, modular
 from tiny import tiny
 
 numbers = st.lists(st.floats(-10, 10), min_size=2, max_size=12)

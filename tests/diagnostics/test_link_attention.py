@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from measuring import load, measure_setting, translations
 
 from aligned import translations as shuffled
 from isogloss.core.errors import DataError
 from isogloss.diagnostics.mixup import LinkAttention, on_links
 from isogloss.encoders import family_of
-from measuring import load, measure_setting, translations
 
 TEXTS = ["the cat sat .", "a dog ran home", "the bird sang"]
 

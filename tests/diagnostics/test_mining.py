@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.encoders import Mining as Row
@@ -25,7 +26,6 @@ from isogloss.diagnostics.mining import (
     unique_sides,
 )
 from isogloss.training import states
-from measuring import WORDS, measure_setting, subject, translations
 
 SEEDS = st.integers(0, 10_000)
 

@@ -5,6 +5,7 @@ from functools import partial
 
 import pytest
 import torch
+from measuring import measure_setting, modular
 
 import in_translation
 from aligned import translations
@@ -18,7 +19,6 @@ from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
-from measuring import measure_setting, modular
 
 KINDS = ("feed-forward", "attention", "adapter")
 STATES = {

@@ -5,6 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import WORDS, measure_setting, points, rotation, subject, translations
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
@@ -16,7 +17,6 @@ from isogloss.diagnostics.representation_map import (
     spaced,
 )
 from isogloss.training.states import sentence_states
-from measuring import WORDS, measure_setting, points, rotation, subject, translations
 
 SEEDS = st.integers(0, 10_000)
 

@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.encoders import Retrieval as Row
@@ -11,7 +12,6 @@ from isogloss.diagnostics.retrieval import Retrieval, mean_nearest, retrieval_ac
 from isogloss.diagnostics.setting import directions
 from isogloss.encoders import load_tokenizer
 from isogloss.tasks import TASKS
-from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 SEEDS = st.integers(0, 10_000)
 

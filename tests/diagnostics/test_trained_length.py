@@ -4,11 +4,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from measuring import load, measure_setting
 
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.setting import Subject
 from made_up import TEXT
-from measuring import load, measure_setting
 
 
 def looking(trained_length):

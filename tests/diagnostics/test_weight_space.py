@@ -10,6 +10,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import Toy, equal, measure_setting, subject, weights
 from torch import nn
 
 from each import each
@@ -41,7 +42,6 @@ from isogloss.tasks import TASKS
 from isogloss.tasks.parsing import PARSING
 from isogloss.training.evaluation import evaluation
 from made_up import tagged
-from measuring import Toy, equal, measure_setting, subject, weights
 
 FLOATS = st.lists(st.floats(-1e3, 1e3, width=32), min_size=4, max_size=4).map(torch.tensor)
 ALPHAS = st.floats(-0.5, 1.5)

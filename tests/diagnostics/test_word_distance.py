@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.rows.encoders import WordDistance as Row
@@ -23,7 +24,6 @@ from isogloss.diagnostics.word_distance import (
 )
 from isogloss.metrics.ranks import FineCounts
 from isogloss.training.states import word_states
-from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 SEEDS = st.integers(0, 10_000)
 
