@@ -7,6 +7,9 @@ import pytest
 from scipy.stats import binomtest, spearmanr, ttest_rel
 from seqeval.metrics import f1_score
 
+import isogloss
+from isogloss.core.errors import ConfigError
+
 
 @pytest.fixture
 def write_objects(tmp_path):
@@ -387,3 +390,57 @@ def test_what_is_asked_for_and_not_there_is_refused(command, write_objects):
         "--by and --gold apply to files of outputs"
         in command("compare", a, "--against", "x", "--by", "id").message
     )
+
+
+LACKS = {
+    "NaN": lambda sample: {**sample, "exact_match": float("nan")},
+    "infinity": lambda sample: {**sample, "exact_match": float("inf")},
+    "null": lambda sample: {**sample, "exact_match": None},
+    "a text": lambda sample: {**sample, "exact_match": "x"},
+    "no key": lambda sample: {name: value for name, value in sample.items() if name != "exact_match"},
+    "a list": lambda sample: {**sample, "exact_match": [1, 2]},
+}
+"""What a sample may have in the place of a number."""
+
+
+@pytest.mark.parametrize("lacks", LACKS)
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_sample_without_the_metric_is_named_and_never_compared_by_another(
+    command, write_objects, lacks, side
+):
+    whole = samples([0.1, 0.9, 0.4], filter="none")[:3]
+    for broken in ([1], [0, 1, 2]):
+        if len(broken) == 3 and lacks not in ("NaN", "infinity"):
+            continue  # A metric that no sample has is none of that file's.
+        changed = [LACKS[lacks](sample) if n in broken else sample for n, sample in enumerate(whole)]
+        lines = {"a": whole, "b": whole, side: changed}
+        files = [write_objects(f"{name}.jsonl", lines[name]) for name in ("a", "b")]
+        message = command("compare", "--predictions", *files).message
+        where = files["ab".index(side)]
+        assert f"{where}:{broken[0] + 1}: sample '{broken[0]}' with exact_match" in message
+        assert "name another measure (score)" in message
+        (row,) = command("compare", "--predictions", *files, "--measure", "score", "--json").lines
+        assert (row["task"], row["measure"], row["examples"]) == ("values", "score", 3)
+
+
+def test_a_single_path_is_one_file_alone(write_objects):
+    path = write_objects("a.jsonl", labels({1}))
+    for files in (path, str(path), [path]):
+        with pytest.raises(ConfigError, match="one file alone"):
+            isogloss.compare_outputs(files)
+    with pytest.raises(ConfigError, match="one file alone"):
+        isogloss.compare_outputs([])
+    (row,) = isogloss.compare_outputs(path, against=write_objects("b.jsonl", labels({2}))).rows
+    assert (row["task"], row["measure"]) == ("classification", "accuracy")
+
+
+def test_spans_in_other_schemes_are_read_and_mixed_schemes_refused(command, write_objects):
+    gold = [["B-PER", "E-PER", "O"], ["S-LOC", "O"]]
+    ours = [{"id": n, "labels": tags, "gold": tags} for n, tags in enumerate(gold)]
+    theirs = [{**one, "labels": ["O"] * len(one["gold"])} for one in ours]
+    files = write_objects("a.jsonl", ours), write_objects("b.jsonl", theirs)
+    (row,) = command("compare", "--predictions", *files, "--json").lines
+    assert (row["task"], row["measure"], row["score"]) == ("span-tagging", "span_f1", 1)
+    strange = [{**ours[0], "labels": ["B-PER", "L-PER", "O"]}, ours[1]]
+    message = command("compare", "--predictions", write_objects("c.jsonl", strange), files[1]).message
+    assert "c.jsonl:1: labels 'L-PER' in 'B-PER L-PER O'; expected tags of IOBES" in message

@@ -42,13 +42,13 @@ VERBS = {
     "show": ["identity", "--in", "--quiet -q", "--json", "--debug"],
     "list": ["what", "--in", "--language", "--quiet -q", "--json", "--debug"],
     "predict": [
-        *("run", "file", "--language", "--format", "--column", "--text", "--out", "--scores"),
+        *("runs", "file", "--language", "--format", "--column", "--text", "--out", "--scores"),
         *("--translations", "--translator", "--model"),
         *("--quiet -q", "--json", "--debug"),
     ],
     "evaluate": [
         *("runs", "--corpus", "--language", "--split", "--treebank", "--data", "--inputs", "--predictions"),
-        *("--quiet -q", "--json", "--debug"),
+        *("--ensemble", "--quiet -q", "--json", "--debug"),
     ],
     "align": [
         *("bitext", "pairs", "--aligner", "--encoder", "--split", "--examples", "--out", "--data", "--set"),

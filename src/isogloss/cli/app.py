@@ -228,9 +228,10 @@ def choose(
     *,
     output: Output,
 ) -> None:
-    """Choose a model for each language without labels and predict its score, or answer "don't know".
+    """Rank the models for each language without labels; the score to expect there reads "don't know".
 
-    Labels of other languages, where available, show how often this is right and how far predictions are off.
+    Next to it stands what the choice scores in other languages that have labels, and the command that
+    predicts with all models together. Labels, where available, show what such choices lose.
     With --source the choice is among source languages, by family, script and what texts have in common.
     """
     from isogloss.cli.comparing import print_choices, print_sources

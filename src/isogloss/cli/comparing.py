@@ -267,6 +267,6 @@ def _show_ensembles(test_set: Candidates, languages: Sequence[str], address: str
     for models, group in data.groupby("ensemble", sort=False):
         runs = [f"{address.rstrip('/')}/{model}" for model in models]
         show_line(
-            f"Safer than any of them for {', '.join(group['language'])}: the mean of the probabilities of "
-            f"{len(runs)} models:\n  isogloss predict {' '.join(runs)} FILE"
+            f"Without a choice, for {', '.join(group['language'])}: the mean of the probabilities of all "
+            f"{len(runs)} models\n  isogloss predict {' '.join(runs)} FILE"
         )

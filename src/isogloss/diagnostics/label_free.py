@@ -2,7 +2,8 @@
 
 With p the probabilities of a unit (a text, a word, the options of a choice, an answer's start and end, a
 word's head), their mean maximum and their mean entropy, as a share of the largest possible; then, from the
-source's labels, two estimates of the score (Garg et al. 2022, "Leveraging Unlabeled Data to Predict
+source's labels, two signals that were made as estimates of the score, and whose level is not to be trusted
+(``reports.choosing``; Garg et al. 2022, "Leveraging Unlabeled Data to Predict
 Out-of-Distribution Performance", Sections 3 and 4):
 
     ATC = share of the units with max p >= t,  where t is such that in the source this share is the score
@@ -44,7 +45,7 @@ class _Read:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelFree(Diagnostic):
-    """Confidence, estimated score and steadiness in each language, from the labels of the source alone."""
+    """Signals that rank models in each language, such as confidence, from the labels of the source alone."""
 
     name: ClassVar[str] = "label-free"
     subject: ClassVar[str] = "model"

@@ -102,12 +102,12 @@ def compare(
     ]
     plain = [[(Listed(name), _plain_list(name, side)) for name, side in of_seeds] for of_seeds in lists]
     if gold is None:
-        found, name = VALUES, metric or "mean"
+        task, name = VALUES, metric or "mean"
         contributions = [[_values(origin, labels) for origin, labels in of_seeds] for of_seeds in plain]
     else:
-        found, measured = _measures(plain, _plain_list("gold", gold), metric, task)
+        task, measured = _measures(plain, _plain_list("gold", gold), metric, task)
         shared = [name for name in measured[0][0] if all(name in seed for side in measured for seed in side)]
-        name = named_measure("compare", "metric", metric, shared, found)
+        name = named_measure("compare", "metric", metric, shared, task)
         contributions = [[seed[name] for seed in side] for side in measured]
     sizes = sorted({len(seed.part) for side in contributions for seed in side})
     if len(sizes) > 1:
@@ -121,7 +121,7 @@ def compare(
     numbers = tested.numbers()
     return pd.Series(
         {
-            "task": found,
+            "task": task,
             "metric": name,
             **{number: numbers[number] for number in NUMBERS},
             "error_examples": error_over_languages({"": (ids, per_example(pair))})[1],
@@ -146,9 +146,9 @@ def _measures(
     outputs: list[list[Side]] = [
         [(origin, _outputs(origin, labels, gold, kind)) for origin, labels in of_seeds] for of_seeds in sides
     ]
-    found = task_of([side for of_seeds in outputs for side in of_seeds], measure=metric, task=task)
-    return found.name, [
-        [measures_of(origin, of_seed, found) for origin, of_seed in of_seeds] for of_seeds in outputs
+    output_task = task_of([side for of_seeds in outputs for side in of_seeds], measure=metric, task=task)
+    return output_task.name, [
+        [measures_of(origin, of_seed, output_task) for origin, of_seed in of_seeds] for of_seeds in outputs
     ]
 
 
@@ -165,7 +165,9 @@ def _outputs(origin: Listed, labels: Sequence[Any], gold: Sequence[Any], kind: s
 
 
 def _as_list(label: Any) -> Any:
-    return sorted(label, key=lambda one: (str(type(one)), one)) if isinstance(label, AbstractSet) else label
+    return (
+        sorted(label, key=lambda part: (str(type(part)), part)) if isinstance(label, AbstractSet) else label
+    )
 
 
 def _kind(gold: list[Any], sides: Sequence[list[Any]], metric: str, task: str) -> str:
@@ -217,9 +219,9 @@ def _values(origin: Listed, labels: Sequence[Any]) -> Contributions:
 def _plain_list(name: str, labels: Predictions) -> list[Any]:
     """Return labels in any container as a list of Python's values; DataError where one is missing."""
     if isinstance(labels, str | bytes | Mapping | AbstractSet) or hasattr(labels, "columns"):
-        found = f"{type(labels).__name__} {labels!r}".partition("\n")[0]
+        shown = f"{type(labels).__name__} {labels!r}".partition("\n")[0]
         raise DataError(
-            f"compare: {name} is one {found[:60]}; expected a list, an array or a column with one prediction "
+            f"compare: {name} is one {shown[:60]}; expected a list, an array or a column with one prediction "
             f"for each example."
         )
     listed = labels.tolist() if hasattr(labels, "tolist") else labels

@@ -164,14 +164,14 @@ def _choice_caption(candidates: Candidates, data: pd.DataFrame) -> str:
     parts = [
         f"Percent. The rule: the highest mean of standardised signals ({', '.join(candidates.signals)}).",
         "It ranks the candidates of a language without its labels. Nothing here says which score to expect "
-        "there: as scores, such signals are 8 to 24 points too high.",
+        "there: as scores, DoC and agreement are 8 to 24 points too high.",
     ]
     if most := int(data["other_languages"].max()):
         parts.append(f"Elsewhere: the choice in the other target languages with labels ({most} or fewer).")
     if any(data["ensemble"]):
         parts.append(
-            "Safer than any single candidate is the mean of all their probabilities: isogloss predict RUN "
-            "RUN … FILE (the runs are in the column ensemble of the CSV)."
+            "Without a choice: the mean of all their probabilities, isogloss predict RUN RUN … FILE (the "
+            "runs are in the column ensemble of the CSV)."
         )
     return " ".join(parts)
 
@@ -181,17 +181,17 @@ def _percents(data: pd.DataFrame, *columns: str) -> list[str]:
 
 
 def nothing_to_choose(m: Measurements) -> str:
-    """Return why there is no ranking, and what to do."""
+    """Return why nothing is ranked, and what to do."""
     rows = m.frame("label-free")
     if rows.empty:
         return (
             "No ranking: no model was measured by label-free, so nothing is known of these models without "
             'labels. Add [[measure]] name = "label-free" (split = "dev") to the recipe, which measures every '
-            "model in every target language, and run it again. Without any measurement, the mean of their "
-            "probabilities is safer than one of them: isogloss predict RUN RUN … FILE."
+            "model in every target language, and run it again. No choice is needed for the mean of their "
+            "probabilities: isogloss predict RUN RUN … FILE."
         )
     return (
         f"No ranking: {count(rows['model'].nunique(), 'model')} measured by label-free, and no two of them "
-        "in one target language of one test set, so there is nothing to choose among. Train more seeds or "
+        "in one target language of one test set, so nothing can be chosen. Train more seeds or "
         "methods and run the recipe again."
     )

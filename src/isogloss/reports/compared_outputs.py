@@ -193,7 +193,7 @@ def _comparisons(
     }
     measured = [measures for side in sides.values() for measures in side]
     shared = [name for name in measured[0] if all(name in measures for measures in measured)]
-    name = named_measure("--measure", "measure of both files", measure, shared, task.name)
+    name = named_measure("measure", "measure of both files", measure, shared, task.name)
     pairs = {code: SystemPair(*(_system(measures[name]) for measures in sides[code])) for code in languages}
     scores = {code: [total(measures[name]) for measures in sides[code]] for code in languages}
     groups = {code: [code] for code in languages} | ({MEAN: languages} if len(languages) > 1 else {})
@@ -222,7 +222,7 @@ def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outp
             f"{system[0].name}: no metric is there both here and in {baseline[0].name}. Give samples that "
             f"log the same metrics and filters."
         )
-    name = named_measure("--measure", "measure of both files", measure, shared, VALUES)
+    name = named_measure("measure", "measure of both files", measure, shared, VALUES)
     for file, outputs in (system, baseline):
         for output in outputs.values():
             if not is_number((output.values or {}).get(name)):

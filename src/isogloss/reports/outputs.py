@@ -2,8 +2,8 @@
 
 The task follows from the labels: texts, whole numbers and truth values are classes, fractions are numbers,
 several labels of a text are a set, labels of words are tags, which mark spans in one of the schemes of
-``formats.conll`` or label each word. Where labels fit two tasks, the named measure decides, or there is an
-error that says what to name: a task is never guessed.
+``formats.conll`` or label each word. Where labels fit two tasks, the named measure decides; without a measure
+an error says what to name. A task is never guessed.
 """
 
 import re
@@ -151,17 +151,17 @@ def task_of(sides: Sequence[Side], *, measure: str = "", task: str = "") -> Outp
     return _task_of_words(sides, measure, task) if kind == "labels" else _task_of_texts(sides, measure, task)
 
 
-def named_measure(where: str, what: str, measure: str, known: Sequence[str], task: str) -> str:
+def named_measure(where: str, what: str, measure: str, measures: Sequence[str], task: str) -> str:
     """Return the named measure, or the main one; ConfigError for one that the task does not have."""
-    if measure in known or not measure:
-        return measure or known[0]
-    of_classes = [name for name in known if name.endswith("_f1")]
+    if measure in measures or not measure:
+        return measure or measures[0]
+    of_classes = [name for name in measures if name.endswith("_f1")]
     if measure == "f1" and of_classes:
         raise ConfigError(
             f"{where}: f1 of {task} is one of {', '.join(of_classes)}. Name that. (f1 by itself is the "
             f"overlap of words in answers to questions, task {QA}.)"
         )
-    raise unknown_name(where, what, measure, known)
+    raise unknown_name(where, what, measure, measures)
 
 
 def measures_of(origin: Origin, outputs: Sequence[Output], task: OutputTask) -> ByMeasure:
@@ -215,26 +215,26 @@ def _task_of_texts(sides: Sequence[Side], measure: str, task: str) -> OutputTask
     return _fitting(MULTI_LABEL if family == "list" else CLASSIFICATION, sides, task)
 
 
-def _fitting(found: str, sides: Sequence[Side], task: str) -> OutputTask:
-    """Return the task that was found; ConfigError where another one is named."""
-    if task and task != found:
+def _fitting(decided: str, sides: Sequence[Side], task: str) -> OutputTask:
+    """Return the task that was decided; ConfigError where another one is named."""
+    if task and task != decided:
         origin, output = next(_outputs(sides))
         raise ConfigError(
-            f"{origin.name}: gold {output.gold!r:.60} and answer {output.answer!r:.60} are of task {found}, "
-            f"not {task}. Name {found}, or give such labels."
+            f"{origin.name}: gold {output.gold!r:.60} and answer {output.answer!r:.60} are of task "
+            f"{decided}, not {task}. Name {decided}, or give such labels."
         )
-    return OutputTask(found)
+    return OutputTask(decided)
 
 
 def _task_of_numbers(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
     """Decide between classes and numbers: whole numbers and truth values are classes, fractions numbers."""
     _check_truth_values(sides)
     by_measure = (name for name in (REGRESSION, CLASSIFICATION) if measure in MEASURES[name])
-    found = task or next(by_measure, "") or _task_by_numbers(sides)
-    if found == REGRESSION:
+    decided = task or next(by_measure, "") or _task_by_numbers(sides)
+    if decided == REGRESSION:
         _check_each(sides, lambda label: not isinstance(label, bool), "a number, and no truth value")
         return OutputTask(REGRESSION)
-    if found == CLASSIFICATION:
+    if decided == CLASSIFICATION:
         expected = f"a class, which is a whole number (and not {IGNORED}, which transformers ignores)"
         _check_each(sides, lambda label: not _is_fraction(label) and label != IGNORED, expected)
         return OutputTask(CLASSIFICATION)
@@ -326,8 +326,8 @@ def _check_alike(sides: Sequence[Side]) -> None:
             for label in labels:
                 family = family or _family(label)
                 if _family(label) != family:
-                    found, expected = f"{what} label {label!r:.60}", f"a {family}, as other labels are"
-                    raise origin.broken(output.line, found, expected)
+                    problem, expected = f"{what} label {label!r:.60}", f"a {family}, as other labels are"
+                    raise origin.broken(output.line, problem, expected)
 
 
 def _are_marks(sides: Sequence[Side]) -> bool:
@@ -364,10 +364,10 @@ def _scheme(sides: Sequence[Side]) -> str:
     if scheme == WORDS:
         return WORDS
     for origin, output in _outputs(sides):
-        place = misfit(output.gold, scheme)
-        if place is not None:
+        index = misfit(output.gold, scheme)
+        if index is not None:
             expected = f"tags of {scheme}, as most others are"
-            raise origin.broken(output.line, f"gold label {output.gold[place]!r}", expected)
+            raise origin.broken(output.line, f"gold label {output.gold[index]!r}", expected)
     return scheme
 
 
@@ -440,11 +440,11 @@ def _of_spans(origin: Origin, outputs: Sequence[Output], scheme: str) -> ByMeasu
 def _check_spans(origin: Origin, output: Output, scheme: str) -> None:
     for what, tags in (("gold", output.gold), (output.kind, output.answer)):
         texts = all(isinstance(tag, str) and tag for tag in tags)
-        place = misfit(tags, scheme) if texts else 0
-        if place is not None:
-            shown = repr(tags[place]) if tags else ""
-            found = f"{what} {shown} in {' '.join(map(str, tags))[:60]!r}"
-            raise origin.broken(output.line, found, f"tags of {scheme} with types")
+        index = misfit(tags, scheme) if texts else 0
+        if index is not None:
+            shown = repr(tags[index]) if tags else ""
+            problem = f"{what} {shown} in {' '.join(map(str, tags))[:60]!r}"
+            raise origin.broken(output.line, problem, f"tags of {scheme} with types")
 
 
 def _family(label: object) -> str:

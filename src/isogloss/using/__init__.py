@@ -328,8 +328,8 @@ def _check_alike(first: Model[Any], other: Model[Any]) -> None:
 def _provenance_of_all(all_of_them: Sequence[Provenance]) -> Provenance:
     """Return the provenance of an ensemble: facts that all models share."""
     first = all_of_them[0]
-    runs = sorted(one.run for one in all_of_them)
-    same_source = len({one.source for one in all_of_them}) == 1
+    runs = sorted(provenance.run for provenance in all_of_them)
+    same_source = len({provenance.source for provenance in all_of_them}) == 1
     return replace(
         first,
         run=f"ensemble-{sha256(' '.join(runs).encode()).hexdigest()[:12]}",
@@ -361,7 +361,7 @@ def load_model(folder: str | Path | Sequence[str | Path], *, precision: str = "a
         return _load_one(folder, precision)
     if not folder:
         raise ConfigError("load_model: no folder. Give one, or several whose probabilities are averaged.")
-    return ensemble([_load_one(one, precision) for one in folder])
+    return ensemble([_load_one(path, precision) for path in folder])
 
 
 def _load_one(folder: str | Path, precision: str) -> Model[Any]:

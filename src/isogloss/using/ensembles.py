@@ -90,18 +90,18 @@ def _units(row: EncodedRow) -> list[tuple[int, int]]:
 
 
 def _by_unit(
-    wanted: Sequence[EncodedRow], rows: Sequence[EncodedRow], scores: Sequence[Tensor], order: Order
+    first_rows: Sequence[EncodedRow], rows: Sequence[EncodedRow], scores: Sequence[Tensor], order: Order
 ) -> list[Tensor]:
-    """Return a model's scores [unit class] of each wanted row, from its own rows."""
+    """Return a model's scores [unit class] of each first_rows row, from its own rows."""
     if any(row.options for row in rows):
         of_example = {
             row.example: of_row.flatten()[: len(row.options)].unsqueeze(0)
             for row, of_row in zip(rows, scores, strict=True)
         }
-        return [of_example[row.example] for row in wanted]
-    places = {unit: place for place, unit in enumerate(_all_units(rows))}
+        return [of_example[row.example] for row in first_rows]
+    indices = {unit: index for index, unit in enumerate(_all_units(rows))}
     flat = torch.cat(list(scores))[:, list(order)] if scores else torch.empty(0, len(order))
-    return [flat[[places[unit] for unit in _units(row)]] for row in wanted]
+    return [flat[[indices[unit] for unit in _units(row)]] for row in first_rows]
 
 
 def _all_units(rows: Sequence[EncodedRow]) -> Iterator[tuple[int, int]]:
