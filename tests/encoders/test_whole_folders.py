@@ -236,7 +236,7 @@ def outcomes(folder: Path, fields: list[str], values: tuple[int, ...]) -> Iterat
         try:
             with torch.no_grad():
                 ours = model(ids).last_hidden_state
-        except (RuntimeError, IndexError, ValueError):
+        except (ArithmeticError, IndexError, RuntimeError, TypeError, ValueError):
             yield field, value, "the same"  # Such as sizes of groups that do not fit: neither can run it.
             continue
         theirs = AutoModel.from_pretrained(
