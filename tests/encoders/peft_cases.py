@@ -21,10 +21,10 @@ CLASSES = {
     "FEATURE_EXTRACTION": "AutoModel",
 }
 EQUAL = 2e-5
-"""Numbers that differ by less are equal, unless peft's own merging rounds more: some methods make large weights."""
+"""Numbers that differ by less are equal; by more where peft's own merging rounds large weights."""
 
 NOT_MERGED = ("Lily", "VB-LoRA of the best vectors")
-"""Methods that peft does not merge."""
+"""The cases that peft cannot merge."""
 
 Damage = Callable[[dict[str, Tensor]], dict[str, Tensor]]
 """What befalls the weights of a folder."""
@@ -176,7 +176,9 @@ def verdict_on(saved: Saved) -> Verdict:
             difference = distance(logits_of(network, saved.batch), saved.logits)
     except IsoglossError as error:
         return Verdict("refused", str(error))
-    return Verdict("equal" if difference <= saved.rounding else "different", f"logits differ by {difference:.2g}")
+    return Verdict(
+        "equal" if difference <= saved.rounding else "different", f"logits differ by {difference:.2g}"
+    )
 
 
 QV = ["query", "value"]
@@ -185,7 +187,9 @@ LORA: dict[str, dict[str, Any]] = {
     "plain": {},
     "rank 1": {"r": 1, "lora_alpha": 1},
     "regular expression": {"target_modules": r".*layer\.[12]\..*query"},
-    "regular expression of the whole model": {"target_modules": r"bert\.encoder\.layer\.\d+\..*\.(query|key)"},
+    "regular expression of the whole model": {
+        "target_modules": r"bert\.encoder\.layer\.\d+\..*\.(query|key)"
+    },
     "dense": {"target_modules": ["dense"]},
     "suffix": {"target_modules": ["attention.self.query"]},
     "whole names": {"target_modules": ["bert.encoder.layer.0.attention.self.query"]},
@@ -200,7 +204,10 @@ LORA: dict[str, dict[str, Any]] = {
         "rank_pattern": {"layer.0.attention.self.query": 2, "value": 4},
         "alpha_pattern": {"value": 32},
     },
-    "rank by a regular expression": {"rank_pattern": {r"^bert\..*\.1\..*query": 3}, "alpha_pattern": {r"^bert.*query": 32}},
+    "rank by a regular expression": {
+        "rank_pattern": {r"^bert\..*\.1\..*query": 3},
+        "alpha_pattern": {r"^bert.*query": 32},
+    },
     "rsLoRA": {"use_rslora": True},
     "DoRA": {"use_dora": True},
     "DoRA everywhere": {"use_dora": True, "use_rslora": True, "target_modules": "all-linear"},
@@ -238,7 +245,7 @@ LORA: dict[str, dict[str, Any]] = {
     "all linear, no task": {"task_type": None, "target_modules": "all-linear"},
     "a parameter": {"target_parameters": ["layer.1.intermediate.dense.weight"]},
 }
-"""Options of LoRA, by what is special about them; queries and values are adapted where none says otherwise."""
+"""Options of LoRA, by what is special about them. Default modules: queries and values."""
 
 TUNERS: dict[str, tuple[str, dict[str, Any]]] = {
     "AdaLoRA": ("AdaLoraConfig", {"target_modules": QV, "total_step": 10}),
@@ -323,7 +330,11 @@ TARGETS: dict[str, dict[str, Any]] = {
         "pre-classifier": ["q_lin", "pre_classifier"],
     }
     | OF_ALL,
-    "modernbert": {"layers": ["Wqkv", "Wo", "Wi"], "attention and dense": ["Wqkv", "dense"], "dense": ["dense"]}
+    "modernbert": {
+        "layers": ["Wqkv", "Wo", "Wi"],
+        "attention and dense": ["Wqkv", "dense"],
+        "dense": ["dense"],
+    }
     | OF_ALL,
     "eurobert": {"queries and values": ["q_proj", "v_proj"], "dense": ["q_proj", "dense"]} | OF_ALL,
     "llama": {"queries and values": ["q_proj", "v_proj"]} | OF_ALL,
@@ -341,36 +352,37 @@ FURTHER: dict[str, dict[str, Any]] = {
 """Options that the classifiers of each family are tried with, on all linear layers."""
 
 
-def lora(name: str, targets: Any, family: str, head: str, **options: Any) -> Case:
+def lora_case(name: str, targets: Any, family: str, head: str, **options: Any) -> Case:
     """Return LoRA of these modules on a family."""
     return Case(name=name, family=family, head=head, options={"target_modules": targets, **options})
 
 
-def of_bert() -> list[Case]:
+def bert_cases() -> list[Case]:
     """Return all methods of peft and options of LoRA, on a tiny BERT."""
     loras = [
-        Case(name=f"LoRA, {name}", options={"target_modules": QV, **options}) for name, options in LORA.items()
+        Case(name=f"LoRA, {name}", options={"target_modules": QV, **options})
+        for name, options in LORA.items()
     ]
     tuners = [Case(name=name, kind=kind, options=options) for name, (kind, options) in TUNERS.items()]
     return [*loras, Case(name="LoRA", head="FEATURE_EXTRACTION", options={"target_modules": QV}), *tuners]
 
 
-def of_families() -> list[Case]:
+def family_cases() -> list[Case]:
     """Return LoRA of the usual modules for each family and head, on whole models and on new heads."""
     cases = [
-        lora(name, targets, family, head)
+        lora_case(name, targets, family, head)
         for family, named in TARGETS.items()
         for head in CLASSES
         for name, targets in named.items()
     ]
     cases += [replace(case, on_pretrained=True) for case in cases if case.head in ("SEQ_CLS", "TOKEN_CLS")]
     cases += [
-        lora(f"all linear, {name}", "all-linear", family, "SEQ_CLS", **options)
+        lora_case(f"all linear, {name}", "all-linear", family, "SEQ_CLS", **options)
         for family in TARGETS
         for name, options in FURTHER.items()
     ]
     return cases + [
-        lora(f"{name}, one layer", targets, family, "SEQ_CLS", layers_to_transform=[1], bias="lora_only")
+        lora_case(f"{name}, one layer", targets, family, "SEQ_CLS", layers_to_transform=[1], bias="lora_only")
         for family, named in TARGETS.items()
         for name, targets in named.items()
         if targets != "all-linear"

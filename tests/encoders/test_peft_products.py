@@ -1,4 +1,4 @@
-"""Every method of peft, family, head and choice of modules: isogloss gives peft's numbers, or the true reason."""
+"""Folders of peft, of every method, family and head: isogloss gives peft's numbers, or the true reason."""
 
 import json
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 import transformers
-from says import says
 
 from isogloss import IsoglossError, load_encoder, load_model
+from says import says
 
 peft = pytest.importorskip("peft")
 
@@ -20,12 +20,11 @@ from peft_cases import (  # noqa: E402  # They need peft.
     Saved,
     base_of,
     batch_for,
-    change,
+    bert_cases,
     distance,
-    lora,
+    family_cases,
     logits_of,
-    of_bert,
-    of_families,
+    lora_case,
     save,
     verdict_on,
 )
@@ -99,12 +98,12 @@ def check(case: Case, saved: Save) -> None:
 
 
 SAMPLE = (
-    lora("dense", ["dense"], "bert", "SEQ_CLS"),
-    lora("classifier", [*QV, "classifier"], "bert", "SEQ_CLS", task_type=None),
-    lora("all linear", "all-linear", "xlm-roberta", "SEQ_CLS"),
-    lora("attention and dense", ["Wqkv", "dense"], "modernbert", "TOKEN_CLS"),
-    lora("all linear", "all-linear", "llama", "SEQ_CLS"),
-    lora("a layer", QV, "bert", "SEQ_CLS", modules_to_save=["encoder.layer.2"], use_dora=True),
+    lora_case("dense", ["dense"], "bert", "SEQ_CLS"),
+    lora_case("classifier", [*QV, "classifier"], "bert", "SEQ_CLS", task_type=None),
+    lora_case("all linear", "all-linear", "xlm-roberta", "SEQ_CLS"),
+    lora_case("attention and dense", ["Wqkv", "dense"], "modernbert", "TOKEN_CLS"),
+    lora_case("all linear", "all-linear", "llama", "SEQ_CLS"),
+    lora_case("a layer", QV, "bert", "SEQ_CLS", modules_to_save=["encoder.layer.2"], use_dora=True),
     Case(name="prefix", kind="PrefixTuningConfig", options={"num_virtual_tokens": 4}),
 )
 
@@ -116,23 +115,23 @@ def test_a_folder_of_peft_gives_its_numbers(case, saved):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("case", of_bert(), ids=str)
+@pytest.mark.parametrize("case", bert_cases(), ids=str)
 def test_every_method_of_peft_gives_its_numbers(case, saved):
     check(case, saved)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("case", of_families(), ids=str)
+@pytest.mark.parametrize("case", family_cases(), ids=str)
 def test_every_family_and_head_gives_its_numbers(case, saved):
     check(case, saved)
 
 
 DAMAGED = (
-    lora("dense", ["dense"], "bert", "SEQ_CLS"),
-    lora("all linear", "all-linear", "xlm-roberta", "SEQ_CLS"),
-    lora("all biases", ["Wqkv", "dense"], "modernbert", "TOKEN_CLS", bias="all"),
-    lora("tokens", ["q_proj"], "llama", "SEQ_CLS", trainable_token_indices=[7, 8]),
-    lora("no head", QV, "bert", "FEATURE_EXTRACTION"),
+    lora_case("dense", ["dense"], "bert", "SEQ_CLS"),
+    lora_case("all linear", "all-linear", "xlm-roberta", "SEQ_CLS"),
+    lora_case("all biases", ["Wqkv", "dense"], "modernbert", "TOKEN_CLS", bias="all"),
+    lora_case("tokens", ["q_proj"], "llama", "SEQ_CLS", trainable_token_indices=[7, 8]),
+    lora_case("no head", QV, "bert", "FEATURE_EXTRACTION"),
 )
 CHANGES = ("removed", "renamed", "reshaped", "added")
 
@@ -142,19 +141,25 @@ def _damaged(weights: dict[str, torch.Tensor], name: str, kind: str) -> dict[str
     if kind == "added":
         return {**weights, f"{name}.more": weight.clone()}
     others = {other: value for other, value in weights.items() if other != name}
-    new = {"removed": {}, "renamed": {f"{name}x": weight}, "reshaped": {name: weight.repeat_interleave(2, -1)}}
+    new = {
+        "removed": {},
+        "renamed": {f"{name}x": weight},
+        "reshaped": {name: weight.repeat_interleave(2, -1)},
+    }
     return {**others, **new[kind]}
 
 
 def check_damage(case: Case, saved: Save, kind: str, *, is_whole: bool) -> None:
-    """Damage one weight after the other: each is named in an error, or is none of the encoder that is asked for."""
+    """Damage one weight after the other; the error names it."""
     from safetensors.torch import load_file, save_file
 
     theirs = saved(case)
     path = theirs.folder / "adapter_model.safetensors"
     whole = load_file(path)
     names = sorted(whole)
-    heads = [name for name in names if name.removeprefix("base_model.model.").startswith(("class", "score"))]
+    heads = [
+        name for name in names if name.removeprefix("base_model.model.").startswith(("classifier", "score"))
+    ]
     for name in [*names[::5], *heads] if is_whole else [names[0], *heads[:1]]:
         save_file(_damaged(whole, name, kind), path, metadata={"format": "pt"})
         verdict = verdict_on(theirs)
@@ -184,7 +189,9 @@ def test_adapters_of_another_encoder_are_refused(fields, saved, tmp_path):
     config = transformers.AutoConfig.from_pretrained(body["base_model_name_or_path"])
     config.update(fields)
     transformers.AutoModelForSequenceClassification.from_config(config).save_pretrained(tmp_path / "other")
-    transformers.AutoTokenizer.from_pretrained(body["base_model_name_or_path"]).save_pretrained(tmp_path / "other")
+    transformers.AutoTokenizer.from_pretrained(body["base_model_name_or_path"]).save_pretrained(
+        tmp_path / "other"
+    )
     path.write_text(json.dumps(body | {"base_model_name_or_path": str(tmp_path / "other")}))
     for load in (load_encoder, load_model):
         with pytest.raises(IsoglossError) as caught:
