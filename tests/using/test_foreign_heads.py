@@ -198,3 +198,67 @@ def test_trained_heads_predict_as_in_transformers(family, head, save_as_transfor
 @pytest.mark.parametrize(("family", "head"), MATRIX)
 def test_trained_heads_of_every_family_predict_as_in_transformers(family, head, save_as_transformers):
     check_same_or_refused(family, head, save_as_transformers)
+
+
+@pytest.mark.slow
+def test_an_exported_head_of_a_decoder_predicts_the_same(save_as_transformers, tmp_path):
+    model, tokenizer, folder = save_as_transformers("qwen3", "texts")
+    exported = load_model(folder).export(tmp_path / "out")
+    assert difference(model, tokenizer, exported, "texts") < TOLERANCE
+    theirs = type(model).from_pretrained(exported).eval()
+    assert all(
+        torch.equal(one, two) for one, two in zip(model.parameters(), theirs.parameters(), strict=True)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", ["llama", "gemma3_text"])
+def test_a_head_saved_with_lora_predicts_as_in_peft(family, save_as_transformers, tmp_path):
+    peft = pytest.importorskip("peft")
+    from transformers import AutoModel
+
+    model, tokenizer, folder = save_as_transformers(family, "texts")
+    base = tmp_path / "base"
+    AutoModel.from_pretrained(folder).save_pretrained(base)
+    tokenizer.save_pretrained(base)
+    setting = peft.LoraConfig(task_type="SEQ_CLS", target_modules=["q_proj"], r=2, init_lora_weights=False)
+    adapted = peft.get_peft_model(model, setting, autocast_adapter_dtype=False).eval()
+    adapted.peft_config["default"].base_model_name_or_path = str(base)
+    adapted.save_pretrained(tmp_path / "lora")
+    ours = load_model(tmp_path / "lora", precision="float32")
+    for text in TEXTS:
+        raw, _ = outputs(adapted, tokenizer, text)
+        expected = raw.logits[0].softmax(-1).tolist()
+        scores = ours.predict(text, scores=True).scores
+        assert [*scores.values()] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.slow
+def test_training_goes_on_from_a_trained_head_and_replaces_one_for_other_labels(save_as_transformers):
+    from isogloss.encoders import load_with_new_head
+
+    model, _, folder = save_as_transformers("llama", "texts")
+    kind = "AutoModelForSequenceClassification"
+    again = load_with_new_head(folder, kind, labels=LABELS[::-1], seed=0)
+    assert torch.equal(again.score.weight, model.score.weight.flip(0))
+    other = load_with_new_head(folder, kind, labels=("a", "b"), seed=0)
+    assert other.head.weight.shape == (2, 32) and not hasattr(other, "score")
+    _, _, folder = save_as_transformers("mt5", "texts")
+    assert load_with_new_head(folder, kind, labels=LABELS, seed=0).head.weight.shape == (3, 32)
+
+
+@pytest.mark.slow
+def test_an_encoder_is_read_from_a_question_answering_decoder(save_as_transformers):
+    from isogloss.encoders import load_model as load_encoder
+
+    model, _, folder = save_as_transformers("qwen3", "spans")
+    ids = torch.tensor([[2, 9, 8, 3]])
+    with torch.no_grad():
+        expected = model.base_model(ids).last_hidden_state
+        torch.testing.assert_close(load_encoder(folder)(ids).last_hidden_state, expected)
+
+
+@pytest.mark.slow
+def test_an_empty_text_has_an_answer(save_as_transformers):
+    _, _, folder = save_as_transformers("llama", "texts")
+    assert load_model(folder).predict(["", "the cat"])[0] in LABELS

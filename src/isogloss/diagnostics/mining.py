@@ -10,7 +10,7 @@ twice are one.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -23,7 +23,7 @@ from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions
-from isogloss.training.states import Pooling, StateOptions, unused_pooling
+from isogloss.training.states import StateOptions, unused_pooling
 
 COSINE_BLOCK = 4096
 """Sentences of each side in a block of cosines, which bounds memory (64 MiB)."""
@@ -72,7 +72,7 @@ class Mining(Diagnostic):
     neighbours: Positive = 4
     """Nearest sentences of the other language, which make that mean and of which the best is chosen."""
 
-    pooling: Pooling | None = None
+    pooling: Literal["model"] | None = None
     """model: the vectors that the encoder's folder of sentence-transformers makes; otherwise the mean of a
     sentence's states, special subwords left out."""
 

@@ -8,7 +8,7 @@ a constant difference between languages.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -19,7 +19,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.encoders import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions, rows_of_pairs
-from isogloss.training.states import ParallelText, Pooling, StateOptions, unused_pooling
+from isogloss.training.states import ParallelText, StateOptions, unused_pooling
 
 QUERIES_PER_BLOCK = 1024
 """Sentences compared with all candidates at a time, which bounds memory."""
@@ -51,7 +51,7 @@ class Retrieval(Diagnostic):
     csls: Count = 10
     """Neighbours of CSLS, in addition to cosine; 0 for cosine alone."""
 
-    pooling: Pooling | None = None
+    pooling: Literal["model"] | None = None
     """model: the vectors that the encoder's folder of sentence-transformers makes; otherwise the mean of a
     sentence's states, special subwords left out."""
 
@@ -63,10 +63,10 @@ class Retrieval(Diagnostic):
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
 
-        def rows(loaded: LoadedEncoder, *given: Any, **options: Any) -> Iterator[RetrievalRow]:
+        def rows(loaded: LoadedEncoder, *arguments: Any, **options: Any) -> Iterator[RetrievalRow]:
             if self.pooling is None and (warning := unused_pooling(loaded[0], self.name)):
                 setting.warn(warning)
-            return self.rows(loaded, *given, **options)
+            return self.rows(loaded, *arguments, **options)
 
         return rows_of_pairs(setting, rows)
 

@@ -234,10 +234,9 @@ def _own_or(name: str) -> Callable[[Model, Tensor], Tensor]:
     """Return the function that applies a head of our own, or the linear layer of transformers' class."""
 
     def tag_scores(model: Model, states: Tensor) -> Tensor:
-        own: Tensor = (
-            model.head(states) if hasattr(model, "head") else getattr(model, name)(model.dropout(states))
-        )
-        return own
+        if hasattr(model, "head"):
+            return cast(Tensor, model.head(states))
+        return cast(Tensor, getattr(model, name)(model.dropout(states)))
 
     return tag_scores
 

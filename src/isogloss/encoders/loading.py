@@ -4,8 +4,8 @@ Weights are read from safetensors only. A model with a head of our own is such a
 the encoder from it, and the head's weights are in the same safetensors file as ``head.…``.
 
 Of what is loaded, every parameter has stored weights, and every stored weight has a parameter: ``_check_fit``
-holds each folder to that before memory is allocated. What may be new, or unused, is said where a model is
-loaded: the parameters of a new head, the weights of a head that is not asked for.
+holds each folder to that before memory is allocated. What may be new, or unused, is the choice of each
+function: the parameters of a new head, the weights of a head that is not asked for.
 
 ``attention`` is "sdpa" (fused), "eager" (explicit, the only one that can return its probabilities) or our
 explicit attention; families without a choice ignore it.
@@ -17,7 +17,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Literal, cast, get_args
+from typing import Any, Literal, cast, get_args
 
 import torch
 from torch import Tensor, nn
@@ -461,7 +461,7 @@ def _class_of(folder: Path, config: Config, auto_class: AutoClass) -> type:
     return cast(type, classes[type(config)])
 
 
-def _fit_of(info: Mapping[str, Iterable[str]]) -> _Fit:
+def _fit_of(info: Mapping[str, Iterable[Any]]) -> _Fit:
     return _Fit(
         set(info["missing_keys"]),
         {name for name, *_ in info["mismatched_keys"]},
@@ -520,22 +520,28 @@ LEAST_NUMBERS = 1 << 20
 
 
 def _check_sizes(folder: Path, config: Config, stored: Mapping[str, Tensor]) -> None:
-    """Raise ModelError for sizes in config.json that are more than the weights can be of.
-
-    Some tables, of positions, are computed when a model is made, before any weights are compared.
-    """
+    """Raise ModelError for sizes in config.json that are more than the weights can be of."""
     family = FAMILIES[config.model_type]
     numbers = max(LEAST_NUMBERS, sum(tensor.numel() for tensor in stored.values()))
-    most = dict.fromkeys((*family.architecture.values(), "vocab_size", "type_vocab_size"), numbers)
+    fields = (*family.architecture.values(), "head_dim", "vocab_size", "type_vocab_size")
+    most = dict.fromkeys(fields, numbers)
     most[family.architecture["layers"]] = len(stored)
     if not family.is_rotary:
         most[family.architecture["positions"]] = numbers // max(1, config.hidden_size)
+    check_sizes(folder, config, most)
+
+
+def check_sizes(folder: Path, config: Config, most: Mapping[str, int]) -> None:
+    """Raise ModelError for fields of config.json that are larger than they can be.
+
+    Some tables, of positions, are computed when a model is made, before any weights are compared.
+    """
     for field, limit in most.items():
         size = getattr(config, field, None)
         if isinstance(size, int) and size > limit:
             raise ModelError(
-                f"{folder}: config.json and the weights do not belong together: {field} is {size}, and the "
-                f"{len(stored)} weights are of {limit} at most. Copy or download the folder again."
+                f"{folder}: config.json and the weights do not belong together: {field} is {size}, and with "
+                f"these weights it is {limit} at most. Copy or download the folder again."
             )
 
 
@@ -567,14 +573,14 @@ def _check_used(folder: Path, unused: set[str]) -> None:
 def _check_fractions(folder: Path, stored: Mapping[str, Tensor], unused: Iterable[str]) -> None:
     """Raise ModelError for whole numbers among the weights, which are those of a quantized model."""
     passed_over = {*unused}
-    whole = {
+    integers = {
         name
         for name, tensor in stored.items()
         if not (tensor.is_floating_point() or COMPUTED.search(name) or name in passed_over)
     }
-    if whole:
+    if integers:
         raise ModelError(
-            f"{folder}: {_shortened(whole)} is stored in whole numbers: these weights are quantized. "
+            f"{folder}: {_shortened(integers)} is stored in whole numbers: these weights are quantized. "
             f"Give the folder of the model in 16 or 32 bits."
         )
 

@@ -18,7 +18,7 @@ from isogloss.core.languages import base_and_script, codes_of_three_letters, is_
 from isogloss.encoders import folders
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.folders import from_pretrained, quiet
-from isogloss.encoders.loading import check_complete
+from isogloss.encoders.loading import LEAST_NUMBERS, check_complete, check_sizes
 from isogloss.encoders.subwords import pad_rows, padding_mask
 from isogloss.encoders.tokenizers import ModelJson, check_size, reading, unigram_pieces
 
@@ -116,16 +116,24 @@ def subwords_for(
 
 def load_seq2seq(source: str | Path) -> Model:
     """Load a sequence-to-sequence model in fp32 and evaluation mode; ModelError for missing weights."""
-    from transformers import AutoConfig, AutoModelForSeq2SeqLM
+    from transformers import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, AutoConfig
 
     folder = seq2seq_folder(source)
     config = from_pretrained(AutoConfig, folder, {})
+    stored = folders.stored_shapes(folder, AUTO_CLASS)
+    numbers = max(LEAST_NUMBERS, sum(tensor.numel() for tensor in stored.values()))
+    layers = ("encoder_layers", "decoder_layers", "num_layers", "num_decoder_layers", "num_hidden_layers")
+    positions = {"max_position_embeddings": numbers // max(1, config.hidden_size)}
+    check_sizes(folder, config, {**dict.fromkeys(layers, len(stored)), "vocab_size": numbers, **positions})
+    kind = MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING[type(config)]
     options = {"config": config, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
     with torch.random.fork_rng(devices=[]):
-        model, info = from_pretrained(AutoModelForSeq2SeqLM, folder, options)
-    # Sinusoidal positions are computed, not saved.
-    missing = {name for name in info["missing_keys"] if "embed_positions" not in name}
-    check_complete(folder, AUTO_CLASS, missing)
+        # Without numbers first, so that a configuration that does not fit the weights takes no memory.
+        _, info = from_pretrained(kind, folder, {**options, "state_dict": stored, "device_map": "meta"})
+        # Sinusoidal positions are computed, not saved.
+        missing = {name for name in info["missing_keys"] if "embed_positions" not in name}
+        check_complete(folder, AUTO_CLASS, missing)
+        model, _ = from_pretrained(kind, folder, options)
     return model.eval()
 
 

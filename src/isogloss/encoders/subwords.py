@@ -112,8 +112,8 @@ def text_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
         opening, closing = special_subwords(tokenizer)
         return (opening,), (closing,)
     (encoding,) = tokenizer(["a"], verbose=False).encodings
-    own = [index for index, of in enumerate(encoding.sequence_ids) if of == 0]
-    return tuple(encoding.ids[: own[0]]), tuple(encoding.ids[own[-1] + 1 :])
+    letters = [index for index, text in enumerate(encoding.sequence_ids) if text == 0]
+    return tuple(encoding.ids[: letters[0]]), tuple(encoding.ids[letters[-1] + 1 :])
 
 
 def special_subwords(tokenizer: Tokenizer) -> tuple[int, int]:

@@ -301,8 +301,8 @@ class BitextSentences:
         with active_language(model, language):
             if options.pooling == "model":
                 return own_vectors(model, tokenizer, texts, options)
-            of_layers = {"layers": options.layers, "limit": options.limit, "precision": options.precision}
-            return sentence_states(model, tokenizer, texts, **of_layers)
+            layers, limit, precision = options.layers, options.limit, options.precision
+            return sentence_states(model, tokenizer, texts, layers=layers, limit=limit, precision=precision)
 
 
 @dataclass(frozen=True, kw_only=True)

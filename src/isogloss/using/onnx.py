@@ -38,7 +38,8 @@ TRACED_SHAPE = (2, 7)
 
 def check_possible(model: FineTuned) -> None:
     """Raise ConfigError unless the model can be written as ONNX and the packages for it are installed."""
-    if model.kind.auto_class not in OUTPUTS:
+    kind = model.kind.auto_class
+    if kind not in OUTPUTS or kind in family_of(model.network).own_heads:
         raise ConfigError(f"--onnx: the head of task {model.task.name} cannot be written. Leave --onnx out.")
     if modules_of(model.network) is not None:
         raise ConfigError(
