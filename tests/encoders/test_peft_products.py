@@ -10,6 +10,8 @@ import torch
 import transformers
 
 from isogloss import IsoglossError, load_encoder, load_model
+from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.loading import unmerge
 from says import says
 
 peft = pytest.importorskip("peft")
@@ -217,6 +219,15 @@ def test_each_of_two_adapters_is_read(saved, tmp_path):
             expected = logits_of(model.eval(), batch)
             ours = logits_of(load_model(folder, precision="float32").network, batch)
         assert distance(ours, expected) < theirs.rounding
+
+
+@pytest.mark.slow
+def test_adapters_of_a_head_are_subtracted_before_they_are_added_again(saved):
+    theirs = saved(SAMPLE[1])
+    network = load_model(theirs.folder, precision="float32").network
+    unmerge(network, completed(theirs.folder))
+    with torch.no_grad():
+        assert distance(logits_of(network, theirs.batch), theirs.logits) < theirs.rounding
 
 
 @pytest.mark.slow
