@@ -21,10 +21,10 @@ CLASSES = {
     "FEATURE_EXTRACTION": "AutoModel",
 }
 EQUAL = 2e-5
-"""Numbers that differ by less are equal, unless peft's own merging rounds more: some methods make large weights."""
+"""Numbers that differ by less are equal; by more where peft's own merging rounds large weights."""
 
 NOT_MERGED = ("Lily", "VB-LoRA of the best vectors")
-"""Methods that peft does not merge."""
+"""The cases that peft cannot merge."""
 
 Damage = Callable[[dict[str, Tensor]], dict[str, Tensor]]
 """What befalls the weights of a folder."""
@@ -245,7 +245,7 @@ LORA: dict[str, dict[str, Any]] = {
     "all linear, no task": {"task_type": None, "target_modules": "all-linear"},
     "a parameter": {"target_parameters": ["layer.1.intermediate.dense.weight"]},
 }
-"""Options of LoRA, by what is special about them; queries and values are adapted where none says otherwise."""
+"""Options of LoRA, by what is special about them. Default modules: queries and values."""
 
 TUNERS: dict[str, tuple[str, dict[str, Any]]] = {
     "AdaLoRA": ("AdaLoraConfig", {"target_modules": QV, "total_step": 10}),
@@ -352,12 +352,12 @@ FURTHER: dict[str, dict[str, Any]] = {
 """Options that the classifiers of each family are tried with, on all linear layers."""
 
 
-def lora(name: str, targets: Any, family: str, head: str, **options: Any) -> Case:
+def lora_case(name: str, targets: Any, family: str, head: str, **options: Any) -> Case:
     """Return LoRA of these modules on a family."""
     return Case(name=name, family=family, head=head, options={"target_modules": targets, **options})
 
 
-def of_bert() -> list[Case]:
+def bert_cases() -> list[Case]:
     """Return all methods of peft and options of LoRA, on a tiny BERT."""
     loras = [
         Case(name=f"LoRA, {name}", options={"target_modules": QV, **options})
@@ -367,22 +367,22 @@ def of_bert() -> list[Case]:
     return [*loras, Case(name="LoRA", head="FEATURE_EXTRACTION", options={"target_modules": QV}), *tuners]
 
 
-def of_families() -> list[Case]:
+def family_cases() -> list[Case]:
     """Return LoRA of the usual modules for each family and head, on whole models and on new heads."""
     cases = [
-        lora(name, targets, family, head)
+        lora_case(name, targets, family, head)
         for family, named in TARGETS.items()
         for head in CLASSES
         for name, targets in named.items()
     ]
     cases += [replace(case, on_pretrained=True) for case in cases if case.head in ("SEQ_CLS", "TOKEN_CLS")]
     cases += [
-        lora(f"all linear, {name}", "all-linear", family, "SEQ_CLS", **options)
+        lora_case(f"all linear, {name}", "all-linear", family, "SEQ_CLS", **options)
         for family in TARGETS
         for name, options in FURTHER.items()
     ]
     return cases + [
-        lora(f"{name}, one layer", targets, family, "SEQ_CLS", layers_to_transform=[1], bias="lora_only")
+        lora_case(f"{name}, one layer", targets, family, "SEQ_CLS", layers_to_transform=[1], bias="lora_only")
         for family, named in TARGETS.items()
         for name, targets in named.items()
         if targets != "all-linear"

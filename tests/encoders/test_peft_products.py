@@ -1,4 +1,4 @@
-"""Every method of peft, family, head and choice of modules: isogloss gives peft's numbers, or the true reason."""
+"""Folders of peft, of every method, family and head: isogloss gives peft's numbers, or the true reason."""
 
 import json
 from collections.abc import Callable
@@ -10,6 +10,8 @@ import torch
 import transformers
 
 from isogloss import IsoglossError, load_encoder, load_model
+from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.loading import unmerge
 from says import says
 
 peft = pytest.importorskip("peft")
@@ -20,11 +22,11 @@ from peft_cases import (  # noqa: E402  # They need peft.
     Saved,
     base_of,
     batch_for,
+    bert_cases,
     distance,
+    family_cases,
     logits_of,
-    lora,
-    of_bert,
-    of_families,
+    lora_case,
     save,
     verdict_on,
 )
@@ -98,12 +100,12 @@ def check(case: Case, saved: Save) -> None:
 
 
 SAMPLE = (
-    lora("dense", ["dense"], "bert", "SEQ_CLS"),
-    lora("classifier", [*QV, "classifier"], "bert", "SEQ_CLS", task_type=None),
-    lora("all linear", "all-linear", "xlm-roberta", "SEQ_CLS"),
-    lora("attention and dense", ["Wqkv", "dense"], "modernbert", "TOKEN_CLS"),
-    lora("all linear", "all-linear", "llama", "SEQ_CLS"),
-    lora("a layer", QV, "bert", "SEQ_CLS", modules_to_save=["encoder.layer.2"], use_dora=True),
+    lora_case("dense", ["dense"], "bert", "SEQ_CLS"),
+    lora_case("classifier", [*QV, "classifier"], "bert", "SEQ_CLS", task_type=None),
+    lora_case("all linear", "all-linear", "xlm-roberta", "SEQ_CLS"),
+    lora_case("attention and dense", ["Wqkv", "dense"], "modernbert", "TOKEN_CLS"),
+    lora_case("all linear", "all-linear", "llama", "SEQ_CLS"),
+    lora_case("a layer", QV, "bert", "SEQ_CLS", modules_to_save=["encoder.layer.2"], use_dora=True),
     Case(name="prefix", kind="PrefixTuningConfig", options={"num_virtual_tokens": 4}),
 )
 
@@ -115,23 +117,23 @@ def test_a_folder_of_peft_gives_its_numbers(case, saved):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("case", of_bert(), ids=str)
+@pytest.mark.parametrize("case", bert_cases(), ids=str)
 def test_every_method_of_peft_gives_its_numbers(case, saved):
     check(case, saved)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("case", of_families(), ids=str)
+@pytest.mark.parametrize("case", family_cases(), ids=str)
 def test_every_family_and_head_gives_its_numbers(case, saved):
     check(case, saved)
 
 
 DAMAGED = (
-    lora("dense", ["dense"], "bert", "SEQ_CLS"),
-    lora("all linear", "all-linear", "xlm-roberta", "SEQ_CLS"),
-    lora("all biases", ["Wqkv", "dense"], "modernbert", "TOKEN_CLS", bias="all"),
-    lora("tokens", ["q_proj"], "llama", "SEQ_CLS", trainable_token_indices=[7, 8]),
-    lora("no head", QV, "bert", "FEATURE_EXTRACTION"),
+    lora_case("dense", ["dense"], "bert", "SEQ_CLS"),
+    lora_case("all linear", "all-linear", "xlm-roberta", "SEQ_CLS"),
+    lora_case("all biases", ["Wqkv", "dense"], "modernbert", "TOKEN_CLS", bias="all"),
+    lora_case("tokens", ["q_proj"], "llama", "SEQ_CLS", trainable_token_indices=[7, 8]),
+    lora_case("no head", QV, "bert", "FEATURE_EXTRACTION"),
 )
 CHANGES = ("removed", "renamed", "reshaped", "added")
 
@@ -150,14 +152,16 @@ def _damaged(weights: dict[str, torch.Tensor], name: str, kind: str) -> dict[str
 
 
 def check_damage(case: Case, saved: Save, kind: str, *, is_whole: bool) -> None:
-    """Damage one weight after the other: each is named in an error, or is none of the encoder that is asked for."""
+    """Damage one weight after the other; the error names it."""
     from safetensors.torch import load_file, save_file
 
     theirs = saved(case)
     path = theirs.folder / "adapter_model.safetensors"
     whole = load_file(path)
     names = sorted(whole)
-    heads = [name for name in names if name.removeprefix("base_model.model.").startswith(("class", "score"))]
+    heads = [
+        name for name in names if name.removeprefix("base_model.model.").startswith(("classifier", "score"))
+    ]
     for name in [*names[::5], *heads] if is_whole else [names[0], *heads[:1]]:
         save_file(_damaged(whole, name, kind), path, metadata={"format": "pt"})
         verdict = verdict_on(theirs)
@@ -215,6 +219,15 @@ def test_each_of_two_adapters_is_read(saved, tmp_path):
             expected = logits_of(model.eval(), batch)
             ours = logits_of(load_model(folder, precision="float32").network, batch)
         assert distance(ours, expected) < theirs.rounding
+
+
+@pytest.mark.slow
+def test_adapters_of_a_head_are_subtracted_before_they_are_added_again(saved):
+    theirs = saved(SAMPLE[1])
+    network = load_model(theirs.folder, precision="float32").network
+    unmerge(network, completed(theirs.folder))
+    with torch.no_grad():
+        assert distance(logits_of(network, theirs.batch), theirs.logits) < theirs.rounding
 
 
 @pytest.mark.slow

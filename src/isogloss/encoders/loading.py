@@ -326,8 +326,10 @@ def unmerge(model: Model, folder: Path) -> None:
             f"{folder}: this model was trained without adapters (lora, dora, ia3), so there are no factors. "
             f"Measure its weights instead."
         )
-    name, kinds = type(model).__name__, get_args(AutoClass)[1:]
-    auto_class = next((kind for kind in kinds if name.endswith(kind.removeprefix("AutoModel"))), "AutoModel")
+    class_name, kinds = type(model).__name__, get_args(AutoClass)[1:]
+    auto_class: AutoClass = next(
+        (kind for kind in kinds if class_name.endswith(kind.removeprefix("AutoModel"))), "AutoModel"
+    )
     base, fit = _read_model(
         base_folder(folder, difference),
         auto_class,

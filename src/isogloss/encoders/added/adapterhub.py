@@ -239,8 +239,8 @@ def with_hub_adapters(
     """
     if task is not None and task.config.inv_adapter:
         raise ModelError(
-            f"{task.path}: these adapters have invertible ones (inv_adapter), so they are a language's, and were "
-            f"given as a task's. Give them as a language's: --language CODE={task.path}."
+            f"{task.path}: these adapters were given as a task's, and have invertible ones (inv_adapter), "
+            f"which are a language's. Give them as a language's: --language CODE={task.path}."
         )
     if task is not None and task.head is not None:
         kind, _ = HEADS[task.head.head_type]

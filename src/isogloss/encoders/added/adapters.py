@@ -141,9 +141,9 @@ ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forwar
 PROJECTIONS = ("query", "key", "value")
 ADAPTER, WEIGHTS, CONFIG = "default", "adapter_model.safetensors", "adapter_config.json"
 MERGED_TYPES = (
-    "ADALORA", "ADAMSS", "BEFT", "BOFT", "C3A", "DEFT", "DELORA", "FOURIERFT", "GLORA", "GRALORA", "HIRA", "HRA",
-    "IA3", "LN_TUNING", "LOHA", "LOKR", "LORA", "MISS", "OFT", "OSF", "PEANUT", "PSOFT", "PVERA", "RANDLORA",
-    "ROAD", "SHIRA", "SUPERTUNING", "TINYLORA", "TRAINABLE_TOKENS", "VERA", "WAVEFT",
+    "ADALORA", "ADAMSS", "BEFT", "BOFT", "C3A", "DEFT", "DELORA", "FOURIERFT", "GLORA", "GRALORA", "HIRA",
+    "HRA", "IA3", "LN_TUNING", "LOHA", "LOKR", "LORA", "MISS", "OFT", "OSF", "PEANUT", "PSOFT", "PVERA",
+    "RANDLORA", "ROAD", "SHIRA", "SUPERTUNING", "TINYLORA", "TRAINABLE_TOKENS", "VERA", "WAVEFT",
 )  # fmt: skip
 """The methods of peft that are read: those that it merges into the weights with the same outputs."""
 
@@ -276,7 +276,7 @@ def apply_adapters(model: nn.Module, folder: Path) -> set[str]:
 
 
 class _Encoder(nn.Module):
-    """An encoder under the name that it has within a model with a head."""
+    """An encoder alone, under the name that it has within a model with a head."""
 
     def __init__(self, encoder: Model, prefix: str) -> None:
         super().__init__()
@@ -286,6 +286,7 @@ class _Encoder(nn.Module):
 
     @property
     def base_model(self) -> nn.Module:
+        """The encoder."""
         return self.get_submodule(self.base_model_prefix)
 
     def get_input_embeddings(self) -> nn.Module:
@@ -306,21 +307,23 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     encoder, inside = encoder_of(model), f"{_trained_prefix(model, folder)}."
     parts = {name for name, _ in encoder.named_children()}
     if any(name.startswith(inside) for name in names) or parts.isdisjoint(n.split(".")[0] for n in names):
-        trained = model if _is_trained_head(model, folder) else _Encoder(encoder, inside[:-1])
+        trained = model if _has_trained_head(model, folder) else _Encoder(encoder, inside[:-1])
     else:  # They were trained on an encoder without a head.
         trained, inside = encoder, ""
     pooler = getattr(encoder, "pooler", None)
-    if trained is not model:
-        if pooler is None:
-            names = [name for name in names if not name.startswith(f"{inside}pooler.")]
-        elif not any(name.startswith(f"{inside}pooler.") for name in names):
-            encoder.pooler = None  # The model that they were trained on has none.
+    if trained is not model:  # Adapters of the head, and of a pooler that this encoder lacks, are not needed.
         names = [name for name in names if name.startswith(inside)]
+        of_pooler = [name for name in names if name.startswith(f"{inside}pooler.")]
+        if pooler is None:
+            names = [name for name in names if name not in of_pooler]
+        elif not of_pooler:  # The model that they were trained on has none.
+            encoder.pooler = None
     if names:
         kept = {f"{PREFIX}{name}" for name in names}
+        # Without the prefix are weights that all adapters share.
         stored = {name: w for name, w in weights.items() if name in kept or not name.startswith(PREFIX)}
         _load_into(trained, config, stored, folder)
-        cast(Any, model).peft_config = cast(Any, trained).peft_config
+        cast(Any, model).peft_config = vars(trained).pop("peft_config")
     if pooler is not None:
         encoder.pooler = pooler
     if trained is not model:
@@ -329,10 +332,10 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
 
 
 def _read_adapters(folder: Path) -> tuple["PeftConfig", dict[str, Tensor]]:
-    """Return the configuration and the weights in a peft folder, by their names in the model."""
+    """Return the configuration and the weights in a peft folder."""
     from peft import PeftConfig
 
-    check_readable(folder, folders.read_json(folder / CONFIG))
+    check_type(folder, folders.read_json(folder / CONFIG))
     try:
         config = PeftConfig.from_pretrained(str(folder))
     except Exception as error:  # The library takes any value of its configuration.
@@ -341,12 +344,12 @@ def _read_adapters(folder: Path) -> tuple["PeftConfig", dict[str, Tensor]]:
     return config, read_weights(folder / WEIGHTS)
 
 
-def check_readable(folder: Path, body: Mapping[str, Any]) -> None:
-    """Raise ModelError unless the adapters of a peft folder are of a kind that can be merged."""
+def check_type(folder: Path, body: Mapping[str, Any]) -> None:
+    """Raise ModelError unless the adapters of a peft folder are of a method that can be merged."""
     if (kind := body.get("peft_type")) not in MERGED_TYPES:
         raise ModelError(
-            f"{folder}: adapters of peft of the type {kind!s:.40} are not read. Those are that can be merged into "
-            f"the weights: {', '.join(MERGED_TYPES)}."
+            f"{folder}: adapters of peft of the type {kind!s:.40} are not read. Methods that can be merged "
+            f"into the weights are: {', '.join(MERGED_TYPES)}."
         )
 
 
@@ -361,7 +364,7 @@ def _trained_prefix(model: nn.Module, folder: Path) -> str:
     return str(name or cast(Any, model).base_model_prefix)
 
 
-def _is_trained_head(model: nn.Module, folder: Path) -> bool:
+def _has_trained_head(model: nn.Module, folder: Path) -> bool:
     """Return whether a model has the head that a folder's adapters were trained with."""
     if encoder_of(model) is model:
         return False
@@ -379,7 +382,7 @@ def _class_of(model: nn.Module) -> str:
 
 
 def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tensor], folder: Path) -> None:
-    """Add adapters to a model and load their weights, and those of whole modules that were saved with them."""
+    """Add adapters to a model; load their weights, and those of the modules that were saved with them."""
     from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
     from peft.utils.other import AuxiliaryTrainingWrapper, ModulesToSaveWrapper
 
@@ -390,8 +393,8 @@ def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tens
             wrapper = PeftModel(cast(Model, model), config, adapter_name=ADAPTER)
     except Exception as error:
         raise ModelError(
-            f"{folder / CONFIG}: peft cannot add these adapters to {_class_of(model)} ({one_line(error):.300}). "
-            f"Name the model that they were trained on (base_model_name_or_path), or copy the folder again."
+            f"{folder / CONFIG}: peft cannot add these adapters to {_class_of(model)} "
+            f"({one_line(error):.300}). Copy the folder again, or correct base_model_name_or_path."
         ) from error
     state = wrapper.state_dict()
     expected = get_peft_model_state_dict(wrapper, state, adapter_name=ADAPTER, save_embedding_layers=False)
@@ -404,8 +407,8 @@ def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tens
         elif expected_shape is None:
             problem = f"belongs to no part of {_class_of(model)} with these adapters"
         raise ModelError(
-            f"{folder / WEIGHTS}: {name} {problem}. Either the file is not that of {CONFIG}, or the model that "
-            f"it names is not the one that the adapters were trained on. Copy the folder again, or correct "
+            f"{folder / WEIGHTS}: {name} {problem}. Either this file and {CONFIG} do not belong together, or "
+            f"the adapters were trained on another model than it names. Copy the folder again, or correct "
             f"base_model_name_or_path."
         )
     with warnings.catch_warnings():

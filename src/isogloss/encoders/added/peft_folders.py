@@ -15,7 +15,7 @@ from isogloss.core.cache_folders import in_cache
 from isogloss.core.errors import ModelError
 from isogloss.core.untrusted import from_home
 from isogloss.encoders import folders
-from isogloss.encoders.added.adapters import CONFIG, PREFIX, WEIGHTS, check_readable
+from isogloss.encoders.added.adapters import CONFIG, PREFIX, WEIGHTS, check_type
 from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.added.differences import write_difference
 from isogloss.encoders.family import Config
@@ -39,7 +39,7 @@ def completed(folder: Path) -> Path:
             f"{folder}: these are adapters of AdapterHub (the library adapters), without their encoder. "
             f"Attach them to it: isogloss attach ENCODER FOLDER --language CODE={folder} (of a task: --task)."
         )
-    check_readable(folder, body)
+    check_type(folder, body)
     if not (folder / WEIGHTS).is_file():
         raise ModelError(f"{folder}: adapters of peft without {WEIGHTS}. Save them as safetensors.")
     base = _base(folder, body)
