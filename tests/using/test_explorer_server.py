@@ -33,7 +33,8 @@ def asked(name: str, body: bytes) -> tuple[int, bytes]:
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST",
         "path": f"/api/{name}", "raw_path": f"/api/{name}".encode(), "query_string": b"",
-        "headers": headers, "scheme": "http", "client": ("127.0.0.1", 1), "server": ("127.0.0.1", 1), "root_path": "",
+        "headers": headers, "scheme": "http",
+        "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 1), "root_path": "",
     }  # fmt: skip
     parts, sent = [body], list[dict[str, Any]]()
 
