@@ -1,10 +1,13 @@
 """What others wrote into a folder leads nowhere else."""
 
+import json
+
 import pytest
 
-from isogloss.core.checksums import CHECKSUMS, read_checksums
+from isogloss.core.checksums import CHECKSUMS, from_text, read_checksums
 from isogloss.core.errors import StorageError
-from isogloss.core.untrusted import below, is_safe
+from isogloss.core.processes import has_ended, host
+from isogloss.core.untrusted import below, check_outside_runs, is_safe, parse_json
 
 
 @pytest.mark.parametrize("name", [None, 5, ["a"], {}])
@@ -18,3 +21,45 @@ def test_checksums_that_name_what_is_elsewhere_are_refused(tmp_path):
     (tmp_path / CHECKSUMS).write_text('{"../../x": {"size": 5, "crc32": "0"}}')
     with pytest.raises(StorageError, match=r"checksums.json: the name '../../x' leads out"):
         read_checksums(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("sums", "why"),
+    [
+        ({"a": {"size": -1, "crc32": ""}}, "the size of a file is -1"),
+        ({"a": {"size": 1.5, "crc32": ""}}, "the size of a file is 1.5"),
+        ({"a": {"size": 10**30, "crc32": ""}}, "the size of a file is 1000"),
+        ({"a": {"size": True, "crc32": ""}}, "the size of a file is True"),
+        ({"a": {"size": 1, "crc32": 5}}, "the checksum of a file is 5"),
+        ({"a": {"size": 1, "crc32": "0"}, "a/b": {"size": 1, "crc32": "0"}}, "'a' is a file and a folder"),
+        ({"a": {"size": 1}}, "crc32"),
+        ({"a": []}, "size"),
+        ([1], "items"),
+    ],
+)
+def test_checksums_that_cannot_be_are_damage(sums, why):
+    with pytest.raises(ValueError, match=why):
+        from_text(json.dumps(sums))
+
+
+@pytest.mark.parametrize("inside", ["record.json", ".claims", "0123456789ab/record.json", "runs/.claims"])
+def test_nothing_else_is_written_where_runs_are(tmp_path, inside):
+    folder = tmp_path / "runs"
+    (folder / inside).parent.mkdir(parents=True)
+    (folder / inside).touch()
+    for place in (folder, (folder / inside).parent, (folder / inside).parent / "new"):
+        with pytest.raises(StorageError, match=f"{place}: runs are here"):
+            check_outside_runs(place)
+    check_outside_runs(tmp_path / "elsewhere")
+
+
+@pytest.mark.parametrize("number", ["9" * 500, "-" + "9" * 5000, '{"a": [' + "9" * 100_000 + "]}"])
+def test_numbers_of_thousands_of_digits_are_refused(number):
+    with pytest.raises(ValueError, match=r"a number of [0-9,]+ digits"):
+        parse_json(number)
+
+
+@pytest.mark.parametrize("number", ["\u00b2", "\u0661", "9" * 5000, "9" * 30, "0", "-1", "", "1.0", "1 "])
+def test_the_name_of_a_process_with_an_odd_number_is_of_none_that_ended(number):
+    assert not has_ended(f"{host()}-{number}-1")
+    assert not has_ended(f"{host()}-{number}")

@@ -111,3 +111,11 @@ def test_warnings_of_records_hold_no_secrets(tmp_path):
     write_record(tmp_path, Record(id="0", kind="k", title="t", run={}, warnings=warnings))
     body = json.loads((tmp_path / "record.json").read_text())
     assert body["warnings"] == [f"mlflow could not be written to (https://{MASK}@host)"]
+
+
+def test_the_bytes_of_a_record_do_not_depend_on_the_environment(tmp_path, monkeypatch):
+    record = Record(id="0", kind="k", title="t", run={}, warnings=("training took long",))
+    write_record(tmp_path / "a", record)
+    monkeypatch.setenv("MY_TOKEN", "training")
+    write_record(tmp_path / "b", record)
+    assert (tmp_path / "a" / "record.json").read_bytes() == (tmp_path / "b" / "record.json").read_bytes()

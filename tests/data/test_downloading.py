@@ -325,3 +325,14 @@ def test_progress_says_bytes_and_speed(get):
     assert (told[-1].done, told[-1].total) == (len(BODY), len(BODY))
     assert "1.0 MB of 1.0 MB, " in told[-1].remark
     assert told[-1].remark.endswith("/s")
+
+
+@pytest.mark.parametrize("behaviour", [chunked, send])
+def test_a_file_of_unknown_size_is_taken_up_to_a_bound(get, refused, tmp_path, behaviour):
+    said = refused(behaviour, most=len(BODY) - 1, sha256="0" * 64)
+    assert "a.zip: " in said and f"at most {len(BODY) - 1:,} bytes are taken" in said
+    assert get(behaviour, most=len(BODY), sha256=SUM) == Downloaded(size=len(BODY), sha256=SUM)
+
+
+def test_a_file_without_a_published_size_has_a_bound():
+    assert Link(url="https://x/y").most == 100_000_000

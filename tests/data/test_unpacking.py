@@ -241,3 +241,26 @@ def test_an_encrypted_zip_is_refused(refused):
     for sign, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         body[body.index(sign) + place] |= 1
     assert "is encrypted" in refused(bytes(body))
+
+
+def sparse(size: int) -> bytes:
+    """Give a tar archive whose member has half a kilobyte, at the end of ``size`` bytes of nothing."""
+
+    def number(value: int, width: int) -> bytes:
+        return b"\x80" + value.to_bytes(width - 1, "big")
+
+    header = bytearray(tarfile.TarInfo("a/sw/dev.tsv").tobuf(format=tarfile.GNU_FORMAT))
+    header[124:136] = b"%011o\0" % 512
+    header[156:157] = tarfile.GNUTYPE_SPARSE
+    header[386:410] = number(size - 512, 12) + number(512, 12)
+    header[483:495] = number(size, 12)
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + b"x" * 512 + b"\0" * (10240 - 1024)
+
+
+@pytest.mark.parametrize("size", [1 << 20, 3 << 30, 1 << 50])
+def test_a_sparse_member_is_refused(refused, size):
+    assert "x.tar: member 'a/sw/dev.tsv' is a sparse file; expected a plain file" in refused(
+        sparse(size), "x.tar"
+    )

@@ -4,6 +4,7 @@ import json
 import pickle
 from pathlib import Path
 from shutil import copytree
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 import torch
@@ -132,6 +133,27 @@ def test_a_pickle_with_more_than_weights_runs_nothing(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match="holds more than weights, or is damaged"):
         read_hub_adapter(folder, pickle=True)
     assert not (tmp_path / "was_run").exists()
+
+
+@pytest.mark.parametrize("weights", [{1: torch.zeros(1)}, {"x": 3}, [1, 2], {(1, 2): "x"}])
+def test_a_pickle_of_anything_but_named_tensors_is_refused(tmp_path, weights):
+    folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "odd"))
+    torch.save(weights, folder / "pytorch_adapter.bin")
+    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: this pickle holds more than weights"):
+        read_hub_adapter(folder, pickle=True)
+
+
+def test_a_pickle_that_unpacks_to_far_more_is_refused_before_it_is_read(tmp_path):
+    folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "packed"))
+    path = folder / "pytorch_adapter.bin"
+    with ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, bytes(64 << 20) if name.endswith("data/0") else content)
+    assert path.stat().st_size < 1 << 20
+    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: .* unpacks to 67,"):
+        read_hub_adapter(folder, pickle=True)
 
 
 def test_a_folder_without_such_adapters_is_described(tmp_path):

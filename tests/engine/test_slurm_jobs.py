@@ -98,6 +98,9 @@ def test_files_of_jobs_are_where_nobody_else_writes_for_they_are_run_as_code(mon
     assert private_folder(runs) == private_folder(runs) != private_folder(tmp_path)
     assert jobs.stat().st_mode & 0o777 == 0o700
     assert not runs.exists()
+    jobs.chmod(0o755)  # As an earlier version left it: what is made in it would follow the umask.
+    private_folder(runs)
+    assert jobs.stat().st_mode & 0o777 == 0o700
     jobs.chmod(0o720)
     with pytest.raises(
         StorageError, match=r"jobs: others may write to this folder.*chmod 700.*XDG_CACHE_HOME"

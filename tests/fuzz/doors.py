@@ -7,10 +7,12 @@ import io
 import json
 import sys
 import tarfile
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 
@@ -41,6 +43,8 @@ class Door:
     """Mutations of a plain reader that take as long: slow doors get fewer in CI."""
     writes: str = ""
     """The folder below that it may write into."""
+    sets_aside: bool = False
+    """Whether what is damaged counts as missing, so that nothing is refused."""
 
     @cached_property
     def variants(self) -> Variants:
@@ -291,6 +295,82 @@ def manifests() -> Iterator[Door]:
     yield Door("manifest", (({"files.json": json.dumps(sums).encode()}, "files.json", read),))
 
 
+def leases() -> Iterator[Door]:
+    """Yield a lease of a process of this machine, and one of another."""
+    from isogloss.core.processes import host, this_process
+    from isogloss.store.leases import FolderBoard, Leases
+
+    def read(folder: Path) -> object:
+        leases = Leases(FolderBoard(folder / ".claims"))
+        with leases.leased("run"):
+            return leases.history("run"), leases.holder("run")
+
+    for name, process in (("lease", this_process()), ("lease of an ended process", f"{host()}-4194305-1")):
+        body = {"process": process, "machine": "x", "pid": 7, "token": "0", "beat": 3, "held": True}
+        files = {".claims/run.1": json.dumps(body).encode()}
+        yield Door(name, ((files, ".claims/run.1", read),), writes=".claims", sets_aside=True, cost=5.0)
+
+
+def names() -> Iterator[Door]:
+    """Yield names of files that others gave theirs: of processes, of members, of temporary files."""
+    from isogloss.core.atomic_files import sweep_folder
+    from isogloss.core.processes import has_ended, host
+    from isogloss.core.untrusted import below
+
+    def read(folder: Path) -> object:
+        for name in (folder / "names.txt").read_bytes().decode(errors="surrogateescape").split("\n"):
+            has_ended(name.removeprefix(".x.").removesuffix(".tmp"))
+            path = below(folder / "inside", name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+        return sweep_folder(folder / "inside")
+
+    listed = f".x.{host()}-12-34.tmp\na/b.json\n.x.another-1-2.tmp\nx.tsv"
+    files = {"names.txt": listed.encode()}
+    yield Door("names of files", ((files, "names.txt", read),), writes="inside")
+
+
+def requests() -> Iterator[Door]:
+    """Yield bodies of requests to the explorer."""
+    if find_spec("starlette") is None:
+        return
+    sys.path.insert(0, str(TESTS / "using"))
+    from test_explorer_server import asked
+
+    def ask(folder: Path) -> object:
+        status, answer = asked("answer", (folder / "body.json").read_bytes())
+        if status == 400:
+            raise DataError(f"{folder / 'body.json'}: {answer.decode()[:300]}")
+        assert status == 200, answer
+        return answer
+
+    body = json.dumps({"route": "r", "point": [0.25, 1e-3], "text": ["a", "b"], "language": "qaa"}).encode()
+    yield Door("request to the explorer", (({"body.json": body}, "body.json", ask),), cost=10.0)
+
+
+def translations() -> Iterator[Door]:
+    """Yield stored translations, which are made again where they are damaged."""
+    from isogloss.translators import Translated, TranslateSetting
+    from isogloss.translators.built_in import BuiltIn
+    from isogloss.translators.setting import in_chunks
+
+    def load(texts: list[str]) -> list[Translated]:
+        return [Translated(text, 0) for text in texts]
+
+    def translate(folder: Path) -> object:
+        setting = TranslateSetting(source="qaa", target="qab", folder=folder / "work", precision="float32")
+        made = in_chunks(["a", "b"], setting, BuiltIn(), lambda: load)
+        return [(translation.text.encode(), translation.cuts + 1) for translation in made]
+
+    def stored() -> Variants:
+        with tempfile.TemporaryDirectory() as folder:
+            translate(Path(folder))
+            (path,) = Path(folder, "work").iterdir()
+            return (({f"work/{path.name}": path.read_bytes()}, f"work/{path.name}", translate),)
+
+    yield Door("stored translations", stored, writes="work", sets_aside=True, cost=5.0)
+
+
 def models() -> Iterator[Door]:
     """Yield the files of a model folder."""
     from isogloss.encoders.folders import shipped_folder
@@ -348,8 +428,8 @@ def adapters() -> Iterator[Door]:
 
 
 DOORS: tuple[Callable[[], Iterator[Door]], ...] = (
-    corpora, descriptions, predictions, outputs, archives, recipes, studies, manifests, models,
-    adapters,
+    corpora, descriptions, predictions, outputs, archives, recipes, studies, manifests, leases,
+    names, requests, translations, models, adapters,
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.recipes.checking import checked, read_recipe, refuse_empty_or_twice
-from isogloss.recipes.recipe_text import to_toml
+from isogloss.recipes.recipe_text import from_toml, recipe_text, to_toml
 from isogloss.recipes.request import parse_change
 from isogloss.translators.built_in import BuiltIn
 from isogloss.translators.seq2seq import Seq2Seq
@@ -279,3 +279,29 @@ def test_many_values_are_not_compared_each_with_each():
         refuse_empty_or_twice([Counted(7), Counted(8), Counted(7)], "seeds")
     with pytest.raises(ConfigError, match="named twice"):
         refuse_empty_or_twice([{"name": "a"}, {"name": "a"}], "method")
+
+
+@pytest.mark.parametrize("parts", [51, 20_000, 50_000])
+@pytest.mark.parametrize(
+    "form", ["{} = 1", "[{}]", "[[{}]]", "x = {{ {} = 1 }}", "x = [{{ y = 1, {} = 2 }}]", " {} = 1"]
+)
+@pytest.mark.parametrize("part", ["a", '"a b"', "'a'", "a "])
+def test_a_key_of_very_many_parts_is_refused(form, part, parts):
+    with pytest.raises(ConfigError, match=r"line 2: the key .* has more than 50 parts"):
+        from_toml("title = 1\n" + form.format(".".join([part] * parts)) + "\n")
+
+
+def test_keys_and_lists_of_usual_size_are_read():
+    text = ".".join("a" * 50) + " = 1\n"
+    numbers = ", ".join(f"{number / 100:.2f}" for number in range(400))
+    dotted = "... " * 200
+    assert from_toml(f'{text}alphas = [{numbers}]\ntitle = "{dotted}"\n')["title"] == dotted
+
+
+def test_a_recipe_of_any_size_is_refused(tmp_path):
+    with (tmp_path / "r.toml").open("wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(ConfigError, match=r"r.toml: cannot be read"):
+        recipe_text(str(tmp_path / "r.toml"))
+    with pytest.raises(ConfigError, match="characters; expected at most"):
+        from_toml("#" * (5 << 20))

@@ -38,9 +38,8 @@ def reads(path: Path) -> object:
             case name if name == PREDICTIONS:
                 return repr(read_predictions(path)), read_answers(path)
             case _:
-                return (
-                    check_undamaged(folder.parent if folder.name == "model" else folder) or path.read_bytes()
-                )
+                check_undamaged(folder.parent if folder.name == "model" else folder)
+                return path.read_bytes()
     except StorageError as error:
         assert path.name in str(error) or RECORD in str(error)
         return FOUND

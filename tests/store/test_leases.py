@@ -478,3 +478,26 @@ def test_processes_have_names_of_their_own():
     started = this_process().rpartition("-")[2]
     if Path("/proc/self/stat").exists():
         assert has_ended(f"{host()}-{os.getpid()}-{int(started) + 1}")
+
+
+@pytest.mark.parametrize(
+    "make", [lambda path, mine: path.symlink_to(mine), lambda path, mine: path.hardlink_to(mine)]
+)
+def test_who_renews_a_lease_that_became_a_link_writes_nothing_through_it(board, tmp_path, make):
+    mine = tmp_path / "mine"
+    mine.write_text("a file of the holder")
+    with Leases(board).leased("run") as lease:
+        (board.folder / lease.name).unlink()
+        make(board.folder / lease.name, mine)
+        Leases(board).renew(lease)
+        assert not board.write(lease.name, lease.content(), lease.is_own)
+    assert mine.read_text() == "a file of the holder"
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[" * 100_000, b"\xff", b"[1]", b"{}", b'{"token": null}'])
+def test_a_lease_whose_content_cannot_be_read_is_not_ones_own(board, content):
+    with Leases(board).leased("run") as lease:
+        (board.folder / lease.name).write_bytes(content)
+        assert not lease.is_own(content)
+        assert not board.write(lease.name, lease.content(), lease.is_own)
+        assert (board.folder / lease.name).read_bytes() == content

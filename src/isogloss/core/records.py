@@ -182,7 +182,9 @@ def run_files(out: Path, *names: str) -> Iterator[Path]:
             with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
                 inside = entries(out, folder.name)
                 yield from (
-                    out / folder.name / one.name for one in inside if one.name in names and one.is_file
+                    out / folder.name / entry.name
+                    for entry in inside
+                    if entry.name in names and entry.is_file
                 )
 
 

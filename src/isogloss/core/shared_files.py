@@ -27,7 +27,7 @@ MOST_BYTES = 64 << 20
 RUN = re.compile(r"[0-9a-f]{12}")
 """Name of a run's folder: its id."""
 
-NO_LINK = "a symbolic link is in its place, and is not followed"
+NO_LINK = "a symbolic link is in its entry, and is not followed"
 
 _HAS_DESCRIPTORS = os.open in os.supports_dir_fd
 """False on Windows, where each part of a path is checked before the whole path is opened."""
@@ -67,7 +67,7 @@ class _Place:
 def read_file(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
     """Return the content of a file.
 
-    IrregularFileError for a link, pipe or folder in its place, and beyond ``most`` bytes.
+    IrregularFileError for a link, pipe or folder in its entry, and beyond ``most`` bytes.
     """
     with open_file(folder, name) as file:
         return _content(file, folder / name, most)
@@ -75,15 +75,15 @@ def read_file(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
 
 def open_file(folder: Path, name: str) -> FileIO:
     """Open a file for reading."""
-    with _at(folder, name) as place:
-        return FileIO(_opened(place, os.O_RDONLY), "rb")
+    with _at(folder, name) as entry:
+        return FileIO(_opened(entry, os.O_RDONLY), "rb")
 
 
 def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
     """Write a file unless something has its name; False if it does. No two processes create the same one."""
-    with _at(folder, name) as place:
+    with _at(folder, name) as entry:
         try:
-            number = _made(place, os.O_WRONLY)
+            number = _made(entry, os.O_WRONLY)
         except FileExistsError:
             return False
         try:
@@ -91,19 +91,19 @@ def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
                 file.write(content)
         except OSError:  # On a full disk an empty file can be made, and would be waited for.
             with suppress(OSError):
-                os.unlink(place.name, dir_fd=place.folder)
+                os.unlink(entry.name, dir_fd=entry.folder)
             raise
     return True
 
 
 def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | None]) -> bool:
-    """Write a file in its place, given its content; return False if ``change`` returns None.
+    """Write a file in its entry, given its content; return False if ``change`` returns None.
 
     That takes no space, and a full disk leaves what was in it.
     """
-    with _at(folder, name) as place, FileIO(_opened(place, os.O_RDWR), "r+b") as file:
-        _check_single(file, place.path)
-        content = change(_content(file, place.path, MOST_BYTES))
+    with _at(folder, name) as entry, FileIO(_opened(entry, os.O_RDWR), "r+b") as file:
+        _check_single(file, entry.path)
+        content = change(_content(file, entry.path, MOST_BYTES))
         if content is not None:
             file.seek(0)
             file.write(content)
@@ -114,21 +114,21 @@ def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | No
 def append_file(folder: Path, name: str, content: bytes) -> None:
     """Add to the end of a file, which is made if it is missing."""
     with (
-        _at(folder, name) as place,
-        FileIO(_opened(place, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab") as file,
+        _at(folder, name) as entry,
+        FileIO(_opened(entry, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab") as file,
     ):
-        _check_single(file, place.path)
+        _check_single(file, entry.path)
         file.write(content)
 
 
 def new_file(folder: Path, name: str) -> int:
     """Return the descriptor of a new file for writing; what had its name is removed."""
-    with _at(folder, name) as place:
+    with _at(folder, name) as entry:
         try:
-            return _made(place, os.O_WRONLY)
+            return _made(entry, os.O_WRONLY)
         except FileExistsError:
-            _remove(place)
-            return _made(place, os.O_WRONLY)
+            _remove(entry)
+            return _made(entry, os.O_WRONLY)
 
 
 def is_file(folder: Path, name: str) -> bool:
@@ -156,10 +156,10 @@ def check_folder(folder: Path, name: str) -> None:
 
 
 def size_of(folder: Path, name: str) -> int | None:
-    """Return the size of a regular file; None where there is none."""
+    """Return the size of a regular file; None for anything else."""
     try:
-        with _at(folder, name) as place:
-            status = _status(place)
+        with _at(folder, name) as entry:
+            status = _status(entry)
     except (FileNotFoundError, NotADirectoryError, IrregularFileError):
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
@@ -167,11 +167,11 @@ def size_of(folder: Path, name: str) -> int | None:
 
 def entries(folder: Path, name: str = "") -> list[Entry]:
     """List what is in a folder below a folder, sorted by name."""
-    with _folder(folder, name) as opened, os.scandir(opened) as found:
+    with _folder(folder, name) as opened, os.scandir(opened) as listed:
         return sorted(
             (
                 Entry(entry.name, entry.is_file(follow_symlinks=False), entry.is_dir(follow_symlinks=False))
-                for entry in found
+                for entry in listed
             ),
             key=lambda entry: entry.name,
         )
@@ -202,34 +202,34 @@ def make_folders(folder: Path, name: str = "") -> None:
     top, parts = _split(folder, name)
     top.mkdir(parents=True, exist_ok=True)
     for count in range(1, len(parts) + 1):
-        with _at(top, "/".join(parts[:count])) as place:
+        with _at(top, "/".join(parts[:count])) as entry:
             try:
-                os.mkdir(place.name, dir_fd=place.folder)
+                os.mkdir(entry.name, dir_fd=entry.folder)
             except FileExistsError:
-                if not stat.S_ISDIR(_status(place).st_mode):
-                    raise _irregular(place) from None
+                if not stat.S_ISDIR(_status(entry).st_mode):
+                    raise _irregular(entry) from None
 
 
 def make_new_folder(folder: Path, name: str) -> None:
     """Make an empty folder; what had its name is removed."""
-    with _at(folder, name) as place:
+    with _at(folder, name) as entry:
         try:
-            os.mkdir(place.name, dir_fd=place.folder)
+            os.mkdir(entry.name, dir_fd=entry.folder)
         except FileExistsError:
-            _remove(place)
-            os.mkdir(place.name, dir_fd=place.folder)
+            _remove(entry)
+            os.mkdir(entry.name, dir_fd=entry.folder)
 
 
 def rename(folder: Path, name: str, new: str) -> None:
     """Rename a file or folder; a file, link or pipe with the new name is replaced."""
-    with _at(folder, name) as place, _at(folder, new) as target:
-        os.replace(place.name, target.name, src_dir_fd=place.folder, dst_dir_fd=target.folder)
+    with _at(folder, name) as source, _at(folder, new) as target:
+        os.replace(source.name, target.name, src_dir_fd=source.folder, dst_dir_fd=target.folder)
 
 
 def remove(folder: Path, name: str) -> None:
     """Remove a file, a link itself, or a folder with all that is in it, if it is there."""
-    with suppress(FileNotFoundError, NotADirectoryError), _at(folder, name) as place:
-        _remove(place)
+    with suppress(FileNotFoundError, NotADirectoryError), _at(folder, name) as entry:
+        _remove(entry)
 
 
 @contextmanager
@@ -254,8 +254,8 @@ def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
         return
     from fcntl import LOCK_EX, LOCK_NB, flock
 
-    with _at(folder, name) as place:
-        file = FileIO(_opened(place, os.O_RDWR | os.O_CREAT), "r+b")
+    with _at(folder, name) as entry:
+        file = FileIO(_opened(entry, os.O_RDWR | os.O_CREAT), "r+b")
     with file:
         try:
             flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
@@ -299,8 +299,8 @@ def _folder(folder: Path, name: str) -> Iterator[int | str]:
     top, parts = _split(folder, name)
     sys.audit("isogloss.shared_file", str(folder / name))
     if not _HAS_DESCRIPTORS:
-        with _at(folder, f"{name}/x" if name else "x") as place:
-            yield str(Path(place.name).parent)
+        with _at(folder, f"{name}/x" if name else "x") as entry:
+            yield str(Path(entry.name).parent)
         return
     with _descriptor(top, parts, os.O_RDONLY) as number:
         yield number
@@ -326,33 +326,33 @@ def _descriptor(top: Path, parts: tuple[str, ...] | list[str], last: int = _PASS
         os.close(number)
 
 
-def _explained(place: _Place, error: OSError) -> OSError:
+def _explained(entry: _Place, error: OSError) -> OSError:
     """Return the error with its path; IrregularFileError where a link is in the place of a folder."""
-    if error.errno in (errno.ELOOP, errno.ENOTDIR) and stat.S_ISLNK(_mode_of(place)):
-        return IrregularFileError(errno.ELOOP, NO_LINK, str(place.path))
-    return OSError(error.errno, error.strerror, str(place.path))
+    if error.errno in (errno.ELOOP, errno.ENOTDIR) and stat.S_ISLNK(_mode_of(entry)):
+        return IrregularFileError(errno.ELOOP, NO_LINK, str(entry.path))
+    return OSError(error.errno, error.strerror, str(entry.path))
 
 
-def _opened(place: _Place, flags: int) -> int:
+def _opened(entry: _Place, flags: int) -> int:
     """Open a regular file."""
     try:
-        number = os.open(place.name, flags | _NO_WAIT, 0o666, dir_fd=place.folder)
+        number = os.open(entry.name, flags | _NO_WAIT, 0o666, dir_fd=entry.folder)
     except OSError as error:
-        mode = _mode_of(place)
+        mode = _mode_of(entry)
         if mode and not stat.S_ISREG(mode):
-            raise _irregular(place) from None
-        raise OSError(error.errno, error.strerror, str(place.path)) from None
+            raise _irregular(entry) from None
+        raise OSError(error.errno, error.strerror, str(entry.path)) from None
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
-        raise _irregular(place)
+        raise _irregular(entry)
     return number
 
 
-def _made(place: _Place, flags: int) -> int:
+def _made(entry: _Place, flags: int) -> int:
     try:
-        return os.open(place.name, flags | os.O_CREAT | os.O_EXCL | _NO_WAIT, 0o666, dir_fd=place.folder)
+        return os.open(entry.name, flags | os.O_CREAT | os.O_EXCL | _NO_WAIT, 0o666, dir_fd=entry.folder)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(place.path)) from None
+        raise OSError(error.errno, error.strerror, str(entry.path)) from None
 
 
 def _content(file: FileIO, path: Path, most: int) -> bytes:
@@ -372,26 +372,26 @@ def _check_single(file: FileIO, path: Path) -> None:
         )
 
 
-def _remove(place: _Place) -> None:
-    if stat.S_ISDIR(_mode_of(place)):
-        shutil.rmtree(place.name, ignore_errors=True, dir_fd=place.folder)
+def _remove(entry: _Place) -> None:
+    if stat.S_ISDIR(_mode_of(entry)):
+        shutil.rmtree(entry.name, ignore_errors=True, dir_fd=entry.folder)
     else:
-        os.unlink(place.name, dir_fd=place.folder)
+        os.unlink(entry.name, dir_fd=entry.folder)
 
 
-def _irregular(place: _Place) -> IrregularFileError:
-    if stat.S_ISLNK(_mode_of(place)):
-        return IrregularFileError(errno.ELOOP, NO_LINK, str(place.path))
-    return IrregularFileError(errno.EINVAL, "not a regular file", str(place.path))
+def _irregular(entry: _Place) -> IrregularFileError:
+    if stat.S_ISLNK(_mode_of(entry)):
+        return IrregularFileError(errno.ELOOP, NO_LINK, str(entry.path))
+    return IrregularFileError(errno.EINVAL, "not a regular file", str(entry.path))
 
 
-def _status(place: _Place) -> os.stat_result:
-    return os.stat(place.name, dir_fd=place.folder, follow_symlinks=False)
+def _status(entry: _Place) -> os.stat_result:
+    return os.stat(entry.name, dir_fd=entry.folder, follow_symlinks=False)
 
 
-def _mode_of(place: _Place) -> int:
+def _mode_of(entry: _Place) -> int:
     try:
-        return _status(place).st_mode
+        return _status(entry).st_mode
     except OSError:
         return 0
 
@@ -399,7 +399,7 @@ def _mode_of(place: _Place) -> int:
 def _mode(folder: Path, name: str) -> int:
     """Return the mode of what has a name; 0 where nothing has, or a link is on the way to it."""
     try:
-        with _at(folder, name) as place:
-            return _status(place).st_mode
+        with _at(folder, name) as entry:
+            return _status(entry).st_mode
     except (FileNotFoundError, NotADirectoryError, IrregularFileError):
         return 0

@@ -114,7 +114,7 @@ class FolderBoard:
             return overwrite_file(
                 self.folder.parent,
                 f"{self.folder.name}/{name}",
-                lambda before: content if is_own(before) else None,
+                lambda current: content if is_own(current) else None,
             )
         except (FileNotFoundError, NotADirectoryError):
             self.folder.stat()  # An error where the whole folder has gone away.

@@ -339,9 +339,9 @@ def _given_up(link: Link, part: "_Part", trouble: TryAgainError, failed: int) ->
     )
 
 
-def _too_large(link: Link, found: str) -> DataError:
+def _too_large(link: Link, size: str) -> DataError:
     return DataError(
-        f"{link.url}: {found}, and its size is not known beforehand: at most {link.most:,} bytes are taken. "
+        f"{link.url}: {size}, and its size is not known beforehand: at most {link.most:,} bytes are taken. "
         f"Look whether the address is right; if it is, download it by hand."
     )
 
