@@ -479,3 +479,17 @@ def test_processes_have_names_of_their_own():
     started = this_process().rpartition("-")[2]
     if Path("/proc/self/stat").exists():
         assert has_ended(f"{host()}-{os.getpid()}-{int(started) + 1}")
+
+
+@pytest.mark.parametrize("folders", [1, 30])
+def test_a_process_keeps_no_thread_for_a_folder_in_which_it_holds_nothing(tmp_path, folders):
+    before = threading.active_count()
+    for number in range(folders):
+        leases = Leases(FolderBoard(tmp_path / str(number)))
+        for _ in range(3):
+            with leases.leased("run") as lease:
+                renewing = leases._renewing
+                assert renewing.is_alive()
+                lease.ending = "finished"
+            renewing.join()
+    assert threading.active_count() == before
