@@ -1,6 +1,7 @@
 """A message that states a cause is true; exit codes of signals are theirs alone."""
 
 import errno
+import io
 import os
 import subprocess
 import sys
@@ -47,15 +48,16 @@ def test_an_error_of_something_else_is_not_said_of_standard_output(ended, kind, 
 
 @pytest.mark.parametrize("kind", [*DISK, "EBADF"])
 def test_an_output_that_cannot_be_written_is_said(kind, monkeypatch, capsys):
-    def fail(*_: object) -> None:
-        raise OSError(getattr(errno, kind), "cannot")
+    class Full(io.StringIO):
+        def write(self, _: str) -> int:
+            raise OSError(getattr(errno, kind), "cannot")
 
     def command(*_: object, **__: object) -> None:
         typer.echo("a result")
 
     monkeypatch.setattr(cli, "_command", lambda: command)
     monkeypatch.setattr(cli, "print_nowhere", lambda _: None)
-    monkeypatch.setattr(sys.stdout, "write", fail)
+    monkeypatch.setattr(sys, "stdout", Full())
     with pytest.raises(SystemExit) as end:
         cli.main(["list"])
     assert end.value.code == 2

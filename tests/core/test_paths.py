@@ -4,10 +4,14 @@ import json
 
 import pytest
 
+from isogloss.core.atomic_files import check_unicode
 from isogloss.core.checksums import CHECKSUMS, from_text, read_checksums
-from isogloss.core.errors import StorageError
+from isogloss.core.errors import StorageError, in_unicode
 from isogloss.core.processes import has_ended, host
 from isogloss.core.untrusted import below, check_outside_runs, is_safe, parse_json
+from isogloss.encoders.folders import existing_folder
+from isogloss.store.store import Store
+from isogloss.using.exporting import check_free
 
 
 @pytest.mark.parametrize("name", [None, 5, ["a"], {}])
@@ -63,3 +67,22 @@ def test_numbers_of_thousands_of_digits_are_refused(number):
 def test_the_name_of_a_process_with_an_odd_number_is_of_none_that_ended(number):
     assert not has_ended(f"{host()}-{number}-1")
     assert not has_ended(f"{host()}-{number}")
+
+
+def test_bytes_that_are_not_utf8_are_shown_and_paths_with_them_refused_for_weights(tmp_path):
+    odd = "odd\udcff"
+    assert in_unicode(f"{odd} ä") == "odd\\xff ä"
+    assert in_unicode("ä") == "ä"
+    in_unicode(odd).encode()
+    check_unicode(tmp_path / "ä")
+    for act in (
+        check_unicode,
+        lambda folder: Store(folder).write_plan([], {}),
+        existing_folder,
+        lambda folder: check_free(folder, force=False),
+    ):
+        with pytest.raises(StorageError, match=r"odd\\xff: this path has bytes that are not UTF-8"):
+            act(tmp_path / odd)
+    Store(tmp_path / "runs").write_plan([], {"recipe": odd, "command": f"run {odd}"})
+    assert "odd" in (tmp_path / "runs" / "plan.json").read_text(encoding="utf-8")
+    assert Store(tmp_path / "runs").plan()

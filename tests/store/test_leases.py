@@ -501,3 +501,17 @@ def test_a_lease_whose_content_cannot_be_read_is_not_ones_own(board, content):
         assert not lease.is_own(content)
         assert not board.write(lease.name, lease.content(), lease.is_own)
         assert (board.folder / lease.name).read_bytes() == content
+
+
+@pytest.mark.parametrize("folders", [1, 30])
+def test_a_process_keeps_no_thread_for_a_folder_in_which_it_holds_nothing(tmp_path, folders):
+    before = threading.active_count()
+    for number in range(folders):
+        leases = Leases(FolderBoard(tmp_path / str(number)))
+        for _ in range(3):
+            with leases.leased("run") as lease:
+                renewing = leases._renewing
+                assert renewing.is_alive()
+                lease.ending = "finished"
+            renewing.join()
+    assert threading.active_count() == before

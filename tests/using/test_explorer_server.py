@@ -118,13 +118,8 @@ def test_the_first_signal_ends_it_and_nothing_false_is_said(number, code, half, 
     )
     port, token = re.search(r":(\d+)/\?token=(\S+)", running.stdout.readline()).groups()
     connection = socket.create_connection((module.HOST, int(port)), PATIENCE)
-    lines = (
-        "POST /api/study HTTP/1.1",
-        f"host: {module.HOST}:{port}",
-        f"x-token: {token}",
-        "content-length: 2",
-    )
-    ask = "\r\n".join((*lines, "", ""))
+    headers = (f"host: {module.HOST}:{port}", f"x-token: {token}", "content-length: 2")
+    ask = "\r\n".join(("POST /api/study HTTP/1.1", *headers, "", ""))
     connection.sendall(f"{ask}{{}}".encode())
     assert b"200 OK" in connection.recv(65536)  # It serves, and heeds signals.
     if half:

@@ -2,14 +2,9 @@
 
 import errno
 import gc
-import os
-import signal
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 

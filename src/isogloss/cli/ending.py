@@ -14,7 +14,7 @@ from isogloss.cli.display import print_nowhere, terminals
 from isogloss.core.processes import Signalled, request_interruption
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 + SIGINT; after other signals it is 128 + theirs. Nothing else has such codes."""
+"""Exit code after Ctrl-C: 128 + SIGINT; after other signals 128 + theirs. Nothing else has such codes."""
 
 GRACE = 10.0
 """Seconds after Ctrl-C until another one ends the process at once: before, runs are given back."""

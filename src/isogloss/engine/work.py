@@ -429,9 +429,9 @@ def _deadly(history: LeaseHistory, reached: str) -> str:
     where = f"after {reached} and before the next checkpoint" if reached else "before its first checkpoint"
     return (
         f"its process {_DIED} {deaths} times {where} (the last one: {history.holder}), the last time "
-        f"while no other run was made here. What ended it is not known: look into the system's log (memory, time "
-        f"limits, the disk). Then set a smaller checkpoint_every or batch_size, or use another machine, and "
-        f"run again with --retry-failed."
+        f"while no other run was made here. What ended it is not known: look into the system's log (memory, "
+        f"time limits, the disk). Then set a smaller checkpoint_every or batch_size, or use another machine, "
+        f"and run again with --retry-failed."
     )
 
 

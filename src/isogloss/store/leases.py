@@ -304,7 +304,7 @@ class Leases:
         for number in range(last, 0, -1):
             self.board.remove(_name(key, number))
 
-    def _lease(self, key: str, reached: str) -> Lease | None:
+    def _lease(self, key: str, reached: str = "") -> Lease | None:
         self._give_up()
         contents = self._contents(key)
         # A lease is empty while its holder writes it: that is not one of which nothing is known.
