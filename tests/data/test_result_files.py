@@ -11,9 +11,9 @@ from hypothesis.extra import numpy as arrays
 from pyarrow import parquet
 
 from isogloss.core.errors import StorageError
+from isogloss.core.records import PREDICTIONS
 from isogloss.core.rows.models import Contributions
 from isogloss.data.result_files import (
-    PREDICTIONS,
     Predictions,
     read_predictions,
     read_tensors,

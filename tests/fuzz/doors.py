@@ -335,7 +335,7 @@ def requests() -> Iterator[Door]:
     if find_spec("starlette") is None:
         return
     sys.path.insert(0, str(TESTS / "using"))
-    from test_explorer_server import asked
+    from test_explorer_bodies import asked
 
     def ask(folder: Path) -> object:
         status, answer = asked("answer", (folder / "body.json").read_bytes())
