@@ -58,7 +58,7 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
 def _scores_elsewhere(candidates: Candidates, choice: int, column: int) -> list[float]:
     """Return the scores of a candidate in the other languages with labels."""
     scores = np.delete(candidates.scores[choice], column)
-    return scores[~np.isnan(scores)].tolist()
+    return [float(score) for score in scores[~np.isnan(scores)]]
 
 
 def candidate_data(candidates: Candidates, code: str) -> pd.DataFrame:

@@ -226,7 +226,7 @@ def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[
     """
     first = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
     if system["encoder.kind"] == "pretrain" and not first:
-        first = _joint(systems)
+        first = {*_joint(systems)}
     if system["encoder"] in first:
         return []
     found = [

@@ -141,8 +141,8 @@ def _packages_of(run: Run) -> list[str]:
         module = type(part).__module__
         if package := package_of(module):
             packages[f"{module} ({package})"] = None
-        if package := getattr(part, "package", None):
-            packages[package] = None
+        if named := getattr(part, "package", None):
+            packages[str(named)] = None
     return [*packages]
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot, pad
 
 from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Output
 from isogloss.encoders.loading import has_own_head
 from isogloss.encoders.subwords import pad_rows, padding_mask

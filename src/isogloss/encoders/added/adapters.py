@@ -291,7 +291,8 @@ class _Encoder(nn.Module):
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the embeddings, which peft asks for."""
-        return cast(Model, self.base_model).get_input_embeddings()
+        embeddings: nn.Module = cast(Model, self.base_model).get_input_embeddings()
+        return embeddings
 
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:

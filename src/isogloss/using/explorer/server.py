@@ -137,10 +137,10 @@ def serve(explorer: Explorer, *, port: int = 0, browser: bool = True, quiet: boo
 def server_settings(app: Starlette, request_seconds: float = REQUEST_SECONDS) -> uvicorn.Config:
     """Return the settings of the server: its limits, and no lines about requests."""
 
-    class Protocol(H11Protocol):
+    class Protocol(H11Protocol):  # type: ignore[misc]
         """HTTP whose requests have to arrive in time: the library waits for headers without end."""
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             if len(self.connections) > MOST_CONNECTIONS:
                 transport.close()
@@ -151,7 +151,7 @@ def server_settings(app: Starlette, request_seconds: float = REQUEST_SECONDS) ->
             request = self.cycle
             self.loop.call_later(request_seconds, self._close_unless_asked, request)
 
-        def _close_unless_asked(self, request: object) -> None:
+        def _close_unless_asked(self, request: Any) -> None:
             """Close the connection if no request came since; else look again when it is answered."""
             if self.transport.is_closing():
                 return
@@ -169,7 +169,7 @@ def server_settings(app: Starlette, request_seconds: float = REQUEST_SECONDS) ->
     )
 
 
-class Server(uvicorn.Server):
+class Server(uvicorn.Server):  # type: ignore[misc]
     """A server that ends at the first signal."""
 
     def __init__(self, config: uvicorn.Config) -> None:
