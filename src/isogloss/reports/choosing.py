@@ -57,8 +57,8 @@ def choice_data(candidates: Candidates) -> pd.DataFrame:
 
 def _scores_elsewhere(candidates: Candidates, choice: int, column: int) -> list[float]:
     """Return the scores of a candidate in the other languages with labels."""
-    scores = np.delete(candidates.scores[choice], column)
-    return [float(score) for score in scores[~np.isnan(scores)]]
+    scores = map(float, np.delete(candidates.scores[choice], column))
+    return [score for score in scores if not math.isnan(score)]
 
 
 def candidate_data(candidates: Candidates, code: str) -> pd.DataFrame:
