@@ -101,7 +101,8 @@ def found_vectors(folder, limit=128):
 def check_same(saved, modes, dense, *, normalized, is_named=False):
     folder = saved(modes, dense=dense, normalized=normalized, is_named=is_named)
     expected = expected_vectors(folder, modes, dense, normalized=normalized)
-    torch.testing.assert_close(found_vectors(folder), expected, atol=1e-5, rtol=1e-5)
+    rounding = 2e-6 * float(expected.abs().max())  # Linear layers add up large numbers.
+    torch.testing.assert_close(found_vectors(folder), expected, atol=rounding, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
