@@ -307,8 +307,8 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     of_decoder = [name for name in names if "decoder" in name.split(".")[:2]]
     if of_decoder and family.encoder_class != "AutoModel":
         raise ModelError(
-            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({of_decoder[0]}), which is "
-            f"not run here. Give adapters of the encoder."
+            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({of_decoder[0]}), which "
+            f"is not run here. Give adapters of the encoder."
         )
     encoder, inside = encoder_of(model), f"{_trained_prefix(model, folder)}."
     parts = {name for name, _ in encoder.named_children()}
@@ -327,7 +327,11 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     if names:
         full_names = {f"{PREFIX}{name}" for name in names}
         # Without the prefix are weights that all adapters share.
-        stored = {name: w for name, w in weights.items() if name in full_names or not name.startswith(PREFIX)}
+        stored = {
+            name: weight
+            for name, weight in weights.items()
+            if name in full_names or not name.startswith(PREFIX)
+        }
         _load_into(trained, config, stored, folder)
         cast(Any, model).peft_config = vars(trained).pop("peft_config")
     if pooler is not None:
