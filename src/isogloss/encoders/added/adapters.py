@@ -290,7 +290,7 @@ class _Encoder(nn.Module):
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the embeddings, which peft asks for."""
-        return cast(Model, self.base_model).get_input_embeddings()
+        return cast(nn.Module, cast(Model, self.base_model).get_input_embeddings())
 
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:
@@ -304,12 +304,7 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     check_peft(family, None, str(folder))
     config, weights = _read_adapters(folder)
     names = [name.removeprefix(PREFIX) for name in weights if name.startswith(PREFIX)]
-    of_decoder = [name for name in names if "decoder" in name.split(".")[:2]]
-    if of_decoder and family.encoder_class != "AutoModel":
-        raise ModelError(
-            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({of_decoder[0]}), which "
-            f"is not run here. Give adapters of the encoder."
-        )
+    _check_no_decoder(family, names, folder)
     encoder, inside = encoder_of(model), f"{_trained_prefix(model, folder)}."
     parts = {name for name, _ in encoder.named_children()}
     if any(name.startswith(inside) for name in names) or parts.isdisjoint(n.split(".")[0] for n in names):
@@ -339,6 +334,15 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     if trained is not model:
         names = [f"{encoder_prefix(cast(Model, model))}{name.removeprefix(inside)}" for name in names]
     return {*names} & dict(model.named_parameters()).keys()
+
+
+def _check_no_decoder(family: EncoderFamily, names: Sequence[str], folder: Path) -> None:
+    of_decoder = [name for name in names if "decoder" in name.split(".")[:2]]
+    if of_decoder and family.encoder_class != "AutoModel":
+        raise ModelError(
+            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({of_decoder[0]}), which "
+            f"is not run here. Give adapters of the encoder."
+        )
 
 
 def _read_adapters(folder: Path) -> tuple["PeftConfig", dict[str, Tensor]]:
@@ -434,3 +438,10 @@ def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tens
         return merged
 
     _replace(model, AuxiliaryTrainingWrapper, unwrapped)
+
+
+def _damaged(path: Path, error: Exception) -> ModelError:
+    return ModelError(
+        f"{path}: these adapters are damaged ({one_line(error)}). Copy the folder again; if a run of "
+        f"isogloss made it, delete the run's folder and run again."
+    )
