@@ -340,8 +340,8 @@ def _check_no_decoder(family: EncoderFamily, names: Sequence[str], folder: Path)
     of_decoder = [name for name in names if "decoder" in name.split(".")[:2]]
     if of_decoder and family.encoder_class != "AutoModel":
         raise ModelError(
-            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({of_decoder[0]}), which "
-            f"is not run here. Give adapters of the encoder."
+            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({of_decoder[0]}), "
+            f"which is not run here. Give adapters of the encoder."
         )
 
 
