@@ -372,18 +372,19 @@ def family_cases() -> list[Case]:
     cases = [
         lora_case(name, targets, family, head)
         for family, named in TARGETS.items()
-        for head in CLASSES
+        for head in (CLASSES if family != "mt5" else ["TOKEN_CLS"])  # Others are those of a decoder.
         for name, targets in named.items()
     ]
     cases += [replace(case, on_pretrained=True) for case in cases if case.head in ("SEQ_CLS", "TOKEN_CLS")]
     cases += [
         lora_case(f"all linear, {name}", "all-linear", family, "SEQ_CLS", **options)
         for family in TARGETS
+        if family != "mt5"
         for name, options in FURTHER.items()
     ]
     return cases + [
         lora_case(f"{name}, one layer", targets, family, "SEQ_CLS", layers_to_transform=[1], bias="lora_only")
         for family, named in TARGETS.items()
         for name, targets in named.items()
-        if targets != "all-linear"
+        if targets != "all-linear" and family != "mt5"
     ]

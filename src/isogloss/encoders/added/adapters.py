@@ -291,8 +291,7 @@ class _Encoder(nn.Module):
 
     def get_input_embeddings(self) -> nn.Module:
         """Return the embeddings, which peft asks for."""
-        embeddings: nn.Module = cast(Model, self.base_model).get_input_embeddings()
-        return embeddings
+        return cast(nn.Module, cast(Model, self.base_model).get_input_embeddings())
 
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:
@@ -302,9 +301,11 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     head, or none, to the encoder alone. Returns the names of the copied weights. ModelError if anything that
     the configuration asks for is not in the file, or has no place in the model.
     """
-    check_peft(family_of(cast(Model, model)), None, str(folder))
+    family = family_of(cast(Model, model))
+    check_peft(family, None, str(folder))
     config, weights = _read_adapters(folder)
     names = [name.removeprefix(PREFIX) for name in weights if name.startswith(PREFIX)]
+    _check_no_decoder(family, names, folder)
     encoder, inside = encoder_of(model), f"{_trained_prefix(model, folder)}."
     parts = {name for name, _ in encoder.named_children()}
     if any(name.startswith(inside) for name in names) or parts.isdisjoint(n.split(".")[0] for n in names):
@@ -320,9 +321,13 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
         elif not of_pooler:  # The model that they were trained on has none.
             encoder.pooler = None
     if names:
-        kept = {f"{PREFIX}{name}" for name in names}
+        full_names = {f"{PREFIX}{name}" for name in names}
         # Without the prefix are weights that all adapters share.
-        stored = {name: w for name, w in weights.items() if name in kept or not name.startswith(PREFIX)}
+        stored = {
+            name: weight
+            for name, weight in weights.items()
+            if name in full_names or not name.startswith(PREFIX)
+        }
         _load_into(trained, config, stored, folder)
         cast(Any, model).peft_config = vars(trained).pop("peft_config")
     if pooler is not None:
@@ -330,6 +335,15 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     if trained is not model:
         names = [f"{encoder_prefix(cast(Model, model))}{name.removeprefix(inside)}" for name in names]
     return {*names} & dict(model.named_parameters()).keys()
+
+
+def _check_no_decoder(family: EncoderFamily, names: Sequence[str], folder: Path) -> None:
+    of_decoder = [name for name in names if "decoder" in name.split(".")[:2]]
+    if of_decoder and family.encoder_class != "AutoModel":
+        raise ModelError(
+            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({of_decoder[0]}), "
+            f"which is not run here. Give adapters of the encoder."
+        )
 
 
 def _read_adapters(folder: Path) -> tuple["PeftConfig", dict[str, Tensor]]:
