@@ -224,7 +224,7 @@ def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[
 
     Of several joint encoders, those that were pretrained as the system's encoder was.
     """
-    first = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
+    first: Set[str] = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
     if system["encoder.kind"] == "pretrain" and not first:
         first = _joint(systems)
     if system["encoder"] in first:
