@@ -14,7 +14,8 @@ from isogloss.core.run_parts import TextTraining, Updates
 from isogloss.data.corpus import About, CorpusDefaults, locate
 from isogloss.diagnostics import Diagnostic, MeasureSetting
 from isogloss.encoders import family_of, load_tokenizer, load_whole
-from isogloss.encoders.added.differences import write_difference
+from isogloss.encoders.added.differences import write_sparse
+from isogloss.encoders.family import unfrozen
 from isogloss.encoders.loading import load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words
 from isogloss.metrics.labels import label_contributions
@@ -103,7 +104,8 @@ class LeastPeft(Peft):
         return Prepared()
 
     def finish(self, model, base):
-        return partial(write_difference, base=base, form="weights", weights="")
+        trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen(model).items()}
+        return partial(write_sparse, trained, base)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,8 @@ def test_the_least_plug_in_runs_and_is_planned_again_reported_and_resumed(tmp_pa
     assert [run.title for run in again.runs] == [run.title for run in first.runs]
     assert again.titles == first.titles
     report = write_report(tmp_path / "runs")
-    assert "L1" in {claim.claim.id for claim in report.claims}
+    if kind != "diagnostic":  # Without scores no claim is judged.
+        assert "L1" in {claim.claim.id for claim in report.claims}
     assert not [text for text in report.warnings if "failed" in text]
     assert make_planned(again, Execution(jobs=1)).made == []
     for run in read_measurements(tmp_path / "runs").finished("fine-tune"):

@@ -261,7 +261,8 @@ def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch)
         ("misnamed", "it calls itself 'label-smoothing', its entry point 'misnamed'"),
         (
             "half",
-            "plug-in half: it has no check, needs_start, reads, train; a Method has all of: check, name,",
+            "plug-in half: it has no check, mixing, needs_start, plain, reads, train, weights_from; a Method "
+            "has all of: check, mixing, name,",
         ),
         (
             "twice",
@@ -272,7 +273,7 @@ def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch)
         ("transfer_extras:Labelsmoothing", "has no 'Labelsmoothing'. Did you mean 'LabelSmoothing'?"),
         ("transfer_extras:smoothing_helps", "expected a frozen dataclass"),
         ("isogloss.methods.plain:SourceOnly", "'source-only' is a name of isogloss's own"),
-        ("transfer_extras:CommonestLabel", "it has no needs_start, reads, train, uses"),
+        ("transfer_extras:CommonestLabel", "it has no mixing, needs_start, plain, reads, train, uses,"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_error_where_it_is_asked_for(

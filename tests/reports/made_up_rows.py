@@ -171,6 +171,7 @@ EMPTY = {
 def frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     """Return rows as a frame with the facts and types that measurements have."""
     own = [{**EMPTY, "encoder.original": row.get("encoder", "enc"), **row} for row in rows]
+    own = [row if row["reference"] or not row["method"] else {**row, **read_by(row)} for row in own]
     made = pd.DataFrame(own).astype(dict.fromkeys(NUMBERS, "Int64"))
     # Texts as objects in one block, as in measurements: to select rows of others takes ten times as long.
     return made.astype(dict.fromkeys(made.select_dtypes("str"), object)).copy()

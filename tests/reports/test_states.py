@@ -72,7 +72,8 @@ def test_an_adjusted_encoder_counts_for_its_own_pairs_only() -> None:
         distance(**adjusted("aa-bb")),
         distance(second="cc", **adjusted("aa-bb")),
     ]
-    rows += [distance(task="nli", method="source-only", way="w", **adjusted("bb-aa", encoder="turned"))]
+    tuned = {"task": "nli", "method": "source-only", "way": "w", "source": "aa"}
+    rows += [distance(**tuned, **adjusted("bb-aa", encoder="turned"))]
     m = measured(word_distance=rows)
     found = with_stages(m, m.frame("word-distance"))
     assert list(zip(found["stage"], found["pair"], strict=True)) == [

@@ -410,7 +410,7 @@ def _aligned(
 ) -> tuple[Align, ...] | None:
     """Return the word alignments that a method or its auxiliary loss reads; None where they read no bitext.
 
-    ConfigError where both read some, of different corpora or units: there is one bitext of each pair.
+    ConfigError where both read some, of different corpora or units: a model has one bitext of each pair.
     """
     parts: tuple[tuple[Method | AuxiliaryLoss | None, Reads], ...] = (
         (entry.method, reads),
@@ -419,17 +419,17 @@ def _aligned(
     readers = [(part, of_part) for part, of_part in parts if part and of_part.bitext]
     if not readers:
         return None
-    wanted = {(of_part.bitext, links_subwords(part)) for part, of_part in readers}
-    if len(wanted) > 1:
-        found = " and ".join(
+    forms = {(of_part.bitext, links_subwords(part)) for part, of_part in readers}
+    if len(forms) > 1:
+        readings = " and ".join(
             f"{part.name} reads {'subwords' if links_subwords(part) else 'words'} of {of_part.bitext!r}"
             for part, of_part in readers
         )
         raise ConfigError(
-            f"bitext: {found}, and a model has one bitext of each pair of languages. Give both the same, or "
-            "leave auxiliary out."
+            f"bitext: {readings}, and a model has one bitext of each pair of languages. Give both the same, "
+            "or leave auxiliary out."
         )
-    (bitext, subwords), *_ = wanted
+    (bitext, subwords), *_ = forms
     pairs = dict.fromkeys(pair for _, of_part in readers for pair in of_part.pairs)
     request = AlignmentRequest(planning.recipe.align, subwords=subwords)
     return alignments(request, planning.sources, cell.encoder, bitext, tuple(pairs))

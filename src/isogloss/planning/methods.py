@@ -317,11 +317,11 @@ def check_reads(part: DataReader, reads: Reads, undeliverable: Sequence[str] = (
             f"{declared[0]} from what {type(part).__name__}.reads returns."
         )
     if bool(reads.bitext) != bool(reads.pairs):
-        given, missing = ("bitext", "pairs") if reads.bitext else ("pairs", "bitext")
+        field, missing = ("bitext", "pairs") if reads.bitext else ("pairs", "bitext")
         raise ConfigError(
-            f"{part.name}: its reads declare {given} {getattr(reads, given)!r} without {missing}. Declare "
+            f"{part.name}: its reads declare {field} {getattr(reads, field)!r} without {missing}. Declare "
             "both: a corpus of translations, and the pairs that are read, as language_pairs(source, target) "
-            'returns them. There is no target unless the uses of the class name "target".'
+            'returns them. The target is empty unless the uses of the class name "target".'
         )
 
 

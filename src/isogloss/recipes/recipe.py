@@ -158,7 +158,7 @@ class MethodTable:
     those of a source-only model when left out."""
     against: str = ""
     """Label of the method that reports compare it with. Default: the one that differs from it in the method
-    alone, where there is a single one."""
+    alone, if it is a single one."""
     auxiliary: Table = field(default_factory=dict)
     """A loss added to the method's: ``name`` and the loss's fields; none when left out."""
     peft: Table = field(default_factory=dict)

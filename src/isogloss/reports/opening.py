@@ -150,12 +150,12 @@ def _experiment(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> st
     listed = and_list([*others[:5], *([f"{len(others) - 5} others"] if len(others) > 5 else [])])
     next_to = f" Next to them: {listed}." if others else ""
     chosen_by = {*scored.targets} & {*base["read.dev"].split("+")}
-    seen = "choose their epoch and train nothing" if chosen_by else "they never see"
+    use = "choose their epoch and train nothing" if chosen_by else "they never see"
     lowest = " The headline shows the lowest target." if len(scored.targets) > 1 else ""
     return (
         f"Models trained on labels in {and_list(map(language, scored.sources))} alone ({base['name']}, "
         f"{count(base['units'], UNITS[scored.unit])}, encoder {base['encoder.label']}) are tested in "
-        f"{and_list(map(language, scored.targets))}, whose labels {seen}.{next_to}{lowest}"
+        f"{and_list(map(language, scored.targets))}, whose labels {use}.{next_to}{lowest}"
     )
 
 

@@ -154,7 +154,7 @@ def earlier_data_read(run: Content) -> DataRead:
         dev = method.get("dev", dev)
     dev = fields_of(fields["optimization"]).get("dev") or dev
     pairs = [f"{first}-{second}" for first in source for second in target if kind in TRANSLATED]
-    own = DataRead(
+    read_here = DataRead(
         labels=sides[SIDES_LABELLED.get(kind, "all")],
         dev=sides.get(dev, ()),
         translations=tuple(pairs),
@@ -162,7 +162,7 @@ def earlier_data_read(run: Content) -> DataRead:
     )
     parts = [part for part in fields.get("parts") or () if part["kind"] == "fine-tune"]
     models = [fields.get("start"), fields.get("teacher"), *parts]
-    all_read = [own, *(earlier_data_read(model) for model in models if model)]
+    all_read = [read_here, *(earlier_data_read(model) for model in models if model)]
     languages = {
         name: tuple(dict.fromkeys(code for read in all_read for code in getattr(read, name)))
         for name in ("labels", "dev", "translations", "bitext")

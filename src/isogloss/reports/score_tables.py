@@ -178,9 +178,9 @@ def _undecided(test_set: ScoredSet) -> list[str]:
     """Return which systems have several possible baselines, and so none."""
     names = {key_of(system): system["name"] for system in test_set.systems}
     undecided = {
-        names[key]: [other["name"] for other in found]
-        for key, found in test_set.candidates.items()
-        if len(found) > 1
+        names[key]: [other["name"] for other in candidates]
+        for key, candidates in test_set.candidates.items()
+        if len(candidates) > 1
     }
     return [
         f"{name} is compared with none: {and_list(baselines)} differ from it in their method alone. Name one "

@@ -106,7 +106,7 @@ class ScoredSet:
     @property
     def references(self) -> Mapping[Key, Facts]:
         """The baseline of each system that has a single one."""
-        return {key: found[0] for key, found in self.candidates.items() if len(found) == 1}
+        return {key: others[0] for key, others in self.candidates.items() if len(others) == 1}
 
     def _baselines_named(self) -> dict[Key, list[Facts]]:
         """Return the systems whose baseline the recipe names, with it, if it was scored here."""
@@ -115,8 +115,8 @@ class ScoredSet:
         named: dict[Key, list[Facts]] = {}
         for row in rows:
             if baseline := self.against.get(row["model"]):
-                found = plain.get(baseline)
-                named[key_of(row)] = [found] if found else []
+                system = plain.get(baseline)
+                named[key_of(row)] = [system] if system else []
         return named
 
 
@@ -224,18 +224,20 @@ def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[
 
     Of several joint encoders, those that were pretrained as the system's encoder was.
     """
-    first = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
+    first: Set[str] = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
     if system["encoder.kind"] == "pretrain" and not first:
         first = {*_joint(systems)}
     if system["encoder"] in first:
         return []
-    found = [
+    candidates = [
         other
         for other in others
         if other["encoder"] in first and all(other[name] == system[name] for name in SYSTEM[1:])
     ]
-    trained_so = [other for other in found if not _differing(system, other, ["encoder"], but=OF_ENCODERS)]
-    return trained_so or found
+    trained_so = [
+        other for other in candidates if not _differing(system, other, ["encoder"], but=OF_ENCODERS)
+    ]
+    return trained_so or candidates
 
 
 def _without_auxiliary(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
@@ -255,22 +257,22 @@ def _on_translations(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
     reads_inputs = system["inputs"] in IN_TRANSLATION
     if system["reference"] == ON_TRANSLATIONS or not (reads_inputs or system["read.translations"]):
         return []
-    found = [other for other in others if other["reference"] == ON_TRANSLATIONS]
+    candidates = [other for other in others if other["reference"] == ON_TRANSLATIONS]
     if system["read.translations"]:
-        found = [other for other in found if not _differing(system, other, ["translator"])]
+        candidates = [other for other in candidates if not _differing(system, other, ["translator"])]
     else:
         by = json.loads(system["inputs.translator"] or "{}").get("translator", "")
-        found = [other for other in found if other["translator"] == by]
-    found = [other for other in found if not _differing(system, other, TRAINING)]
-    return [other for other in found if other["read.taught"] == system["read.taught"]] or found
+        candidates = [other for other in candidates if other["translator"] == by]
+    candidates = [other for other in candidates if not _differing(system, other, TRAINING)]
+    return [other for other in candidates if other["read.taught"] == system["read.taught"]] or candidates
 
 
 def _zero_shot(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
     """Return what is trained on source labels alone, unless the system is."""
     if system["reference"] == ZERO_SHOT and system["inputs"] not in IN_TRANSLATION:
         return []
-    found = [other for other in others if other["reference"] == ZERO_SHOT]
-    return [other for other in found if not _differing(system, other, TRAINING)]
+    candidates = [other for other in others if other["reference"] == ZERO_SHOT]
+    return [other for other in candidates if not _differing(system, other, TRAINING)]
 
 
 def _fully_trained(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:

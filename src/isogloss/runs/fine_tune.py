@@ -159,7 +159,7 @@ class FineTune(Run):
         dev = reads.chosen_by(self.optimization.dev, self.source, self.target).dev
         added = self.auxiliary.reads(self.source, self.target) if self.auxiliary else Reads()
         train = (*reads.train, *added.train)
-        own = DataRead(
+        read_here = DataRead(
             labels=(
                 *(code for code in train if not is_translation(code)),
                 *(self.source * bool(self.further)),
@@ -169,7 +169,7 @@ class FineTune(Run):
             bitext=tuple(run.languages for run in self.aligned or ()),
         )
         models = (self.start, self.teacher, *fine_tuned(self.parts or ()))
-        all_read = (own, *(model.data_read for model in models if model))
+        all_read = (read_here, *(model.data_read for model in models if model))
 
         def languages(name: str) -> tuple[str, ...]:
             return tuple(dict.fromkeys(code for read in all_read for code in getattr(read, name)))

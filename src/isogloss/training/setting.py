@@ -293,7 +293,7 @@ class Method(DataReader, Protocol):
     def mixing(self, task: Task, layers: int) -> Hashable:  # noqa: ARG002
         """Return how its models mix inputs with translations, in an encoder of so many layers.
 
-        Between models for which it differs there is no path. None for models that do not mix
+        Models for which it differs have no path between them. None for models that do not mix
         (``Reads.mixes``).
         """
         return None
