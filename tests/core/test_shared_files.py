@@ -206,13 +206,14 @@ ELSEWHERE = {
     "reports/sections.py": {"read_text"},
     "reports/tables.py": {"read_text"},
     "reports/verdicts.py": {"read_text"},
+    "training/checkpoints.py": {"open"},  # In a new folder of this process.
     "training/memory.py": {"read_text", "write_text"},  # Of the system.
     "using/adapters.py": {"write_text"},  # In a new folder of this process, as in the next ones.
     "using/encoder_exports.py": {"mkdir", "write_text"},
     "using/exporting.py": {"read_text", "write_text", "mkdir", "rmdir", "iterdir", "rglob"},
     "using/provenance.py": {"glob", "rglob"},  # Looks for links and names; opens nothing.
     "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
-    "using/explorer/server.py": {"read_text", "open"},  # Of the package; a browser.
+    "using/explorer/server.py": {"read_text", "open", "write_text"},  # Of the package; a browser; its page.
 }
 """Calls for files that lie in no shared folder, and why."""
 
@@ -238,3 +239,16 @@ def test_no_other_module_opens_files_of_a_shared_folder():
         if name.split("/")[0].removesuffix(".py") in SHARED or name.removesuffix(".py") in SHARED_MODULES:
             found[name] = calls_of(path)
     assert {name: calls for name, calls in found.items() if calls} == ELSEWHERE
+
+
+@pytest.mark.parametrize("act", ["create", "overwrite", "append"])
+def test_a_file_is_written_to_its_end_although_the_disk_takes_a_part_at_a_time(tmp_path, monkeypatch, act):
+    class Slow(shared.FileIO):
+        def write(self, content):
+            return super().write(bytes(content)[:2])
+
+    if act != "create":
+        (tmp_path / "x").touch()
+    monkeypatch.setattr(shared, "FileIO", Slow)
+    WRITES[act](tmp_path, "x")
+    assert (tmp_path / "x").read_bytes() == b"theirs"

@@ -26,7 +26,7 @@ def test_no_folder_is_made_in_the_place_of_one_that_went_away(tmp_path):
 def test_an_error_of_a_folder_that_answers_says_whether_it_may_go_by(tmp_path, kind, may_go_by):
     (tmp_path / "mark").touch()
     error = StorageError("cannot read")
-    error.__cause__ = OSError(getattr(errno, kind), "no")
+    error.__cause__ = OSError(getattr(errno, kind), "no", str(tmp_path / "record.json"))
     assert is_outage(error, tmp_path, "mark") is may_go_by
     assert is_outage(error, tmp_path / "elsewhere", "mark")
     assert not is_reachable(tmp_path / "elsewhere", "mark")

@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers
 
+from each import each
 from isogloss import IsoglossError, load_encoder, load_model
 from isogloss.encoders.added.peft_folders import completed
 from isogloss.encoders.loading import unmerge
@@ -152,7 +153,7 @@ def _damaged(weights: dict[str, torch.Tensor], name: str, kind: str) -> dict[str
 
 
 def check_damage(case: Case, saved: Save, kind: str, *, is_whole: bool) -> None:
-    """Damage one weight after the other; the error names it."""
+    """Damage one weight after another; the error names it."""
     from safetensors.torch import load_file, save_file
 
     theirs = saved(case)
@@ -162,7 +163,7 @@ def check_damage(case: Case, saved: Save, kind: str, *, is_whole: bool) -> None:
     heads = [
         name for name in names if name.removeprefix("base_model.model.").startswith(("classifier", "score"))
     ]
-    for name in [*names[::5], *heads] if is_whole else [names[0], *heads[:1]]:
+    for name in each([*names[::5], *heads] if is_whole else [names[0], *heads[:1]]):
         save_file(_damaged(whole, name, kind), path, metadata={"format": "pt"})
         verdict = verdict_on(theirs)
         assert verdict.kind == "refused", (name, verdict)

@@ -57,7 +57,7 @@ def flips(content: bytes, count: int, seed: str) -> Iterator[bytes]:
 @pytest.fixture(scope="module")
 def study(runs_of: Callable[[str, str], Path]) -> Path:
     runs = runs_of("undisturbed", RECIPE)
-    Store(runs).precision("this device", lambda: "float32")
+    Store(runs).precision(lambda: "float32")
     return runs
 
 

@@ -154,5 +154,7 @@ def test_a_page_that_cannot_be_opened_does_not_end_the_server(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "TemporaryDirectory", fail)
+    is_serving = False
     with module._shown("http://127.0.0.1:1/?token=secret"):
-        pass
+        is_serving = True
+    assert is_serving

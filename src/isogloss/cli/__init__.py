@@ -78,7 +78,7 @@ def _status(words: list[str], *, debug: bool) -> int:
 
 
 def _message_and_code(error: BaseException, words: list[str]) -> tuple[str, int]:
-    """Return what is said of an error, and the exit code."""
+    """Return the message and the exit code of an error."""
     if isinstance(error, IsoglossError):
         return str(error), error.exit_code
     if isinstance(error, _USAGE_ERROR):
@@ -109,11 +109,11 @@ def _unexpected(error: BaseException) -> tuple[str, int]:
             f"the disks and their space; --debug shows where it happened."
         ), 2
     if isinstance(error, MemoryError):
-        return f"there is too little memory ({one_line(error)}). Allow this process more (ulimit -v).", 2
+        return f"too little memory ({one_line(error)}). Allow this process more (ulimit -v).", 2
     if isinstance(error, ImportError) and error.name and error.name.partition(".")[0] != "isogloss":
         package = error.name.partition(".")[0]
         return (
-            f"the package {package} cannot be loaded ({one_line(error)}). See whether there is memory for it "
+            f"the package {package} cannot be loaded ({one_line(error)}). See whether the memory is enough "
             f"(ulimit -v), and whether it is installed for this Python; or install it again."
         ), 2
     message = f"this is a bug in isogloss ({one_line(error)}). "

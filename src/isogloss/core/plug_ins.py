@@ -55,7 +55,8 @@ def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
 def _imported(entry: EntryPoint, built_in: Collection[str]) -> object:
     module, _, attribute = entry.value.partition(":")
     where = f"plug-in {entry.value} of {_package(entry)}" if entry.dist else f"plug-in {entry.value}"
-    _modules.setdefault(module.partition(".")[0], where)
+    if (top := module.partition(".")[0]) != PACKAGE:
+        _modules.setdefault(top, where)
     try:
         owner = import_module(module)
     except BaseException as error:  # Whatever the code of others raises when it is imported.

@@ -88,7 +88,7 @@ def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
             return False
         try:
             with FileIO(number, "wb") as file:
-                file.write(content)
+                _write(file, content)
         except OSError:  # On a full disk an empty file can be made, and would be waited for.
             with suppress(OSError):
                 os.unlink(entry.name, dir_fd=entry.folder)
@@ -106,7 +106,7 @@ def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | No
         content = change(_content(file, entry.path, MOST_BYTES))
         if content is not None:
             file.seek(0)
-            file.write(content)
+            _write(file, content)
             file.truncate()
     return content is not None
 
@@ -118,7 +118,7 @@ def append_file(folder: Path, name: str, content: bytes) -> None:
         FileIO(_opened(entry, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab") as file,
     ):
         _check_single(file, entry.path)
-        file.write(content)
+        _write(file, content)
 
 
 def new_file(folder: Path, name: str) -> int:
@@ -353,6 +353,13 @@ def _made(entry: _Place, flags: int) -> int:
         return os.open(entry.name, flags | os.O_CREAT | os.O_EXCL | _NO_WAIT, 0o666, dir_fd=entry.folder)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(entry.path)) from None
+
+
+def _write(file: FileIO, content: bytes) -> None:
+    """Write all of the content: on a disk that is nearly full, one call writes a part without an error."""
+    left = memoryview(content)
+    while left:
+        left = left[file.write(left) or 0 :]
 
 
 def _content(file: FileIO, path: Path, most: int) -> bytes:

@@ -28,11 +28,12 @@ _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 """The escape of half a surrogate pair, with or without its other half."""
 
 
-def parse_json(content: str | bytes, *, finite: bool = True) -> Any:
-    """Return the value of a JSON text; infinities and NaN are only read where not all must be ``finite``.
+def parse_json(content: str | bytes, *, finite: bool = True, unicode: bool = True) -> Any:
+    """Return the value of a JSON text.
 
-    ValueError, briefly worded, for text that is not JSON or not UTF-8, numbers that are not finite, a lone
-    surrogate, and nesting beyond ``MAX_JSON_DEPTH``.
+    Infinities and NaN are read only where not all numbers must be ``finite``, halves of surrogate pairs only
+    where not all text must be ``unicode``. ValueError, briefly worded, for these elsewhere, text that is not
+    JSON or not UTF-8, and nesting beyond ``MAX_JSON_DEPTH``.
     """
     text = content if isinstance(content, str) else content.decode()
     try:
@@ -46,7 +47,7 @@ def parse_json(content: str | bytes, *, finite: bool = True) -> Any:
                 raise RecursionError
     except RecursionError:
         raise ValueError(f"nested more than {MAX_JSON_DEPTH} levels deep") from None
-    if _HALF.search(text):
+    if unicode and _HALF.search(text):
         json.dumps(value, ensure_ascii=False).encode()
     return value
 

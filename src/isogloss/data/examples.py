@@ -216,7 +216,7 @@ def example_line(example: Example) -> str:
 
 def _example(line: str, path: Path, number: int) -> Example:
     try:
-        body = parse_json(line, finite=False)
+        body = parse_json(line, finite=False, unicode=False)
         kind = KINDS[body.pop("kind")]
         example: Example = kind(**{name: _frozen(value) for name, value in body.items()})
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

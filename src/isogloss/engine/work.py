@@ -168,7 +168,7 @@ class Agenda:
         heappush(self._ready, self._taken())
 
     def begin_pass(self) -> None:
-        """Look at all runs again."""
+        """Try all runs again."""
         self._pass_began = monotonic()
         self._look()
         self._unchecked = len(self._set_aside)

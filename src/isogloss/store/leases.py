@@ -269,7 +269,7 @@ class Leases:
         return history.holder if history.is_held else ""
 
     def leased_keys(self) -> frozenset[str]:
-        """Return the runs of which there is a lease, held or not, from one listing of the board."""
+        """Return the runs that have a lease, held or not, from one listing of the board."""
         return frozenset(name.rpartition(".")[0] for name in self.board.names())
 
     def history(self, key: str) -> LeaseHistory:

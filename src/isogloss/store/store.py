@@ -36,7 +36,15 @@ from isogloss.core.records import (
     run_files,
     write_record,
 )
-from isogloss.core.shared_files import check_folder, entries, is_taken, read_file, remove
+from isogloss.core.shared_files import (
+    check_folder,
+    entries,
+    files_below,
+    is_folder,
+    is_taken,
+    read_file,
+    remove,
+)
 from isogloss.core.untrusted import T, fitting
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
@@ -228,9 +236,10 @@ class Store:
 
     def reached(self, run: Run) -> str:
         """Return how far an unfinished run got; empty before its first checkpoint."""
-        work = self.folder(run) / WORK
-        with reading(work):
-            return reached(path.relative_to(work).as_posix() for path in work.rglob("*"))
+        folder = self.folder(run)
+        with reading(folder / WORK):
+            names = files_below(folder, WORK) if is_folder(folder, WORK) else ()
+            return reached(name.removeprefix(f"{WORK}/") for name in names)
 
     def download(self, runs: Iterable[Run]) -> None:
         """Make all files of finished runs available in the folder."""

@@ -84,12 +84,13 @@ class State:
 class CheckpointTimes:
     """Decides after which updates a checkpoint is written.
 
-    One is due every ``every`` updates (0: never), and the first after a minute at the latest. A checkpoint
-    that is due is skipped while it would take more than ``CHECKPOINT_SHARE`` of the time since the last one.
+    One is due after each ``interval`` of updates (0: never), the first after a minute at the latest. It
+    is skipped while it would take more than ``CHECKPOINT_SHARE`` of the time since the last one.
     """
 
-    def __init__(self, every: int, clock: Callable[[], float] = monotonic) -> None:
-        self._every, self._clock = every, clock
+    def __init__(self, interval: int, clock: Callable[[], float] = monotonic) -> None:
+        self._interval = interval
+        self._clock = clock
         self._start = clock()
         self._last_end: float | None = None
         self._seconds = 0.0
@@ -97,11 +98,13 @@ class CheckpointTimes:
 
     def is_due(self, step: int) -> bool:
         """Return whether to write a checkpoint after so many updates."""
-        if not self._every:
+        if not self._interval:
             return False
         if self._last_end is None:
-            return step % self._every == 0 or self._clock() - self._start >= FIRST_CHECKPOINT
-        return step % self._every == 0 and self._clock() - self._last_end >= self._seconds / CHECKPOINT_SHARE
+            return step % self._interval == 0 or self._clock() - self._start >= FIRST_CHECKPOINT
+        return (
+            step % self._interval == 0 and self._clock() - self._last_end >= self._seconds / CHECKPOINT_SHARE
+        )
 
     @contextmanager
     def measured(self) -> Iterator[None]:
@@ -114,7 +117,7 @@ class CheckpointTimes:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Checkpoints of one run under ``folder``; ``every`` and ``clock`` as in ``CheckpointTimes``."""
+    """Checkpoints of one run under ``folder``; ``every`` and ``clock`` are those of ``CheckpointTimes``."""
 
     folder: Path
     every: int
@@ -233,9 +236,9 @@ def _gathered(
     """
     full = {}
     for name, tensor in tensors.items():
-        whole = gathered(as_share(tensor, reference[name]) if reference else tensor).detach()
+        complete = gathered(as_share(tensor, reference[name]) if reference else tensor).detach()
         if is_main_process():
-            full[name] = whole.to("cpu", copy=copy).contiguous()
+            full[name] = complete.to("cpu", copy=copy).contiguous()
     return full
 
 
