@@ -456,6 +456,9 @@ def test_x_mixup_in_tagging_is_held_against_translate_train_with_a_teacher_too()
     assert reference(systems, way="mix faster") == ("mini", "taught faster", "")
     assert reference(systems, way="consistent") == ("mini", "carried", "")
     assert reference(systems, way="slow") is None
+    slow = models(method="consistency", way="slow", **{"optimization.learning_rate": 0.01})
+    (table,) = (table for name, table in tables(measured(models(), slow)).items() if name != "significance")
+    assert "no baseline has equal hyper-parameters: consistency" in table.notes
 
 
 LORA = {"peft": "lora", "peft.rank": 8.0}
