@@ -245,7 +245,7 @@ def test_holm_is_over_the_whole_table(several_systems):
 @pytest.mark.slow
 def test_a_star_needs_seeds():
     def found(seeds, kept=True):
-        m = measured(models(seeds=seeds), models(method="bilingual", seeds=seeds, gain=0.4), kept=kept)
+        m = measured(models(seeds=seeds), models(method="label-smoothing", seeds=seeds, gain=0.4), kept=kept)
         return tables(m)["scores-xnli-nli-en-test-accuracy"]
 
     marks = [{*found(seeds).data["mark"].dropna()} for seeds in (1, 5)]

@@ -187,8 +187,8 @@ def _undecided(test_set: ScoredSet) -> list[str]:
         names[key] for key, others in test_set.candidates.items() if not others and key not in references
     ]
     without = (
-        f"Compared with none, since no baseline has equal hyper-parameters: {and_list(alone)}. Their tables of "
-        "the recipe can name one (against)."
+        f"Compared with none, since no baseline has equal hyper-parameters: {and_list(alone)}. Their tables "
+        "of the recipe can name one (against)."
     )
     return [
         *([without] if alone and references else []),
