@@ -245,7 +245,7 @@ def test_holm_is_over_the_whole_table(several_systems):
 @pytest.mark.slow
 def test_a_star_needs_seeds():
     def found(seeds, kept=True):
-        m = measured(models(seeds=seeds), models(method="bilingual", seeds=seeds, gain=0.4), kept=kept)
+        m = measured(models(seeds=seeds), models(method="label-smoothing", seeds=seeds, gain=0.4), kept=kept)
         return tables(m)["scores-xnli-nli-en-test-accuracy"]
 
     marks = [{*found(seeds).data["mark"].dropna()} for seeds in (1, 5)]
@@ -456,6 +456,9 @@ def test_x_mixup_in_tagging_is_held_against_translate_train_with_a_teacher_too()
     assert reference(systems, way="mix faster") == ("mini", "taught faster", "")
     assert reference(systems, way="consistent") == ("mini", "carried", "")
     assert reference(systems, way="slow") is None
+    slow = models(method="consistency", way="slow", **{"optimization.learning_rate": 0.01})
+    (table,) = (table for name, table in tables(measured(models(), slow)).items() if name != "significance")
+    assert "no baseline has equal hyper-parameters: consistency" in table.notes
 
 
 LORA = {"peft": "lora", "peft.rank": 8.0}

@@ -166,6 +166,7 @@ def _found(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> str:
         described[name] for name in ("corpus", "treebank", "task", "split") if name in described
     )
     plain = systems[systems["reference"].eq(ZERO_SHOT) & systems["inputs"].eq("")]
+    plain = plain[plain["encoder"] == base["encoder"]]
     which = f" ({base['name']})" if len(plain) > 1 else ""
     transfer = (
         f"Trained on {and_list(map(language, described['source'].split('+')))} alone{which}, models score "

@@ -175,15 +175,26 @@ def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
 
 
 def _undecided(test_set: ScoredSet) -> list[str]:
-    """Return which systems have several possible baselines, and so none."""
+    """Return which systems have no baseline, and why: several are possible, or none is."""
     names = {key_of(system): system["name"] for system in test_set.systems}
     undecided = {
         names[key]: [other["name"] for other in candidates]
         for key, candidates in test_set.candidates.items()
         if len(candidates) > 1
     }
+    references = {key_of(system) for system in test_set.systems if system["reference"]}
+    alone = [
+        names[key] for key, others in test_set.candidates.items() if not others and key not in references
+    ]
+    without = (
+        f"Compared with none, since no baseline has equal hyper-parameters: {and_list(alone)}. Their tables "
+        "of the recipe can name one (against)."
+    )
     return [
-        f"{name} is compared with none: {and_list(baselines)} differ from it in their method alone. Name one "
-        "in its table of the recipe (against)."
-        for name, baselines in undecided.items()
+        *([without] if alone and references else []),
+        *(
+            f"{name} is compared with none: {and_list(baselines)} differ from it in their method alone. Name "
+            "one in its table of the recipe (against)."
+            for name, baselines in undecided.items()
+        ),
     ]

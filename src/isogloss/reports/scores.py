@@ -222,7 +222,7 @@ def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
 def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[Facts]) -> Sequence[Facts]:
     """Return the same way of training on the original encoder, or on the joint one.
 
-    Of several joint encoders, those that were pretrained as the system's encoder was.
+    Of several joint encoders, those that have its languages and were pretrained as it was.
     """
     first: Set[str] = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
     if system["encoder.kind"] == "pretrain" and not first:
@@ -234,6 +234,9 @@ def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[
         for other in others
         if other["encoder"] in first and all(other[name] == system[name] for name in SYSTEM[1:])
     ]
+    languages = {*system["encoder.languages"].split("+")}
+    covering = [other for other in candidates if languages <= {*other["encoder.languages"].split("+")}]
+    candidates = covering or candidates
     trained_so = [
         other for other in candidates if not _differing(system, other, ["encoder"], but=OF_ENCODERS)
     ]
