@@ -16,6 +16,7 @@ pause is at one.
 """
 
 import argparse
+import math
 import os
 import random
 import re
@@ -171,7 +172,9 @@ def _started(folder: Path, out: str, environment: Mapping[str, str], *stop: str)
 def child(pause_at: str, side: str, words: list[str]) -> None:
     """Run isogloss with short leases in a process that stops itself once."""
     from isogloss.cli import main as isogloss
+    from isogloss.training import checkpoints
 
+    checkpoints.CHECKPOINT_SHARE = math.inf  # Each checkpoint that is due is written.
     store = store_at(words[words.index("--out") + 1])
     store.leases.duration = LEASE_DURATION
     if pause_at == "lease":
@@ -211,7 +214,10 @@ def _stop_around(owner: object, name: str, side: str, is_it: Callable[..., bool]
 
 
 def _is_stopped(process: "subprocess.Popen[bytes]") -> bool:
-    stat = Path(f"/proc/{process.pid}/stat").read_text()
+    try:
+        stat = Path(f"/proc/{process.pid}/stat").read_text()
+    except FileNotFoundError:  # It ended meanwhile.
+        return False
     return stat.rpartition(")")[2].split()[0] == "T"
 
 

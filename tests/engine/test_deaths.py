@@ -40,7 +40,9 @@ def outcome(root: Path, leases: list[tuple[int, bool]], now: int) -> list[object
         lease = {**holder, "token": str(number), "beat": 1, "held": died, "reached": step(start)}
         board.create(f"{KEY}.{number}", json.dumps(lease).encode())
     if now:
-        (root / KEY / WORK / f"checkpoint-{now:09d}").mkdir(parents=True)
+        checkpoint = root / KEY / WORK / f"checkpoint-{now:09d}"
+        checkpoint.mkdir(parents=True)
+        (checkpoint / "state.json").touch()
     events: list[object] = []
     context = RunContext(store=Store(root), sources=Sources(), precision="float32")
     Work(context, [RUN], events.append).work()

@@ -212,7 +212,7 @@ def test_the_claims_that_are_asked_have_verdict_finding_and_rule(reported: Repor
 def test_sections_stand_in_reading_order_without_those_that_have_no_numbers(reported: Reported) -> None:
     out, _ = reported
     found = parsed(text_of(out)).ids
-    assert found == ["top", "alpha-now", "alpha", "main-table", "claims", "training", "runs", "notes"]
+    assert found == ["top", "main-table", "claims", "training", "runs", "notes"]
     assert "The plane" not in text_of(out)
 
 

@@ -1,6 +1,7 @@
 """An exported folder predicts the same without isogloss, is whole or not there, and replaces nothing else."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 
 from isogloss.core.errors import ConfigError, RunError, StorageError
 from isogloss.data.sources import Sources
@@ -341,7 +343,16 @@ def shallow(folder, place, layers):
     config["num_hidden_layers"] = layers
     config["layer_types"] = config.get("layer_types", [])[:layers] or None
     (place / "config.json").write_text(json.dumps(config))
+    weights = load_file(place / "model.safetensors")
+    kept = {name: weight for name, weight in weights.items() if not is_above(name, layers)}
+    save_file(kept, place / "model.safetensors", metadata={"format": "pt"})
     return place
+
+
+def is_above(name, layers):
+    """Return whether a weight belongs to a layer after the first ones."""
+    match = re.search(r"\.layers?\.(\d+)\.", name)
+    return bool(match) and int(match[1]) >= layers
 
 
 @pytest.mark.slow
