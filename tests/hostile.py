@@ -101,8 +101,8 @@ def be(request: Mapping[str, object]) -> None:
     if request.get("dies"):
         save = Checkpoints.save
 
-        def save_and_die(*args: object) -> None:
-            save(*args)
+        def save_and_die(*args: object, **options: object) -> None:
+            save(*args, **options)
             os._exit(0)
 
         Checkpoints.save = save_and_die
