@@ -141,7 +141,7 @@ def test_a_package_outside_the_tree_runs_in_processes_and_one_that_fails_stops_i
     outcome = make_planned(planned, Execution(jobs=2))
     (failed,) = outcome.failed.values()
     assert re.fullmatch(
-        r"KeyError: 7 \(transfer_failing.py:\d+\), in a run with plug-ins of .*transfer_failing.* Mend them, .*",
+        r"KeyError: 7 \(transfer_failing.py:\d+\), in a run with plug-ins of .*transfer_failing.* Mend .*",
         failed,
     )
     m = read_measurements(tmp_path / "runs")
