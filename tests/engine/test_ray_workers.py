@@ -64,7 +64,7 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
     ).outcome
     (key,) = killed
     assert list(outcome.died) == [key]
-    why = r"its process ended without giving the run back \(\d+ on .+\); it was made again."
+    why = r"its process ended without giving the run back \(\d+ on .+\); it .+"
     assert re.fullmatch(why, outcome.died[key])
     assert records(out) == uninterruptible
     assert made(out) == dict.fromkeys(uninterruptible, 1)
