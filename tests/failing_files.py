@@ -61,7 +61,9 @@ class _File:
     """An open file whose calls are counted."""
 
     def __init__(self, file: Any, faults: Faults, path: object) -> None:
-        self._file, self._faults, self._path = file, faults, path
+        self._file = file
+        self._faults = faults
+        self._path = path
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._file, name)
@@ -108,7 +110,10 @@ def failing(faults: Faults) -> Iterator[Faults]:
     if not _hooked:
         sys.addaudithook(_hook)
         _hooked.append(_hook)
-    real_open, real_fdopen, real_stat, real_os_open = io.open, os.fdopen, os.stat, os.open
+    real_open = io.open
+    real_fdopen = os.fdopen
+    real_stat = os.stat
+    real_os_open = os.open
     descriptors: dict[int, object] = {}
 
     def open_counted(path: Any, *arguments: Any, **options: Any) -> Any:
@@ -133,11 +138,15 @@ def failing(faults: Faults) -> Iterator[Faults]:
     io.open = builtins.open = lambda path, *a, **o: (open_counted if is_below(path) else real_open)(
         path, *a, **o
     )  # type: ignore[assignment]
-    os.fdopen, os.open, os.stat = fdopen_counted, os_open, stat_counted  # type: ignore[assignment]
+    os.fdopen = fdopen_counted
+    os.open = os_open
+    os.stat = stat_counted  # type: ignore[assignment]
     _armed.append(faults)
     try:
         yield faults
     finally:
         _armed.clear()
         io.open = builtins.open = real_open
-        os.fdopen, os.open, os.stat = real_fdopen, real_os_open, real_stat
+        os.fdopen = real_fdopen
+        os.open = real_os_open
+        os.stat = real_stat

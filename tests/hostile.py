@@ -93,7 +93,8 @@ def be(request: Mapping[str, object]) -> None:
     from isogloss.store import leases, store
     from isogloss.training.checkpoints import Checkpoints
 
-    board, log = leases.FolderBoard, leases.LOG
+    board = leases.FolderBoard
+    log = leases.LOG
     store.leases_in = cache(  # Who waits for a lease that nobody renews waits for a second.
         lambda root: leases.Leases(board(root / leases.LEASES), log=log, duration=1.0)
     )
@@ -117,7 +118,8 @@ def be(request: Mapping[str, object]) -> None:
 
 def _record(runs: Path, seen: Path) -> None:
     """Write the names below a folder of all that this process opens, lists, renames or removes there."""
-    written, file = set[str](), seen.open("a", encoding="utf-8")
+    written = set[str]()
+    file = seen.open("a", encoding="utf-8")
 
     def hear(event: str, args: tuple[object, ...]) -> None:
         if event.startswith(("open", "os.", "shutil.", "isogloss.")):
@@ -141,7 +143,8 @@ class Ended:
 
 def call(here: Path, name: str, *, seen: Path | None = None, dies: bool = False) -> Ended:
     """Run a command on the folder ``here/runs``."""
-    runs, command = here / "runs", COMMANDS[name]
+    runs = here / "runs"
+    command = COMMANDS[name]
     model = next((path.parent.name for path in sorted(runs.glob("*/model"))), "MODEL")
     if (here / "model").exists():
         model = (here / "model").read_text()

@@ -200,7 +200,8 @@ def baselines_of(m: Measurements) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
     """Make the measurements of a study whose methods of some names are the copies; each once."""
-    folder, made = tmp_path_factory.mktemp("renamed"), dict[str, Measurements]()
+    folder = tmp_path_factory.mktemp("renamed")
+    made = dict[str, Measurements]()
     copies = write_copies(folder)
     for seed in (0, 1):
         shutil.copytree(Path(isogloss.__file__).with_name("shipped"), folder / f"given-{seed}")
@@ -238,7 +239,8 @@ def test_copies_of_all_methods_have_the_report_of_the_originals(study):
 def test_records_of_earlier_versions_are_read_as_those_of_today(study):
     m = study(peft="lora", adjusted="cross-lingual-adjustment", translator="built-in")
     for run in m.finished("fine-tune"):
-        read, earlier = run.record.read, earlier_data_read(run.record.run)
+        read = run.record.read
+        earlier = earlier_data_read(run.record.run)
         # Back-translations are not known; whether any translations were read decides.
         pairs = tuple(pair for pair in read.translations if pair.count("-") == 1)
         assert replace(read, translations=pairs) == earlier, run.record.title

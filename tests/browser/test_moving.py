@@ -107,7 +107,8 @@ def test_on_paper_the_line_stands_at_the_point_whose_scores_are_shown(
         assert not shown.page.locator(".path input").first.is_visible()
         for panel in shown.page.locator(".path").all():
             assert panel.locator(".slider p").inner_text() == "α = 1.5"
-            grid, line = panel.locator(".grid").first.bounding_box(), panel.locator(".now").bounding_box()
+            grid = panel.locator(".grid").first.bounding_box()
+            line = panel.locator(".now").bounding_box()
             assert line["x"] == pytest.approx(grid["x"] + grid["width"], abs=OFF)
             assert panel.locator(".readout b").all_inner_texts() == means_at(m, 1.5, names_in(panel))
 
@@ -207,19 +208,23 @@ def test_every_pair_of_grids_moves_in_step(
 
 def across(panel: Any, share: float) -> tuple[float, float]:
     """Return the place on the screen at a share of the axis of a panel."""
-    grid, box = panel.locator(".grid").first.bounding_box(), panel.locator(".between").bounding_box()
+    grid = panel.locator(".grid").first.bounding_box()
+    box = panel.locator(".between").bounding_box()
     return grid["x"] + share * grid["width"], box["y"] + box["height"] / 3
 
 
 def test_the_line_is_dragged_by_mouse_and_finger(crowded: Study, opened: Callable[..., Any]) -> None:
     m, html = crowded
-    points, first, last = points_of(m), min(points_of(m)), max(points_of(m))
+    points = points_of(m)
+    first = min(points_of(m))
+    last = max(points_of(m))
 
     def nearest(share: float) -> float:
         return min(points, key=lambda alpha: abs(first + share * (last - first) - alpha))
 
     with opened(html) as shown:
-        page, panel = shown.page, shown.page.locator(".path").last
+        page = shown.page
+        panel = shown.page.locator(".path").last
         page.mouse.move(*across(panel, 0.3))
         page.mouse.down()
         for share in (0.33, 0.52, 0.81, 0.98, 0.7):

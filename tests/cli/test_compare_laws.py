@@ -102,7 +102,8 @@ REFERENCES = {
 
 def expected_of_one_label(kind, metric):
     """Return the task that is right for labels of a type and a metric; empty for a refusal."""
-    of_classes, of_numbers = metric in CLASSES, metric in ("spearman", "pearson")
+    of_classes = metric in CLASSES
+    of_numbers = metric in ("spearman", "pearson")
     if kind == "ignored":
         return "regression" if of_numbers else ""
     if kind in ("none", "nan", "mixed") or not (of_classes or of_numbers or metric == ""):
@@ -213,7 +214,8 @@ def check_tags(scheme, rows, metric, task=""):
         assert "word-tagging" in str(found)
         return
     if task == "word-tagging":
-        spans, known = False, (*CLASSES, "seqeval_f1")
+        spans = False
+        known = (*CLASSES, "seqeval_f1")
     if metric and metric not in known:
         assert isinstance(found, Exception), (scheme, metric, found)
         return

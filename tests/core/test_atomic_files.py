@@ -95,7 +95,8 @@ def test_an_equal_folder_stays_for_those_who_read_it(tmp_path):
 
 
 def test_a_folder_that_another_process_makes_at_the_same_time_is_taken(tmp_path, monkeypatch):
-    path, replace = tmp_path / "folder", os.replace
+    path = tmp_path / "folder"
+    replace = os.replace
 
     def late(source, target, **folders):
         if source.endswith(".tmp"):

@@ -112,7 +112,8 @@ def save(case: Case, base: Path, folder: Path) -> Saved:
                 weight.add_(0.1 * torch.randn_like(weight))
         model.save_pretrained(folder)
         batch = batch_for(model.config)
-        logits, states = logits_of(model, batch), states_of(model, batch)
+        logits = logits_of(model, batch)
+        states = states_of(model, batch)
         reloaded = peft.PeftModel.from_pretrained(loaded(5), folder).eval()
         again = distance(logits_of(reloaded, batch), logits)
         rounding = EQUAL

@@ -168,7 +168,8 @@ def test_labels_are_read_by_their_ids_whatever_their_order(classifier):
 
     folder = classifier("bert")
     change_config(folder, id2label={"2": "mu", "0": "zeta", "1": "ZETA"})
-    theirs, ours = AutoModelForSequenceClassification.from_pretrained(folder).eval(), load_predictor(folder)
+    theirs = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    ours = load_predictor(folder)
     encoded = ours.tokenizer("the cat happened", return_tensors="pt")
     with torch.no_grad():
         expected = theirs(**encoded).logits[0].softmax(-1).tolist()
@@ -192,7 +193,8 @@ def test_a_head_that_only_config_names_is_refused(bert_folder, tmp_path):
 def test_a_classifier_in_shards_predicts_the_same(classifier, tmp_path):
     from transformers import AutoModelForSequenceClassification
 
-    folder, shards = classifier("llama"), tmp_path / "shards"
+    folder = classifier("llama")
+    shards = tmp_path / "shards"
     expected = load_predictor(folder, precision="float32").predict(["the cat"], scores=True)
     shutil.copytree(folder, shards, ignore=shutil.ignore_patterns(WEIGHTS))
     AutoModelForSequenceClassification.from_pretrained(folder).save_pretrained(shards, max_shard_size="20KB")
@@ -222,7 +224,8 @@ def outcomes(folder: Path, fields: list[str], values: tuple[int, ...]) -> Iterat
     """Yield for each field and value how reading the folder ends: as in transformers, or its error."""
     from transformers import AutoModel
 
-    config, ids = json.loads((folder / "config.json").read_text()), torch.tensor([[2, 7, 9, 3]])
+    config = json.loads((folder / "config.json").read_text())
+    ids = torch.tensor([[2, 7, 9, 3]])
     for field, value in product(fields, values):
         (folder / "config.json").write_text(json.dumps({**config, field: value}))
         try:

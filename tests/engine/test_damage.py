@@ -118,7 +118,8 @@ def test_a_record_in_which_a_digit_changed_is_made_again(translated):
 
 def test_a_run_is_read_once_to_find_that_it_is_whole(translated, monkeypatch):
     context, there, _ = translated
-    opened, open_ = [], os.open
+    opened = []
+    open_ = os.open
 
     def watched(name, *arguments, **options):
         opened.append(name)

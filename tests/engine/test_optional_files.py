@@ -71,7 +71,8 @@ def place(folder: Path) -> object:
     root = folder / "placed"
     shutil.rmtree(root, ignore_errors=True)
     (root / LEASES).mkdir(parents=True)
-    context, states = RunContext(store=Store(root), sources=Sources(), precision="float32"), []
+    context = RunContext(store=Store(root), sources=Sources(), precision="float32")
+    states = []
     Work(context, [RUN], lambda event: states.append(event.state), Room(str(root))).work()
     return states, records(root)
 

@@ -81,7 +81,8 @@ def test_a_run_whose_folder_goes_away_is_made_when_it_is_back(context, tmp_path,
 @pytest.mark.parametrize("raised", [reading_error, storage_error, lambda path, error: error])
 def test_an_error_of_a_file_of_the_store_that_may_pass_is_no_failure(context, raised, number, fails_once):
     path = context.store.root / "x" / "model.safetensors"
-    attempts, events = fails_once(raised(path, OSError(number, "no", str(path)))), []
+    attempts = fails_once(raised(path, OSError(number, "no", str(path))))
+    events = []
     Work(context, [RUN], events.append).work()
     assert (len(attempts), events[-1].state) == (2, "made")
 
@@ -98,7 +99,8 @@ def test_an_error_of_something_else_is_not_waited_for(context, path, number, fai
 
 def test_outages_between_long_attempts_are_bounded(context, monkeypatch):
     """Each attempt takes longer than an outage is waited for, so each begins an outage of its own."""
-    now, attempts = [0.0], []
+    now = [0.0]
+    attempts = []
     monkeypatch.setattr(module, "CHECK_EVERY", 0.001)
     monkeypatch.setattr(module, "monotonic", lambda: now[0])
 

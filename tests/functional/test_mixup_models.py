@@ -15,9 +15,9 @@ NEUTRAL = {"ratio": 0.0, "mse": 0.0, "kl": 0.0, "alpha": 0.3}
 LENGTHS = ((7, 4, 6), (3, 8, 5))
 """Of the rows of the source, and of the target."""
 
-TEXTS, WORDS, QUESTIONS = (
-    "AutoModelForSequenceClassification", "AutoModelForTokenClassification", "AutoModelForQuestionAnswering",
-)  # fmt: skip
+TEXTS = "AutoModelForSequenceClassification"
+WORDS = "AutoModelForTokenClassification"
+QUESTIONS = "AutoModelForQuestionAnswering"  # fmt: skip
 
 
 def classes(mask):
@@ -76,7 +76,9 @@ def answers(mask):
     return torch.tensor([1, 2, 3])
 
 
-ONE, SEVERAL, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+ONE = "single_label_classification"
+SEVERAL = "multi_label_classification"
+NUMBER = "regression"
 HEADS = [
     (TEXTS, 3, None, classes), (TEXTS, 3, ONE, classes), (TEXTS, 3, None, column), (TEXTS, 3, None, ignoring),
     (TEXTS, 3, None, sets), (TEXTS, 3, SEVERAL, sets), (TEXTS, 3, SEVERAL, soft_sets),

@@ -159,13 +159,15 @@ def test_the_first_alignment_loss_is_the_distance_of_words(start):
 
 def test_each_alignment_loss_pulls_and_anchors_the_frame_of_texts_too(start):
     """The docstring's formula: one link a pair makes three items, and a source of n words n + 2 anchors."""
-    model, tokenizer = classifier(start).eval(), load_tokenizer(start)
+    model = classifier(start).eval()
+    tokenizer = load_tokenizer(start)
     sides = [pair.first for pair in PAIRS[:4]], [pair.second for pair in PAIRS[:4]]
     alignment = isogloss.AlignmentLoss(model, tokenizer, *sides, [[(1, 2)]] * 4, alpha=0.5, stay=0.25)
 
     def states(text):
         encoded = tokenizer(text, return_tensors="pt")
-        state, numbers = model.base_model(**encoded).last_hidden_state[0], encoded.word_ids()
+        state = model.base_model(**encoded).last_hidden_state[0]
+        numbers = encoded.word_ids()
         words = [state[[n for n, w in enumerate(numbers) if w == word]].mean(dim=0) for word in range(5)]
         return torch.stack([state[0], *words, state[-1]])
 

@@ -40,7 +40,8 @@ class Case:
     """A model whose modules are in different modes and partly frozen, another, a tokenizer and batches."""
 
     def __init__(self, folder):
-        self.model, self.other = load_model(folder), load_model(folder)
+        self.model = load_model(folder)
+        self.other = load_model(folder)
         self.tokenizer = load_tokenizer(folder)
         generator = torch.Generator().manual_seed(1)
         with torch.no_grad():
@@ -72,7 +73,8 @@ def any_case(request):
 
 def check_untouched(case, name):
     """Run a measurement; look at the model whenever it, or a copy, has computed something, and at the end."""
-    values, gradients = numbers(case.model), gradients_of(case.model)
+    values = numbers(case.model)
+    gradients = gradients_of(case.model)
     looks = []
     before = None
 
@@ -80,7 +82,8 @@ def check_untouched(case, name):
         looks.append((differences(before, seen(case.model)), name in LOSSES or random_states() == drawn))
 
     with observed(case.model, look):
-        before, drawn = seen(case.model), random_states()
+        before = seen(case.model)
+        drawn = random_states()
         result = case(name)
         look()
     assert [found for found in looks if found != ([], True)] == []
@@ -128,7 +131,9 @@ def test_an_interrupted_measurement_changes_nothing_of_a_model_of_any_family(any
 
 
 def check_interrupted(case, name):
-    values, gradients, looks = numbers(case.model), gradients_of(case.model), []
+    values = numbers(case.model)
+    gradients = gradients_of(case.model)
+    looks = []
 
     def stop():
         looks.append(1)
@@ -136,7 +141,8 @@ def check_interrupted(case, name):
             raise Stopped
 
     with observed(case.model, stop):
-        before, drawn = seen(case.model), random_states()
+        before = seen(case.model)
+        drawn = random_states()
         with pytest.raises(Stopped):
             case(name)
         assert differences(before, seen(case.model)) == []
@@ -162,8 +168,12 @@ def check_threads(case, *, seconds):
     """Let threads measure a model that stays and one that this thread trains in the meantime."""
     expected = {name: case(name) for name in MEASUREMENTS}
     alone, together = (deepcopy(case.model).train() for _ in range(2))
-    before, values, of_trained = seen(case.model), numbers(case.model), seen(together)
-    until, wrong, turns = time.monotonic() + seconds, [], iter([*MEASUREMENTS] * 10**6)
+    before = seen(case.model)
+    values = numbers(case.model)
+    of_trained = seen(together)
+    until = time.monotonic() + seconds
+    wrong = []
+    turns = iter([*MEASUREMENTS] * 10**6)
     last = itertools.count(len(MEASUREMENTS), -1)
 
     def measure(_):

@@ -40,7 +40,8 @@ def test_the_best_candidate_has_the_highest_value_and_is_the_first_of_equal_ones
 
 
 def test_languages_count_as_labelled_when_all_ranked_candidates_have_scores():
-    ranked, scores = np.ones((4, 5)), np.ones((4, 5))
+    ranked = np.ones((4, 5))
+    scores = np.ones((4, 5))
     ranked[3:, 1], scores[3:, 1] = NAN, NAN
     scores[0, 2] = NAN
     ranked[1:, 3] = NAN

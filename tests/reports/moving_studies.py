@@ -63,7 +63,8 @@ def _scored(out: Path, content: Content, by_language: dict[str, float]) -> list[
 
 def _sentence(random: np.random.Generator, alphas: list[float]) -> Content:
     """Return a sentence with drawn gold tags, and tags that change between some neighbouring points."""
-    gold, tags = random.choice(TAGS, 4), random.choice(TAGS, 4)
+    gold = random.choice(TAGS, 4)
+    tags = random.choice(TAGS, 4)
     predicted = []
     for alpha in alphas:
         tags = random.choice(TAGS, 4) if random.random() < 0.6 else tags

@@ -62,7 +62,8 @@ class Study:
     def measurements(self, *, change=lambda _name, value: value, labels_of="", labels=0.0):
         """Return the rows of the study, signals changed, and the labels of one language."""
         draw = np.random.default_rng(7)
-        free, scored = [], []
+        free = []
+        scored = []
         for seed in range(self.candidates):
             about = facts({"seed": seed, "task": self.task})
             row = {**about, "model": model_of(about)}

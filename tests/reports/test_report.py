@@ -550,7 +550,8 @@ def test_the_answer_is_about_one_test_set_and_tells_who_read_target_labels(tmp_p
 
 
 def test_no_gain_is_said_to_be_none(tmp_path: Path) -> None:
-    one, other = model(), model("bilingual", target=["qad"])
+    one = model()
+    other = model("bilingual", target=["qad"])
     names = [
         write(tmp_path, measure("scores", [of]), scores(of, {"qaa": 0.9, "qad": target}))
         for of, target in ((one, 0.6), (other, 0.6))

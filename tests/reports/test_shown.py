@@ -127,9 +127,11 @@ def check_lines(panel: Node, name: str, points: pd.DataFrame, start: float) -> N
         tick: line.number("y1") for tick, line in zip(percents(svg), svg.all("line", "grid"), strict=True)
     }
     assert ticks and grid
-    (low, bottom), (high, top) = min(grid.items()), max(grid.items())
+    (low, bottom) = min(grid.items())
+    (high, top) = max(grid.items())
     slider = next(panel.all("input", type="range"))
-    first, last = slider.number("min"), slider.number("max")
+    first = slider.number("min")
+    last = slider.number("max")
     left, right = (next(svg.all("line", "grid")).number(end) for end in ("x1", "x2"))
 
     def place(alpha: float, score: float) -> tuple[float, float]:
@@ -323,8 +325,11 @@ def written(row: dict[str, float], digits: int) -> str:
 
 def check_picture(strip: Node, row: dict[str, float]) -> None:
     """Assert that a strip's dot, interval and range stand in proportion, on the scale that it names."""
-    dot, interval, box = strip.one("circle"), strip.one("line"), strip.one("rect")
-    left, right = box.number("x"), box.number("x") + box.number("width")
+    dot = strip.one("circle")
+    interval = strip.one("line")
+    box = strip.one("rect")
+    left = box.number("x")
+    right = box.number("x") + box.number("width")
     at = {"mean": dot.number("cx"), "low": interval.number("x1"), "high": interval.number("x2")}
     at |= {"above": left, "below": right}
     known = {name: row[name] for name in at if not math.isnan(row[name])}
@@ -333,7 +338,8 @@ def check_picture(strip: Node, row: dict[str, float]) -> None:
     scale = math.log if logarithmic else float
     is_ratio = "Pitman–Morgan" in row["about"] or "‖ / ‖" in row["about"]
     assert logarithmic == (is_ratio and min(known.values()) > 0)
-    low, high = min(known, key=known.get), max(known, key=known.get)
+    low = min(known, key=known.get)
+    high = max(known, key=known.get)
     span = scale(known[high]) - scale(known[low])
     for name, value in known.items():
         share = (scale(value) - scale(known[low])) / span if span else 0
@@ -483,7 +489,8 @@ def test_the_numbers_of_an_alternative_text_are_those_of_the_figure(
         kind = next(kind for kind in NUMBERS_OF if figure.alt.startswith(kind))
         pattern, numbers_of = NUMBERS_OF[kind]
         names = "|".join(re.escape(label.replace(", ", " ")) for label, _ in drawn_lines(figure))
-        said, expected = re.findall(pattern.replace("NAMES", names), figure.alt), numbers_of(figure)
+        said = re.findall(pattern.replace("NAMES", names), figure.alt)
+        expected = numbers_of(figure)
         assert said and "e+" not in figure.alt, figure.alt
         assert sorted(said) == sorted(expected) or (len(said) == MOST_ENDS and {*said} <= {*expected}), (
             figure.name

@@ -24,7 +24,8 @@ FOUND = "found"
 
 def reads(path: Path) -> object:
     """Return all that is read of a file of a study, or that it is damaged."""
-    folder, store = path.parent, Store(path.parent)
+    folder = path.parent
+    store = Store(path.parent)
     try:
         match path.name:
             case name if name == PLAN:
@@ -70,7 +71,8 @@ def files_of(study: Path) -> list[Path]:
 
 
 def undetected(path: Path, count: int) -> list[bytes]:
-    content, right = path.read_bytes(), reads(path)
+    content = path.read_bytes()
+    right = reads(path)
     assert right != FOUND
     missed = []
     for flipped in flips(content, count, path.name):
@@ -92,7 +94,8 @@ def in_a_bucket(study: Path, url: str) -> None:
     """Put a study into a bucket in memory."""
     import fsspec
 
-    bucket, name = fsspec.filesystem("memory"), url.removeprefix("memory:/")
+    bucket = fsspec.filesystem("memory")
+    name = url.removeprefix("memory:/")
     bucket.pipe_file(f"{name}/{PLAN}", (study / PLAN).read_bytes())
     for run in {path.parent for path in study.glob(f"*/{RECORD}")}:
         inside = [path for path in run.rglob("*") if path.is_file()]
@@ -114,7 +117,8 @@ def test_a_flipped_byte_of_a_copy_is_found_and_copied_again(study, tmp_path, mon
     assert {path.name for path in records} >= {PLAN, RECORD, MADE, CHECKSUMS, PREDICTIONS}
     for path in records:
         if not path.name.startswith("."):
-            content, right = path.read_bytes(), reads(path)
+            content = path.read_bytes()
+            right = reads(path)
             for flipped in flips(content, count, path.name):
                 path.write_bytes(flipped)
                 assert reads(path) in (right, FOUND), path

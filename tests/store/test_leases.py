@@ -237,7 +237,8 @@ def test_a_lease_that_is_no_ordinary_file_is_an_error_that_names_it(board, make)
 
 def test_a_lease_that_is_removed_while_it_is_looked_at_is_none(board, monkeypatch):
     board.create("run.1", b"")
-    path, open_ = board.folder / "run.1", os.open
+    path = board.folder / "run.1"
+    open_ = os.open
 
     def removed(*args, **how):
         path.unlink(missing_ok=True)

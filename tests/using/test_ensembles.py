@@ -213,7 +213,8 @@ def test_tasks_without_probabilities_are_refused_in_one_line(name, bert_folder):
 
 
 def test_models_of_other_tasks_or_labels_are_refused(bert_folder):
-    upos, ner = make("upos", bert_folder), make("ner", bert_folder, seed=1)
+    upos = make("upos", bert_folder)
+    ner = make("ner", bert_folder, seed=1)
     with pytest.raises(ConfigError, match=r"^run1: task ner, .*run0.* upos"):
         ensemble([upos, ner])
     sport = make("text-classification", bert_folder)
@@ -233,8 +234,10 @@ def test_an_ensemble_is_not_exported_or_pushed(bert_folder, tmp_path):
 
 
 def test_members_that_mix_read_translations_and_the_others_do_not(bert_folder):
-    mixing, plain = make("nli", bert_folder, mixes=True), make("nli", bert_folder, seed=1)
-    pairs, translations = [("Anna saw", "a dog")], [("the cat", "ran")]
+    mixing = make("nli", bert_folder, mixes=True)
+    plain = make("nli", bert_folder, seed=1)
+    pairs = [("Anna saw", "a dog")]
+    translations = [("the cat", "ran")]
     both = ensemble([plain, mixing])
     (found,) = both.predict(pairs, translations=translations, language="de", scores=True)
     parts = [

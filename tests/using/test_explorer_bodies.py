@@ -9,7 +9,8 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
-HOST, TOKEN = "127.0.0.1:1", "secret"
+HOST = "127.0.0.1:1"
+TOKEN = "secret"
 
 
 class Answers:
@@ -36,7 +37,8 @@ def asked(name: str, body: bytes) -> tuple[int, bytes]:
         "headers": headers, "scheme": "http",
         "server": ("127.0.0.1", 1), "client": ("127.0.0.1", 1), "root_path": "",
     }  # fmt: skip
-    parts, sent = [body], list[dict[str, Any]]()
+    parts = [body]
+    sent = list[dict[str, Any]]()
 
     async def receive() -> dict[str, Any]:
         if parts:

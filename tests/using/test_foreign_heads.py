@@ -140,7 +140,8 @@ def of_texts(model: Any, tokenizer: Any, ours: Any, head: str) -> float:
 
 
 def of_options(model: Any, tokenizer: Any, ours: Any) -> float:
-    context, options = "Anna saw Rome", ["the cat", "a casing happened", "slowly"]
+    context = "Anna saw Rome"
+    options = ["the cat", "a casing happened", "slowly"]
     (prediction,) = ours.predict(
         [{"context": context, "options": options}], scores=True, language=language_of(model)
     )

@@ -82,15 +82,16 @@ def calls(form):
 
 
 def check_threads(model, called, *, seconds):
-    network, ratio = model.network, model.mixup and numbers(model.mixup.ratio_module)
+    network = model.network
+    ratio = model.mixup and numbers(model.mixup.ratio_module)
     expected = {name: call(model) for name, call in called.items()}
-    before, values, drawn = seen(network), numbers(network), random_states()
-    until, wrong, turns, left = (
-        time.monotonic() + seconds,
-        [],
-        iter([*called] * 10**6),
-        count(2 * THREADS, -1),
-    )
+    before = seen(network)
+    values = numbers(network)
+    drawn = random_states()
+    until = time.monotonic() + seconds
+    wrong = []
+    turns = iter([*called] * 10**6)
+    left = count(2 * THREADS, -1)
 
     def ask(_):
         for name in turns:

@@ -155,7 +155,8 @@ def write_bytes(folder: Path, name: str, content: bytes) -> None:
 @contextmanager
 def open_atomically(folder: Path, name: str, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
     """Open a file under a temporary name; rename it on success, when it is on the disk, else remove it."""
-    path, temporary = folder / name, temporary_name(name, "tmp")
+    path = folder / name
+    temporary = temporary_name(name, "tmp")
     encoding, newline = ("utf-8", "\n") if mode == "w" else (None, None)
     with writing(path):
         make_folder(folder, name.rpartition("/")[0])
@@ -235,7 +236,8 @@ def atomic_folder(folder: Path, name: str) -> Iterator[Path]:
     A folder with the same content is not replaced, so that its readers miss no file for a moment. A link that
     has the name is replaced, and what it leads to stays.
     """
-    path, temporary = folder / name, temporary_name(name, "tmp")
+    path = folder / name
+    temporary = temporary_name(name, "tmp")
     with writing(path):
         make_folder(folder, name.rpartition("/")[0])
         sweep(folder, name)

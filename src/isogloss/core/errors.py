@@ -91,7 +91,8 @@ class StorageError(InputError):
 
     def __init__(self, message: str = "", *, path: str = "", number: int | None = None) -> None:
         super().__init__(message)
-        self.path, self.number = path, number
+        self.path = path
+        self.number = number
 
 
 class RunError(IsoglossError):

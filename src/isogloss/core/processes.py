@@ -62,7 +62,8 @@ def has_ended(process: str) -> bool:
     match = _PROCESS.fullmatch(process)
     if match is None or match["host"] != host() or os.name == "nt":
         return False
-    number, started = int(match["number"]), match["started"] or ""
+    number = int(match["number"])
+    started = match["started"] or ""
     try:
         os.kill(number, 0)
     except ProcessLookupError:

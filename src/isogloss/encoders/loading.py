@@ -118,7 +118,8 @@ def load_with_new_head(
     """
     folder = model_folder(source)
     config = load_encoder_config(folder)
-    family, kinds = FAMILIES[config.model_type], config.architectures or ()
+    family = FAMILIES[config.model_type]
+    kinds = config.architectures or ()
     order = _order(config, labels, auto_class, problem_type)
     saved_as = [
         kind for kind in kinds if kind.replace(*CHOICE_AS).endswith(auto_class.removeprefix("AutoModel"))
@@ -326,7 +327,8 @@ def unmerge(model: Model, folder: Path) -> None:
             f"{folder}: this model was trained without adapters (lora, dora, ia3), so there are no factors. "
             f"Measure its weights instead."
         )
-    class_name, kinds = type(model).__name__, get_args(AutoClass)[1:]
+    class_name = type(model).__name__
+    kinds = get_args(AutoClass)[1:]
     auto_class: AutoClass = next(
         (kind for kind in kinds if class_name.endswith(kind.removeprefix("AutoModel"))), "AutoModel"
     )
@@ -507,7 +509,8 @@ _PARTS: Mapping[str, tuple[str, ...]] = {
 
 def _part(model: Model, name: str) -> Literal["encoder", "pooler", "head"]:
     """Return the part of a model that a parameter, or a stored weight without one, belongs to."""
-    inside, encoder = f"{model.base_model_prefix}.", model.base_model
+    inside = f"{model.base_model_prefix}."
+    encoder = model.base_model
     first = name.removeprefix(inside).partition(".")[0]
     around = () if encoder is model else [child for child, _ in model.named_children()]
     if not name.startswith(inside) and first in around:

@@ -23,7 +23,8 @@ from isogloss.encoders.added.added_weights import read_weights
 PARTS = "modules.json"
 """The file by which sentence-transformers finds its parts."""
 
-SETTINGS, PROMPTS = "sentence_bert_config.json", "config_sentence_transformers.json"
+SETTINGS = "sentence_bert_config.json"
+PROMPTS = "config_sentence_transformers.json"
 
 _ATTRIBUTE = "isogloss_sentence_parts"
 
@@ -133,7 +134,8 @@ def sentence_parts_of(encoder: nn.Module) -> SentenceParts:
     if [kind for kind, _ in parts[:2]] != ["Transformer", "Pooling"]:
         raise _unread(folder, f"the list {', '.join(kind for kind, _ in parts)}")
     steps = tuple(_step(folder, kind, path) for kind, path in parts[2:])
-    settings, prompts = _json(folder / SETTINGS), _json(folder / PROMPTS)
+    settings = _json(folder / SETTINGS)
+    prompts = _json(folder / PROMPTS)
     name = prompts.get("default_prompt_name")
     pooling = _json(parts[1][1] / folders.CONFIG)
     if name is not None and not pooling.get("include_prompt", True):
@@ -192,7 +194,8 @@ def _step(folder: Path, kind: str, path: Path) -> Callable[[Tensor], Tensor]:
     expected = {"linear.weight", *(["linear.bias"] if body.get("bias", True) else [])}
     if weights.keys() != expected:
         raise _unread(folder, f"Dense with {', '.join(sorted(weights))}")
-    weight, bias = weights["linear.weight"].float(), weights.get("linear.bias")
+    weight = weights["linear.weight"].float()
+    bias = weights.get("linear.bias")
 
     def dense(vectors: Tensor) -> Tensor:
         placed = [None if part is None else part.to(vectors) for part in (weight, bias)]

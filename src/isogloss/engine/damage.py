@@ -78,7 +78,8 @@ def _quarantine_all(folder: Path, damage: Iterable[tuple[str, str]]) -> Iterator
 
 def _damage(folder: Path, *, is_needed: bool) -> Iterator[tuple[str, str]]:
     """Yield the names of damaged files and folders of a finished run, and what is wrong with them."""
-    damaged, written = dict[str, str](), dict[str, Checksum]()
+    damaged = dict[str, str]()
+    written = dict[str, Checksum]()
     try:
         _, written = read_with_checksums(folder)
     except StorageError as error:

@@ -286,7 +286,8 @@ class Work:
 
         Only an attempt shows whether it can be used, too: one that fails at once belongs to the same outage.
         """
-        since, outages = inf, 0
+        since = inf
+        outages = 0
         while True:
             began = monotonic()
             try:

@@ -127,7 +127,9 @@ class AlignmentLoss(nn.Module):
         sentences = {"-".join(languages): translations(first, second, linked)}
         self._draw = method.draws(_bitext("AlignmentLoss", sentences, tokenizer, encoding), seed)
         start = frozen_copy(model if original is None else original).to(model.device)
-        self._loss, self._model, self.calls = partial(method.loss, original=start), [model], 0
+        self._loss = partial(method.loss, original=start)
+        self._model = [model]
+        self.calls = 0
 
     def forward(self) -> Tensor:
         """Return the loss on the next sentence pairs; ``calls`` is the number of those drawn before."""

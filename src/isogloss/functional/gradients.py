@@ -133,7 +133,8 @@ def language_gates(
         sparsity=sparsity,
         updates=with_fields(GATE_UPDATES, learning_rate=learning_rate, precision="float32"),
     )
-    compute, copied = loss or _own_loss, differentiable_copy(model)
+    compute = loss or _own_loss
+    copied = differentiable_copy(model)
 
     def learned(language: str, draw: int) -> Mask:
         seed_of_draw = derive(seed, language, draw)

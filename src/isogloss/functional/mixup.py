@@ -34,10 +34,13 @@ IGNORED = -100
 Links = Sequence[tuple[int, int]]
 """Pairs of the numbers of a subword of the source and of one of the target, special ones counted."""
 
-TEXTS, WORDS = "ForSequenceClassification", "ForTokenClassification"
+TEXTS = "ForSequenceClassification"
+WORDS = "ForTokenClassification"
 """Ends of the names of classes of transformers whose models have a loss here."""
 
-CLASS, LABELS, NUMBER = "single_label_classification", "multi_label_classification", "regression"
+CLASS = "single_label_classification"
+LABELS = "multi_label_classification"
+NUMBER = "regression"
 """What config.problem_type says of the labels of texts."""
 
 READ_AS_SHARES = ("deberta-v2",)
@@ -198,7 +201,8 @@ class MixupLoss(nn.Module):
 
 def _labels_texts(model: Model) -> bool:
     """Return whether a model labels texts, not words; ConfigError for one that has no loss here."""
-    name, config = type(model).__name__, model.config
+    name = type(model).__name__
+    config = model.config
     if not name.endswith((TEXTS, WORDS)):
         raise ConfigError(
             f"MixupLoss: found {name}; expected a model of transformers whose class ends in {TEXTS} or "
@@ -311,11 +315,14 @@ def _checked(labels: Tensor, subwords: Tensor, labelled: "_Labelled", count: int
     if tuple(labels.shape) != shape:
         raise DataError(f"{where} of the shape {[*labels.shape]}; expected {[*shape]} ({problem}).")
     if problem == NUMBER:
-        allowed, expected = labels.isfinite(), "finite numbers"
+        allowed = labels.isfinite()
+        expected = "finite numbers"
     elif problem == LABELS:
-        allowed, expected = (labels >= 0) & (labels <= 1), "0 to 1"
+        allowed = (labels >= 0) & (labels <= 1)
+        expected = "0 to 1"
     elif labels.is_floating_point():
-        allowed, expected = torch.zeros_like(labels, dtype=torch.bool), "integers"
+        allowed = torch.zeros_like(labels, dtype=torch.bool)
+        expected = "integers"
     else:
         allowed = (labels == IGNORED) | ((labels >= 0) & (labels < count))
         expected = f"0 to {count - 1}, or {IGNORED}"

@@ -102,7 +102,8 @@ def compare(
     ]
     plain = [[(Listed(name), _plain_list(name, side)) for name, side in of_seeds] for of_seeds in lists]
     if gold is None:
-        task, name = VALUES, metric or "mean"
+        task = VALUES
+        name = metric or "mean"
         contributions = [[_values(origin, labels) for origin, labels in of_seeds] for of_seeds in plain]
     else:
         task, measured = _measures(plain, _plain_list("gold", gold), metric, task)

@@ -131,7 +131,8 @@ def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cel
                 f"between them would infer as neither does. Leave inputs out, or let between name models of "
                 f"x-mixup alone."
             )
-        facts, task = cell.encoder.facts(request.sources.encoders), find_task(cell.task)
+        facts = cell.encoder.facts(request.sources.encoders)
+        task = find_task(cell.task)
         if facts and len({model.method.mixing(task, facts.layers) for model in models}) > 1:
             raise ConfigError(INCOMPATIBLE_MIXUPS)
 

@@ -220,7 +220,8 @@ def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
 
 def _gain_over(baseline: str, others: pd.DataFrame) -> str:
     """Return which of the systems with another baseline gains most over that."""
-    best, number = others.nlargest(1, "gain").iloc[0], count(len(others), "system")
+    best = others.nlargest(1, "gain").iloc[0]
+    number = count(len(others), "system")
     if best["gain"] <= 0:
         return f"None of {number} compared with {baseline} scores higher there."
     name = f"{best['name']}, the best of {number}," if len(others) > 1 else best["name"]

@@ -41,8 +41,13 @@ ANSWERS = {
 SAMPLE = "doc_id"
 """The key that identifies a sample of lm-evaluation-harness."""
 
-CLASSIFICATION, MULTI_LABEL, REGRESSION = "classification", "multi-label-classification", "regression"
-WORD_TAGGING, SPAN_TAGGING, QA, VALUES = "word-tagging", "span-tagging", "qa", "values"
+CLASSIFICATION = "classification"
+MULTI_LABEL = "multi-label-classification"
+REGRESSION = "regression"
+WORD_TAGGING = "word-tagging"
+SPAN_TAGGING = "span-tagging"
+QA = "qa"
+VALUES = "values"
 """Tasks of outputs; the last is none: values of a measure, a number for each example."""
 
 OF_CLASSES = ("accuracy", "macro_f1", "weighted_f1", "mcc", "micro_f1")
@@ -326,7 +331,8 @@ def _check_alike(sides: Sequence[Side]) -> None:
             for label in labels:
                 family = family or _family(label)
                 if _family(label) != family:
-                    problem, expected = f"{what} label {label!r:.60}", f"a {family}, as other labels are"
+                    problem = f"{what} label {label!r:.60}"
+                    expected = f"a {family}, as other labels are"
                     raise origin.broken(output.line, problem, expected)
 
 

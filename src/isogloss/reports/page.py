@@ -59,7 +59,8 @@ SHOWN_IN = {"interpolation": "paths", "scores": "main-table", "gradient-conflict
 """The sections that show frames which have another name than theirs."""
 
 
-WIDTH, INSET = 160, 18
+WIDTH = 160
+INSET = 18
 """Units of a strip's width, and of the free space at both ends, where an open range is shaded."""
 
 
@@ -113,7 +114,8 @@ def strip_of(check: Check) -> Strip | None:
     """Return a check as a strip; None where nothing was measured."""
     if not check.values:
         return None
-    estimate, written = check.estimate, check.written
+    estimate = check.estimate
+    written = check.written
     has_interval = math.isfinite(estimate.low) and math.isfinite(estimate.high)
     missing = f"(one {check.unit})" if len(check.values) == 1 else "(no interval)"
     interval = f"[{written(estimate.low)}, {written(estimate.high)}]" if has_interval else missing

@@ -245,7 +245,8 @@ def draw_figures(out: Path, style: str, on_progress: OnProgress = no_progress) -
     ConfigError for an unknown style, or without a plan or a record.
     """
     check_named("--style", "style", STYLES, style)
-    m, folder = read_measurements(out, on_progress), f"figures/{style}"
+    m = read_measurements(out, on_progress)
+    folder = f"figures/{style}"
     figures = [figure for section in SECTIONS for figure in show_section(section, m).figures]
     contents = {
         f"{folder}/{figure.name}-{width}.{form}": content

@@ -41,7 +41,8 @@ Facts = dict[str, Any]
 
 NO_MODELS: Mapping[str, Facts] = {}
 
-ZERO_SHOT, ON_TRANSLATIONS = "zero-shot", "on translations"
+ZERO_SHOT = "zero-shot"
+ON_TRANSLATIONS = "on translations"
 """The fact ``reference`` of models that others are compared with: trained on the loss of their task alone, on
 labelled examples in the source language, or on these with their translations. Empty for all others."""
 
@@ -146,7 +147,8 @@ def earlier_data_read(run: Content) -> DataRead:
     A method of a plug-in is taken to have read all labels of its languages.
     """
     fields = fields_of(run)
-    kind, method = fields["method"]["kind"], fields_of(fields["method"])
+    kind = fields["method"]["kind"]
+    method = fields_of(fields["method"])
     source, target = (tuple(fields.get(name) or ()) for name in ("source", "target"))
     sides = {"source": source, "target": target, "": (), "all": (*source, *target)}
     dev = SIDES_OF_DEV.get(kind, "all")

@@ -280,7 +280,8 @@ class Leases:
             return LeaseHistory()
         leases, is_held = [_read(content) for content in contents], not self._has_ended(key, contents[-1])
         past = leases[:-1] if is_held else leases
-        pid, machine = leases[-1].get("pid", "unknown"), leases[-1].get("machine", "an unknown machine")
+        pid = leases[-1].get("pid", "unknown")
+        machine = leases[-1].get("machine", "an unknown machine")
         holder = f"{plain(str(pid))[:20]} on {plain(str(machine))[:80]}"
         return LeaseHistory(
             is_held,

@@ -156,7 +156,8 @@ class MirroredStore(Store):
 
     def download_checkpoints(self, run: Run) -> str:  # noqa: D102
         folder, key = self.folder(run), identity(run)
-        content, local = self.remote.read(f"{key}/{CHECKPOINTS}"), super().read(f"{key}/{CHECKPOINTS}")
+        content = self.remote.read(f"{key}/{CHECKPOINTS}")
+        local = super().read(f"{key}/{CHECKPOINTS}")
         if content is None or local == content:
             return ""
         manifest = self.remote.files_of(f"{key}/{CHECKPOINTS}", content)

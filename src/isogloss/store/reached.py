@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from pathlib import PurePosixPath
 
-_CHECKPOINT, _PIECE = re.compile(r"checkpoint-(\d+)"), re.compile(r"chunk-.+\.jsonl")
+_CHECKPOINT = re.compile(r"checkpoint-(\d+)")
+_PIECE = re.compile(r"chunk-.+\.jsonl")
 
 
 def reached(names: Iterable[str]) -> str:

@@ -50,7 +50,8 @@ from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
 from isogloss.store.reached import reached
 
-PRECISION, AUTO = "precision.json", "auto"
+PRECISION = "precision.json"
+AUTO = "auto"
 WORK = "work"
 """Folder within a run's of what only an unfinished run needs: checkpoints, tokenized text."""
 

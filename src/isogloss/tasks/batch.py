@@ -304,7 +304,8 @@ def _last_scores(model: Model, batch: Batch) -> Tensor:
     It reads the state of the last subword that is not padding, as transformers does: of Qwen's rows not the
     end, which is the padding as well.
     """
-    states, real = forward(model.base_model, batch).last_hidden_state, torch.ones_like(batch.subwords)
+    states = forward(model.base_model, batch).last_hidden_state
+    real = torch.ones_like(batch.subwords)
     if batch.mask is not None:
         real = batch.mask
     if model.config.pad_token_id is not None:

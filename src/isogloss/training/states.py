@@ -145,7 +145,8 @@ def own_vectors(
         for number, vector in zip(numbers, parts.vectors(states[0], mask).cpu(), strict=True):
             by_text[number] = vector
 
-    padding, precision = tokenizer.pad_token_id, options.precision
+    padding = tokenizer.pad_token_id
+    precision = options.precision
     encoder_states(model, ids, pool, layers=(-1,), padding=padding, precision=precision)
     return _finite(torch.stack(by_text).unsqueeze(0))
 
@@ -309,7 +310,9 @@ class BitextSentences:
         with active_language(model, language):
             if options.pooling == "model":
                 return own_vectors(model, tokenizer, texts, options)
-            layers, limit, precision = options.layers, options.limit, options.precision
+            layers = options.layers
+            limit = options.limit
+            precision = options.precision
             return sentence_states(model, tokenizer, texts, layers=layers, limit=limit, precision=precision)
 
 

@@ -133,7 +133,8 @@ def _upload(hub: "HfApi", model: Exportable, options: PushOptions, folder: Path)
 @contextmanager
 def _work_folder() -> Iterator[Path]:
     """Yield a folder for the export; those of processes that were killed are removed."""
-    cache, name = user_cache(), temporary_name("push", "tmp")
+    cache = user_cache()
+    name = temporary_name("push", "tmp")
     work = cache / name
     sweep(cache, "push")
     with writing(work):

@@ -385,7 +385,8 @@ class _Meter:
 
     def begin(self, start: int, most: int | None, link: Link) -> None:
         self.done = self.first = start
-        self.most, self.link = most, link
+        self.most = most
+        self.link = link
         self.began = self.reported = time.monotonic()
 
     def add(self, size: int) -> None:

@@ -31,7 +31,8 @@ def pinned(dataset: str, records: Path) -> str:
         )
     name, commit = match["name"], match["revision"] or MAIN
     if not COMMIT.fullmatch(commit):
-        record, recorded = records / "commits" / f"{name}@{commit}", ""
+        record = records / "commits" / f"{name}@{commit}"
+        recorded = ""
         with suppress(OSError, ValueError):
             recorded = record.read_text(encoding="utf-8").strip()
         commit = recorded if COMMIT.fullmatch(recorded) else _commit(name, commit)

@@ -99,7 +99,8 @@ def _extract(archive: Path, targets: Targets, folder: Path, written: dict[str, s
     """Write the requested members under temporary names; return the numbers of the patterns they match."""
     matched: set[int] = set()
     most = EXPANSION * archive.stat().st_size + ROOM
-    budget, of_disk = _Budget(archive, most), _Budget(archive, most)
+    budget = _Budget(archive, most)
+    of_disk = _Budget(archive, most)
     try:
         with archive.open("rb") as file:
             for member in _members(file, archive.name, budget):
@@ -155,7 +156,8 @@ def _check(archive: Path, member: _Member, target: str, *, repeated: bool) -> No
 
 def _write(member: _Member, folder: Path, target: str, budget: "_Budget") -> str:
     """Write a member under a temporary name next to its target; return its checksum."""
-    digest, path = sha256(), folder / target
+    digest = sha256()
+    path = folder / target
     source = member.opened()
     with storing(path):
         make_folders(folder, target.rpartition("/")[0])

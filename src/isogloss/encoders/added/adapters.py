@@ -306,12 +306,14 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     config, weights = _read_adapters(folder)
     names = [name.removeprefix(PREFIX) for name in weights if name.startswith(PREFIX)]
     _check_no_decoder(family, names, folder)
-    encoder, inside = encoder_of(model), f"{_trained_prefix(model, folder)}."
+    encoder = encoder_of(model)
+    inside = f"{_trained_prefix(model, folder)}."
     parts = {name for name, _ in encoder.named_children()}
     if any(name.startswith(inside) for name in names) or parts.isdisjoint(n.split(".")[0] for n in names):
         trained = model if _has_trained_head(model, folder) else _Encoder(encoder, inside[:-1])
     else:  # They were trained on an encoder without a head.
-        trained, inside = encoder, ""
+        trained = encoder
+        inside = ""
     pooler = getattr(encoder, "pooler", None)
     if trained is not model:  # Adapters of the head, and of a pooler that this encoder lacks, are not needed.
         names = [name for name in names if name.startswith(inside)]
@@ -383,7 +385,8 @@ def _has_trained_head(model: nn.Module, folder: Path) -> bool:
     """Return whether a model has the head that a folder's adapters were trained with."""
     if encoder_of(model) is model:
         return False
-    trained, ours = folders.load_encoder_config(folder), type(model).__name__
+    trained = folders.load_encoder_config(folder)
+    ours = type(model).__name__
     kinds = trained.architectures or []
     if ours.replace("ForSequenceClassification", "ForMultipleChoice") in kinds:
         return True  # Its scores are one, whatever the configuration says.

@@ -27,7 +27,8 @@ HOST = "127.0.0.1"
 LONGEST_BODY = 64 * 1024
 """Bytes of a request."""
 
-REQUEST_SECONDS, MOST_CONNECTIONS = 10.0, 256
+REQUEST_SECONDS = 10.0
+MOST_CONNECTIONS = 256
 """Seconds in which a request has to arrive, and connections at once: further ones are refused."""
 
 CLOSING_SECONDS = 1
