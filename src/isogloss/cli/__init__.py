@@ -92,7 +92,7 @@ def _message_and_code(error: BaseException, words: list[str]) -> tuple[str, int]
 
 
 def _is_closed_output(error: BaseException) -> bool:
-    """Return whether whoever reads standard output has closed it; typer exits at that."""
+    """Return whether the reader of standard output has closed it; typer exits then."""
     cause = error.__context__ if isinstance(error, SystemExit) else error
     return isinstance(cause, BrokenPipeError) and cause.filename in OUTPUTS
 

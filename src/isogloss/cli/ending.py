@@ -88,7 +88,7 @@ def ignore_interrupts() -> None:
 
 
 def open_closed_streams() -> None:
-    """Let standard streams that are closed lead nowhere."""
+    """Redirect closed standard streams to the null device."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
@@ -98,7 +98,7 @@ def open_closed_streams() -> None:
 
 @contextmanager
 def outputs_named() -> Iterator[None]:
-    """Let errors of writing to standard output and standard error have their names, as those of files do."""
+    """Name the stream in errors of writing to standard output and standard error."""
     streams = dict(zip(OUTPUTS, (sys.stdout, sys.stderr), strict=True))
     for name, stream in streams.items():
         for method in ("write", "flush"):

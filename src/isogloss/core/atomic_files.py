@@ -83,10 +83,9 @@ def is_reachable(folder: Path, mark: str) -> bool:
 
 
 def is_outage(error: BaseException, folder: Path, mark: str) -> bool:
-    """Return whether an error may come from an outage of a folder's storage, and pass with it.
+    """Return whether an outage of a folder's storage may have caused an error.
 
-    That is an error of a file below the folder, whatever else raised errors with the same numbers, or any
-    error while the folder is away.
+    Errors of other files with the same numbers are no outage, unless the folder is away.
     """
     return not is_reachable(folder, mark) or any(
         number in OUTAGE_ERRORS and _is_below(path, folder)
@@ -95,7 +94,7 @@ def is_outage(error: BaseException, folder: Path, mark: str) -> bool:
 
 
 def _number_and_path(error: BaseException) -> tuple[int | None, str]:
-    """Return the error number of the system and the file that an error is about, as far as it has them."""
+    """Return the system's error number and the file of an error; None and an empty text if unknown."""
     if isinstance(error, StorageError):
         return error.number, error.path
     if isinstance(error, OSError) and isinstance(error.filename, str | os.PathLike):
@@ -119,7 +118,7 @@ def system_error(error: BaseException) -> int | None:
 
 
 def as_os_error(error: BaseException) -> OSError:
-    """Return the system's error that a library reports as one of its own, as far as it says which."""
+    """Return the system's error behind the error of a library; a generic one if the library hides it."""
     if isinstance(error, OSError):
         return error
     number = system_error(error)
@@ -127,7 +126,7 @@ def as_os_error(error: BaseException) -> OSError:
 
 
 def disk_error(error: BaseException) -> OSError | None:
-    """Return the system's error if it is why a file could not be read; None if the file or its content is."""
+    """Return the system's error if the disk is the reason; None if the file or its content is."""
     number = system_error(error)
     if number is None or number in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EINVAL):
         return None
@@ -179,7 +178,7 @@ def open_atomically(folder: Path, name: str, mode: Literal["w", "wb"]) -> Iterat
 
 
 def temporary_name(name: str, end: Literal["tmp", "old"]) -> str:
-    """Return a hidden name next to another one, of this process alone."""
+    """Return a hidden name next to another name that only this process uses."""
     above, slash, last = name.rpartition("/")
     return f"{above}{slash}.{last}.{this_process()}.{end}"
 
@@ -312,7 +311,7 @@ def reading(path: Path) -> Iterator[None]:
 
 
 def reading_error(path: Path, error: OSError) -> StorageError:
-    """Build the error with the system's reason, and that finished runs are kept."""
+    """Build an error with the system's reason, which says that finished runs are kept."""
     named = error.filename or path
     return StorageError(
         f"{named}: cannot read ({error.strerror or error}). Check the disk and the mount, then run the same "

@@ -1,4 +1,4 @@
-"""Folders of the user's cache, which may be full, read-only or broken, and then are temporary ones."""
+"""Folders of the user's cache, replaced by temporary folders where the cache cannot be used."""
 
 import atexit
 from collections.abc import Callable

@@ -97,7 +97,7 @@ def _remembered(folder: Path, name: str, _facts: tuple[int, ...]) -> Checksum:
 
 
 def differing_files(folder: Path, written: Mapping[str, Checksum]) -> Iterator[tuple[str, str]]:
-    """Yield the names of files that differ from their checksums, and how; what is missing is left out."""
+    """Yield the names of files that differ from their checksums, and how. Missing files are skipped."""
     for name, expected in written.items():
         size = size_of(folder, name)
         if size is None:
@@ -160,7 +160,7 @@ def read_checksums(folder: Path) -> dict[str, Checksum]:
 
 
 def read_checked(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a file of a run or checkpoint; ValueError unless it is as it was written.
+    """Return the content of a file of a run or checkpoint. Raises ValueError if it was changed.
 
     It is only read where a folder has no checksum of it.
     """
@@ -172,14 +172,17 @@ def read_checked(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
 
 
 def sealed(body: Mapping[str, object]) -> str:
-    """Return an object as JSON with a checksum of all else in it."""
+    """Return an object as JSON that contains its own checksum."""
     if SEAL in body:
         raise ValueError(f"{SEAL} is the name of the checksum")
     return json.dumps({**body, SEAL: _seal(body)}, ensure_ascii=False, indent=1) + "\n"
 
 
 def unsealed(content: bytes) -> Any:
-    """Return the JSON that ``sealed`` wrote, or any without a checksum; ValueError if it is damaged."""
+    """Return the object that ``sealed`` wrote, or any JSON without a checksum.
+
+    Raises ValueError if it is damaged.
+    """
     body = parse_json(content)
     if isinstance(body, dict) and SEAL in body:
         written = body.pop(SEAL)

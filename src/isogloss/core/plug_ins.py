@@ -91,7 +91,7 @@ def plug_ins_named() -> Iterator[None]:
 
 
 def _raised_in(error: BaseException) -> str:
-    """Return the plug-in in whose code an error was raised, the error and the line; empty if in none."""
+    """Return the plug-in whose code raised an error, with the error and its line; empty if none did."""
     for frame, line in reversed([*walk_tb(error.__traceback__)]):
         if where := _modules.get(str(frame.f_globals.get("__name__", "")).partition(".")[0]):
             return f"{where}: {one_line(error)} ({Path(frame.f_code.co_filename).name}:{line})"

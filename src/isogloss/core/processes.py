@@ -97,7 +97,7 @@ class Signalled(KeyboardInterrupt):
 
 
 def is_of_code(error: BaseException) -> bool:
-    """Return whether an exception was raised by code, rather than by a signal or to leave a run.
+    """Return whether code raised an exception, rather than a signal or a request to leave a run.
 
     Foreign code may call ``sys.exit``. A KeyboardInterrupt is of code where Python raises none at SIGINT.
     """

@@ -120,7 +120,7 @@ class Record:
     """Of a fine-tuned model; None in records of earlier versions, and of other kinds of runs."""
 
     def body(self) -> dict[str, Any]:
-        """Return the record as it is written; without what it does not have."""
+        """Return the record as it is written to disk, without empty optional fields."""
         body = {name: getattr(self, name) for name in Record.__dataclass_fields__}
         body["read"] = asdict(self.read) if self.read else None
         return body if self.read else {name: value for name, value in body.items() if name != "read"}

@@ -39,7 +39,7 @@ _PASSED = getattr(os, "O_PATH", os.O_RDONLY)
 
 
 class IrregularFileError(OSError, ValueError):
-    """What is in the place of a file or folder is a link, pipe, device or folder, or far too large.
+    """A link, pipe, device, folder or far too large file was found in place of a file or folder.
 
     It is an error of the system for those who write, and damage for those who read.
     """
@@ -67,7 +67,7 @@ class _Place:
 def read_file(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
     """Return the content of a file.
 
-    IrregularFileError for a link, pipe or folder in its entry, and beyond ``most`` bytes.
+    Raises IrregularFileError for a link, pipe or folder, and beyond ``most`` bytes.
     """
     with open_file(folder, name) as file:
         return _content(file, folder / name, most)
@@ -80,7 +80,7 @@ def open_file(folder: Path, name: str) -> FileIO:
 
 
 def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
-    """Write a file unless something has its name; False if it does. No two processes create the same one."""
+    """Create a file; return False if its name is taken. No two processes create the same file."""
     with _at(folder, name) as entry:
         try:
             number = _made(entry, os.O_WRONLY)
@@ -97,7 +97,7 @@ def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
 
 
 def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | None]) -> bool:
-    """Write a file in its entry, given its content; return False if ``change`` returns None.
+    """Replace the content of a file in place by ``change(content)``; return False if that is None.
 
     That takes no space, and a full disk leaves what was in it.
     """
@@ -122,7 +122,7 @@ def append_file(folder: Path, name: str, content: bytes) -> None:
 
 
 def new_file(folder: Path, name: str) -> int:
-    """Return the descriptor of a new file for writing; what had its name is removed."""
+    """Return the descriptor of a new file for writing. An entry with its name is removed."""
     with _at(folder, name) as entry:
         try:
             return _made(entry, os.O_WRONLY)
@@ -142,7 +142,7 @@ def is_folder(folder: Path, name: str) -> bool:
 
 
 def is_taken(folder: Path, name: str) -> bool:
-    """Return whether anything has the name, a link that leads nowhere included."""
+    """Return whether a name is taken, also by a link that leads nowhere."""
     return _mode(folder, name) != 0
 
 
@@ -188,7 +188,7 @@ def files_below(folder: Path, name: str = "") -> Iterator[str]:
 
 
 def links_below(folder: Path, name: str = "") -> Iterator[str]:
-    """Yield the names of what is neither a file nor a folder: links, pipes, devices."""
+    """Yield the names of links, pipes and devices below a folder."""
     start = f"{name}/" if name else ""
     for entry in entries(folder, name):
         if entry.is_folder:
@@ -211,7 +211,7 @@ def make_folders(folder: Path, name: str = "") -> None:
 
 
 def make_new_folder(folder: Path, name: str) -> None:
-    """Make an empty folder; what had its name is removed."""
+    """Make an empty folder. An entry with its name is removed."""
     with _at(folder, name) as entry:
         try:
             os.mkdir(entry.name, dir_fd=entry.folder)
@@ -234,9 +234,9 @@ def remove(folder: Path, name: str) -> None:
 
 @contextmanager
 def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
-    """Hold a file's lock; yield False if another process has it, or ``wait`` until it is free.
+    """Hold the lock of a file. Yields False if another process holds it, unless ``wait``.
 
-    OSError where no file can be written.
+    Raises OSError where no file can be written.
     """
     if not _HAS_DESCRIPTORS:
         from filelock import FileLock, Timeout
@@ -266,7 +266,7 @@ def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
 
 
 def _split(folder: Path, name: str) -> tuple[Path, tuple[str, ...]]:
-    """Return the folder up to which links are followed, and the parts of the path below it."""
+    """Split a path into the folder up to which links are followed and the names below it."""
     parts = tuple(name.split("/")) if name else ()
     if any(part in ("", ".", "..") or "\0" in part for part in parts):
         raise IrregularFileError(errno.EINVAL, "this name leads out of the folder", str(folder / name))
@@ -372,7 +372,7 @@ def _content(file: FileIO, path: Path, most: int) -> bytes:
 
 
 def _check_single(file: FileIO, path: Path) -> None:
-    """Raise IrregularFileError for a file that has a second name, which may be somebody else's."""
+    """Raise IrregularFileError for a hard link, which may be another user's file."""
     if os.fstat(file.fileno()).st_nlink > 1:
         raise IrregularFileError(
             errno.EMLINK, "this file has a second name elsewhere (a hard link)", str(path)
@@ -404,7 +404,7 @@ def _mode_of(entry: _Place) -> int:
 
 
 def _mode(folder: Path, name: str) -> int:
-    """Return the mode of what has a name; 0 where nothing has, or a link is on the way to it."""
+    """Return the mode of an entry; 0 if there is none, or if a link is on the way to it."""
     try:
         with _at(folder, name) as entry:
             return _status(entry).st_mode

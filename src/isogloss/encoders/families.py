@@ -231,7 +231,7 @@ XMOD = replace(
 
 
 def _own_or(name: str) -> Callable[[Model, Tensor], Tensor]:
-    """Return the function that applies a head of our own, or the linear layer of transformers' class."""
+    """Return the function that applies our own head or the linear layer of a transformers class."""
 
     def tag_scores(model: Model, states: Tensor) -> Tensor:
         if hasattr(model, "head"):

@@ -364,7 +364,7 @@ Part = Literal["nothing", "pooler", "heads"]
 
 @dataclass(frozen=True, kw_only=True)
 class _Allowed:
-    """What a folder need not store, and what it may store in vain."""
+    """Parts of a model that a folder may lack, and parts that may stay unused."""
 
     new: Part = "nothing"
     """The part whose parameters may be without stored weights, or of another shape."""
@@ -525,7 +525,7 @@ LEAST_NUMBERS = 1 << 20
 
 
 def _check_sizes(folder: Path, config: Config, stored: Mapping[str, Tensor]) -> None:
-    """Raise ModelError for sizes in config.json that are more than the weights can be of."""
+    """Raise ModelError if sizes in config.json exceed those of the stored weights."""
     family = FAMILIES[config.model_type]
     numbers = max(LEAST_NUMBERS, sum(tensor.numel() for tensor in stored.values()))
     fields = (*family.architecture.values(), "head_dim", "vocab_size", "type_vocab_size")
@@ -576,7 +576,7 @@ def _check_used(folder: Path, unused: set[str]) -> None:
 
 
 def _check_fractions(folder: Path, stored: Mapping[str, Tensor], unused: Iterable[str]) -> None:
-    """Raise ModelError for whole numbers among the weights, which are those of a quantized model."""
+    """Raise ModelError for a quantized model, whose weights are integers."""
     passed_over = {*unused}
     integers = {
         name

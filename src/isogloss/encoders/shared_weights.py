@@ -47,10 +47,10 @@ _CONTAINERS = {dict, OrderedDict, set}
 def copy_sharing_weights(
     model: AnyModule, parameter_of: AsParameter = lambda parameter: parameter
 ) -> AnyModule:
-    """Copy the modules of a model; its parameters are those that ``parameter_of`` returns.
+    """Copy the modules of a model but share its buffers and parameters.
 
-    Buffers are shared, and by default parameters too: then gradients go to the model's. Hooks are those of
-    the model at this moment. Other threads may use and train the model while it is copied.
+    ``parameter_of`` replaces each parameter. Default: the parameter itself, so gradients of the copy
+    accumulate in the model. Hooks are copied. Other threads may use and train the model meanwhile.
     """
     modules = list(model.modules())
     states = [vars(module).copy() for module in modules]  # At once: another thread may add an attribute.

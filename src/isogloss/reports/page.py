@@ -81,7 +81,7 @@ class Strip:
 
     @property
     def text(self) -> str:
-        """The picture in words."""
+        """A description of the picture, for screen readers."""
         scale = ", on a log scale" if self.is_logarithmic else ""
         return f"{self.about} {self.numbers}{scale}"
 

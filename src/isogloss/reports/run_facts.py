@@ -142,7 +142,7 @@ WITHOUT_OWN_LOSS = (
 
 
 def earlier_data_read(run: Content) -> DataRead:
-    """Return what a model read that a version made which did not record it: by the name of its method.
+    """Derive what a model read from the name of its method, for records of versions that did not store it.
 
     A method of a plug-in is taken to have read all labels of its languages.
     """

@@ -174,7 +174,7 @@ class Lease:
         return _name(self.key, self.number)
 
     def is_own(self, content: bytes) -> bool:
-        """Return whether the content of its file is this process's; what cannot be read is not."""
+        """Return whether this process wrote the content of the lease file; False if it cannot be read."""
         return _read(content).get("token") == self.token
 
     def content(self, *, held: bool = True) -> bytes:
@@ -204,7 +204,7 @@ class LeaseHistory:
         return len(self.starts)
 
     def deaths_at(self, reached: str) -> int:
-        """Return how many of these died since a run got this far: none of them wrote a further checkpoint."""
+        """Return the number of deaths since a run got this far, without a further checkpoint."""
         return self.starts.count(reached)
 
 
@@ -233,7 +233,7 @@ class Leases:
 
     @contextmanager
     def leased(self, key: str, reached: str = "") -> Iterator[Lease | None]:
-        """Hold the lease of a run that got this far; None if another process holds it."""
+        """Hold the lease of a run and note how far it got. Yields None if another process holds it."""
         lease = self._lease(key, reached)
         if lease is None:
             yield None
@@ -355,7 +355,7 @@ class Leases:
                 self._renewing.start()
 
     def _stop_renewing(self) -> None:
-        """End the thread that renews if nothing is left for it: a process may use many folders."""
+        """Let the renewing thread end if no lease is left: a process may use many folders."""
         with self._starting:
             if not self._held and not self._not_given_up:
                 self._none_left.set()

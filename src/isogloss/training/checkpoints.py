@@ -126,7 +126,7 @@ class Checkpoints:
     """The thread that writes, if any."""
 
     def times(self) -> CheckpointTimes:
-        """Return what decides when a checkpoint is written, from now on."""
+        """Return a schedule of checkpoints that starts now."""
         return CheckpointTimes(self.every, self.clock)
 
     def save(
@@ -155,7 +155,7 @@ class Checkpoints:
             self._write(files, state)
 
     def finish(self) -> None:
-        """Wait until the checkpoint that a thread writes is there; raise its error."""
+        """Wait until a thread has written the last checkpoint; raise its error."""
         while self._writers:
             self._writers.pop().finish()
 

@@ -350,7 +350,7 @@ class _Fit:
 
     @contextmanager
     def _checkpoints_finished(self) -> Iterator[None]:
-        """Wait at the end, and also for an interruption, until the last checkpoint is written."""
+        """Wait for the last checkpoint when the training ends or is interrupted."""
         try:
             yield
         finally:

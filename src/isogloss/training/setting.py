@@ -327,7 +327,7 @@ class Combination(Method, Protocol):
         """Return the weights of so many parts."""
 
     def needs_origin(self, count: int) -> bool:
-        """Return whether the pretrained encoder has a part in it."""
+        """Return whether the combination contains the pretrained encoder."""
 
 
 @runtime_checkable

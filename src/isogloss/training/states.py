@@ -152,7 +152,7 @@ def own_vectors(
 
 
 def unused_pooling(model: Model, name: str) -> str:
-    """Return a warning that a measurement passes over the pooling of an encoder's folder, or ""."""
+    """Return a warning if a measurement ignores the pooling of an encoder's folder; else an empty text."""
     if not has_sentence_parts(model.base_model):
         return ""
     return (

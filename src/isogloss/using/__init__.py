@@ -218,7 +218,7 @@ class Ensemble(Model[Predicted]):
         return replace(self, task=task, members=tuple(members))
 
     def check_languages(self, languages: Iterable[str]) -> None:
-        """Raise ConfigError if a model has language modules or maps, but none for one of these."""
+        """Raise ConfigError if a model has language modules or maps, but not for all of these languages."""
         languages = tuple(languages)
         for member in self.members:
             member.check_languages(languages)
@@ -282,7 +282,7 @@ class Ensemble(Model[Predicted]):
 
 
 def ensemble(models: Sequence[Model[Any]]) -> Model[Any]:
-    """Return models as one that predicts by the mean of their probabilities; a single one as it is.
+    """Combine models into one that predicts by the mean of their probabilities.
 
     ConfigError where they solve different tasks or have other labels, or their answers have no probabilities.
     """

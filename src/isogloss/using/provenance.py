@@ -93,7 +93,7 @@ def folder_of(model: str | Path) -> Path:
 
 
 def of_run(folder: Path) -> Path:
-    """Return a run's folder with its own name; a link stays one, and no record is read through it."""
+    """Return a run's folder without resolving a link in its place, so that no record is read through it."""
     return folder if folder.is_symlink() else folder.resolve()
 
 

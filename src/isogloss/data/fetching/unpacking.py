@@ -182,7 +182,7 @@ class _Budget:
         self.most = self.left = most
 
     def spend(self, size: int) -> None:
-        """Count bytes: unpacked ones, those of skipped members too, or written ones."""
+        """Count the bytes that are unpacked, skipped members included, or those that are written."""
         self.left -= size
         if self.left < 0:
             raise DataError(

@@ -139,7 +139,7 @@ def server_settings(app: Starlette, request_seconds: float = REQUEST_SECONDS) ->
     """Return the settings of the server: its limits, and no lines about requests."""
 
     class Protocol(H11Protocol):  # type: ignore[misc]
-        """HTTP whose requests have to arrive in time: the library waits for headers without end."""
+        """HTTP with a time limit for requests: the library waits for headers without end."""
 
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
@@ -153,7 +153,7 @@ def server_settings(app: Starlette, request_seconds: float = REQUEST_SECONDS) ->
             self.loop.call_later(request_seconds, self._close_unless_asked, request)
 
         def _close_unless_asked(self, request: Any) -> None:
-            """Close the connection if no request came since; else look again when it is answered."""
+            """Close an idle connection; check one with an open request again later."""
             if self.transport.is_closing():
                 return
             if self.cycle is request and (request is None or self.cycle.response_complete):
