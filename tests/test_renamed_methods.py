@@ -154,7 +154,7 @@ def rows_of(run: Measure, planned: Planned) -> Iterator[Table]:
 
 
 def write_records(planned: Planned) -> Measurements:
-    """Write the records of a plan, and read them."""
+    """Write the records of a plan and read them."""
     planned.write("")
     for run in planned.runs:
         record = Record(

@@ -69,7 +69,7 @@ def contained(container, labels):
 
 
 def plain(labels):
-    """Return what a container holds, as Python values."""
+    """Return the items of a container as Python values."""
     return [
         one.item() if hasattr(one, "item") else one
         for one in (labels.tolist() if hasattr(labels, "tolist") else labels)

@@ -60,7 +60,7 @@ class Study:
         return FAMILIES[: self.languages]
 
     def measurements(self, *, change=lambda _name, value: value, labels_of="", labels=0.0):
-        """Return the rows of the study, signals changed, and the labels of one language."""
+        """Return the rows of a study with changed signals, and the labels of one language."""
         draw = np.random.default_rng(7)
         free = []
         scored = []

@@ -65,7 +65,7 @@ def saved(tmp_path):
 
 
 def expected_vectors(folder, modes, dense, *, normalized):
-    """Make the vectors of single texts, as the code of sentence-transformers does."""
+    """Encode texts one by one, as sentence-transformers does."""
     from safetensors.torch import load_file
 
     model, tokenizer = isogloss.load_encoder(folder)
