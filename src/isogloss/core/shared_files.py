@@ -404,7 +404,7 @@ def _mode_of(entry: _Place) -> int:
 
 
 def _mode(folder: Path, name: str) -> int:
-    """Return the mode of an entry; 0 if there is none, or if a link is on the way to it."""
+    """Return the mode of an entry; 0 if it is missing or behind a link."""
     try:
         with _at(folder, name) as entry:
             return _status(entry).st_mode
