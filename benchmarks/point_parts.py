@@ -22,7 +22,7 @@ import torch
 
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.sources import Sources
-from isogloss.diagnostics.weight_space import moves_on_path, parameter_names, visited, weights_of
+from isogloss.diagnostics.weight_space import moves_on_path, parameter_names, visit_points, weights_of
 from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.runs.estimates import training_operations
 from isogloss.tasks import TASKS
@@ -63,7 +63,7 @@ def measured(name: str, examples: int, alphas: tuple[float, ...], peak: float) -
     names, seconds, scores = parameter_names(models[0], "all"), {part: [] for part in PARTS}, []
     ends = [[weight.clone() for weight in weights_of(model, names)] for model in models]
     clock = Clock(seconds)
-    for _ in visited(models[0], names, alphas, clock.timed("mixing", moves_on_path(*ends))):
+    for _ in visit_points(models[0], names, alphas, clock.timed("mixing", moves_on_path(*ends))):
         raw = clock.timed("forward", scored.scores)(models[0])
         predicted = clock.timed("decoding", task.decode)(scored.examples, scored.rows, raw)
         scores.append(clock.timed("scoring", score)(task, scored.gold, predicted))

@@ -234,7 +234,7 @@ def _score_points(
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
     records = {language: PointRecords(of, sentences) for language, of in evaluations.items()}
     ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
-    for number, point in enumerate(visited(model, names, points, move, extra=ratios), start=1):
+    for number, point in enumerate(visit_points(model, names, points, move, extra=ratios), start=1):
         for mixup in mixups[:1]:
             moved_mixup = _mixing_so(mixup, ratios)
             evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
@@ -256,7 +256,7 @@ def _score_points(
         setting.keep(record.predictions(language))
 
 
-def visited(
+def visit_points(
     model: nn.Module,
     names: Sequence[str],
     points: Iterable[Point],
@@ -266,25 +266,9 @@ def visited(
 ) -> Iterator[Point]:
     """Give the named parameters of a model the values that ``move`` writes for each point; yield the point.
 
-    ``extra`` are tensors that are moved with them. Two copies of the parameters are in memory, and the model
-    has its own again after the last point; ModelError if these have changed.
+    ``extra`` are tensors that are moved with them. The values are written into copies, which the model uses
+    until the last point: it must not be shared with other threads.
     """
-    weights = weights_of(model, names)
-    originals = [weight.clone() for weight in weights]
-    yield from visited_elsewhere(model, names, points, move, extra=extra)
-    if not all(torch.equal(weight, original) for weight, original in zip(weights, originals, strict=True)):
-        raise ModelError("a path changed the model it started from; please report this.")
-
-
-def visited_elsewhere(
-    model: nn.Module,
-    names: Sequence[str],
-    points: Iterable[Point],
-    move: Callable[[Point, Weights], None],
-    *,
-    extra: Sequence[Tensor] = (),
-) -> Iterator[Point]:
-    """Do the same for a copy of a model whose weights another thread may train, with one copy in memory."""
     moving = {
         name: nn.Parameter(weight.clone(), requires_grad=False)
         for name, weight in zip(names, weights_of(model, names), strict=True)

@@ -22,7 +22,7 @@ from isogloss.diagnostics.weight_space import (
     matching_weights,
     moves_on_path,
     moves_on_plane,
-    visited_elsewhere,
+    visit_points,
 )
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.shared_weights import evaluation_copy
@@ -97,7 +97,7 @@ def _scores(
     rows = []
     moved = evaluation_copy(model)
     with showing_progress(on_progress) as progress:
-        for number, _ in enumerate(visited_elsewhere(moved, names, points.tolist(), move), start=1):
+        for number, _ in enumerate(visit_points(moved, names, points.tolist(), move), start=1):
             scored = score(moved)
             rows.append(dict(scored) if isinstance(scored, Mapping) else {"score": float(scored)})
             progress(Progress("path", number, len(points)))
