@@ -39,7 +39,7 @@ def main(steps: int = 100) -> None:
     train(model, meta, (step(LANGUAGES[number % 2]) for number in range(steps)), optimizer)
     for code in LANGUAGES:
         with meta.language(code):
-            print(f"{code}: loss {float(model(**batch(code)).loss):.3f}")
+            print(f"{code}: loss {model(**batch(code)).loss.item():.3f}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 python examples/path.py    # paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Eq. 1
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import isogloss
@@ -27,7 +28,7 @@ def main(out: Path, examples: int = 1500) -> None:
     path = isogloss.path(
         start.network,
         end.network,
-        lambda _: {code: start.score(sentences) for code, sentences in dev.items()},
+        lambda network: {code: replace(start, network=network).score(of) for code, of in dev.items()},
         alphas=[0, 0.25, 0.5, 0.75, 1],
     )
     for alpha, scores in path.iterrows():

@@ -2,6 +2,7 @@
 
 import doctest
 import re
+import warnings
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -145,6 +146,17 @@ def test_a_path_gives_the_model_back(ends):
     weights = [weight.tolist() for weight in ends[0].parameters()]
     isogloss.path(*ends, values, alphas=[0.5])
     assert [weight.tolist() for weight in ends[0].parameters()] == weights
+
+
+def test_a_score_that_ignores_the_model_it_is_given_is_said(ends):
+    with pytest.warns(UserWarning, match="all 3 points are equal"):
+        isogloss.path(*ends, lambda _: ends[0].bias.item(), alphas=[0, 0.5, 1])
+
+
+def test_equal_scores_of_a_model_that_ran_are_no_warning(ends):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        isogloss.path(*ends, lambda model: float(model(torch.ones(2)).numel()), alphas=[0, 0.5, 1])
 
 
 def test_both_axes_of_a_plane_are_paths(ends):

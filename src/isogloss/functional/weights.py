@@ -4,6 +4,7 @@
 ``torch.nn.Module`` will do; all models must have the same parameters. Buffers stay those of the first model.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from math import fsum
@@ -47,7 +48,8 @@ def path(
     """Return the scores of αθ_end + (1 - α)θ_start (Eqs 1 and 2), by α.
 
     ``score`` is called with a copy of ``start`` whose parameters are each point's, in evaluation mode and
-    without gradients; ``start`` stays as it is. α = 0 and α = 1 are ``start`` and ``end`` to the bit. A
+    without gradients; ``start`` stays as it is. A score of ``start`` itself is therefore the same at every
+    point, which a warning says. α = 0 and α = 1 are ``start`` and ``end`` to the bit. A
     column for each name that ``score`` returns, or ``score``.
 
     ModelError where the models have not the same parameters.
@@ -96,11 +98,19 @@ def _scores(
 ) -> pd.DataFrame:
     rows = []
     moved = evaluation_copy(model)
+    used = set()
+    moved.register_forward_pre_hook(lambda *_: used.add("forward"))
     with showing_progress(on_progress) as progress:
         for number, _ in enumerate(visit_points(moved, names, points.tolist(), move), start=1):
             scored = score(moved)
             rows.append(dict(scored) if isinstance(scored, Mapping) else {"score": float(scored)})
             progress(Progress("path", number, len(points)))
+    if not used and len(rows) > 1 and all(row == rows[0] for row in rows):
+        warnings.warn(
+            f"the scores of all {len(rows)} points are equal, and score ran no model that it was given. "
+            "Score its argument: the models themselves stay as they are.",
+            stacklevel=3,
+        )
     return pd.DataFrame(rows, index=points)
 
 

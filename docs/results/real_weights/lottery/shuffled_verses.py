@@ -1,8 +1,8 @@
 """Write verses in four languages of which no two translate each other: a control for bitext.
 
-    python examples/shuffled_verses.py DIR/bible shuffled
+    python docs/results/real_weights/lottery/shuffled_verses.py DIR/bible DIR/shuffled_verses
 
-Each language keeps its verses, in an order of its own. `shuffled/verses.toml` describes the files.
+Each language keeps its verses, in an order of its own. `shuffled_verses.toml` describes the files.
 """
 
 import lzma
@@ -12,11 +12,6 @@ from pathlib import Path
 import numpy as np
 
 LANGUAGES = ("en", "de", "ru", "vi")
-DESCRIPTION = """kind = "bitext"
-languages = ["en", "de", "ru", "vi"]
-format = "lines"
-files = "{language}.txt"
-"""
 
 
 def shuffle_verses(bible: Path, folder: Path, seed: int = 0) -> None:
@@ -32,7 +27,6 @@ def shuffle_verses(bible: Path, folder: Path, seed: int = 0) -> None:
     for language, shift in zip(LANGUAGES, (0, *shifts), strict=True):
         lines = [rows[index][language] for index in np.roll(order, shift)]
         (folder / f"{language}.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (folder / "verses.toml").write_text(DESCRIPTION, encoding="utf-8")
 
 
 if __name__ == "__main__":
