@@ -24,7 +24,7 @@ from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.opening import opening_of
 from isogloss.reports.page import Page, render
 from isogloss.reports.report import run_table
-from isogloss.reports.run_facts import earlier_data_read
+from isogloss.reports.run_facts import derive_data_read
 from isogloss.reports.scores import key_of, scored_sets
 from isogloss.reports.sections import SECTIONS, show_section
 from isogloss.runs.fine_tune import FineTune
@@ -240,7 +240,7 @@ def test_records_of_earlier_versions_are_read_as_those_of_today(study):
     m = study(peft="lora", adjusted="cross-lingual-adjustment", translator="built-in")
     for run in m.finished("fine-tune"):
         read = run.record.read
-        earlier = earlier_data_read(run.record.run)
+        earlier = derive_data_read(run.record.run)
         # Back-translations are not known; whether any translations were read decides.
         pairs = tuple(pair for pair in read.translations if pair.count("-") == 1)
         assert replace(read, translations=pairs) == earlier, run.record.title

@@ -6,7 +6,7 @@ import pytest
 
 from isogloss.core.atomic_files import check_unicode
 from isogloss.core.checksums import CHECKSUMS, from_text, read_checksums
-from isogloss.core.errors import StorageError, in_unicode
+from isogloss.core.errors import StorageError, escape_surrogates
 from isogloss.core.processes import has_ended, host
 from isogloss.core.untrusted import below, check_outside_runs, is_safe, parse_json
 from isogloss.encoders.folders import existing_folder
@@ -71,9 +71,9 @@ def test_the_name_of_a_process_with_an_odd_number_is_of_none_that_ended(number):
 
 def test_bytes_that_are_not_utf8_are_shown_and_paths_with_them_refused_for_weights(tmp_path):
     odd = "odd\udcff"
-    assert in_unicode(f"{odd} ä") == "odd\\xff ä"
-    assert in_unicode("ä") == "ä"
-    in_unicode(odd).encode()
+    assert escape_surrogates(f"{odd} ä") == "odd\\xff ä"
+    assert escape_surrogates("ä") == "ä"
+    escape_surrogates(odd).encode()
     check_unicode(tmp_path / "ä")
     for act in (
         check_unicode,

@@ -38,7 +38,7 @@ WRITES: dict[str, Act] = {
     "create": lambda folder, name: shared.create_file(folder, name, b"theirs"),
     "overwrite": lambda folder, name: shared.overwrite_file(folder, name, lambda _: b"theirs"),
     "append": lambda folder, name: shared.append_file(folder, name, b"theirs"),
-    "new": lambda folder, name: os.close(shared.new_file(folder, name)),
+    "new": lambda folder, name: os.close(shared.open_new_file(folder, name)),
     "write": lambda folder, name: write_bytes(folder, name, b"theirs"),
     "write text": written,
     "fill a folder": filled,
@@ -54,7 +54,7 @@ READS: dict[str, Act] = {
     "read": shared.read_file,
     "open": lambda folder, name: shared.open_file(folder, name).close(),
     "list": shared.entries,
-    "list all": lambda folder, name: list(shared.files_below(folder, name)),
+    "list all": lambda folder, name: list(shared.list_files(folder, name)),
 }
 
 

@@ -93,7 +93,7 @@ def free_runs_made(clock, *, latency, held, free, seconds=1e9):
     leases = Leases(board, clock=clock)
     for run in runs[:held]:
         board.files[f"{identity(run)}.1"] = held_elsewhere(identity(run))
-    agenda = Agenda(runs, leases.leased_keys)
+    agenda = Agenda(runs, leases.list_leased_runs)
     made = []
     while len(made) < free and clock.now < seconds:
         run = agenda.next()
@@ -132,7 +132,7 @@ def test_a_run_that_was_begun_and_given_back_comes_before_new_ones(clock):
     runs = [Task(number) for number in range(5)]
     board = SlowBoard(clock, 0.002)
     board.files[f"{identity(runs[2])}.1"] = json.dumps({"held": False, "token": "x"}).encode()
-    agenda = Agenda(runs, Leases(board).leased_keys)
+    agenda = Agenda(runs, Leases(board).list_leased_runs)
     order = []
     while agenda.left:
         order.append(agenda.next().number)
@@ -155,7 +155,7 @@ def test_a_run_whose_holder_finishes_is_taken_up_at_the_next_look(clock):
     board = SlowBoard(clock, 0.0)
     leases = Leases(board)
     board.files[f"{identity(runs[0])}.1"] = held_elsewhere(identity(runs[0]))
-    agenda = Agenda(runs, leases.leased_keys)
+    agenda = Agenda(runs, leases.list_leased_runs)
     assert agenda.next() == runs[0]
     agenda.postpone()
     clock.pass_time(2 * work.CHECK_EVERY)
@@ -168,7 +168,7 @@ def test_each_held_run_is_looked_at_once_in_a_pass(clock):
     board = SlowBoard(clock, 0.0)
     for run in runs:
         board.files[f"{identity(run)}.1"] = held_elsewhere(identity(run))
-    agenda = Agenda(runs, Leases(board).leased_keys)
+    agenda = Agenda(runs, Leases(board).list_leased_runs)
     for _ in range(3):
         tried = []
         while run := agenda.next():

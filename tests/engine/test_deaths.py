@@ -16,7 +16,7 @@ from isogloss.engine.work import DEATHS, Work
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard
-from isogloss.store.reached import reached
+from isogloss.store.resume_points import find_resume_point
 from isogloss.store.store import WORK, Store
 from isogloss.translators.built_in import BuiltIn
 from says import worded
@@ -28,7 +28,7 @@ MADE = "it was made again, up to here"
 
 def step(number: int) -> str:
     """Return how far a run with a checkpoint of a step got."""
-    return reached([f"checkpoint-{number:09d}/state.json"] if number else [])
+    return find_resume_point([f"checkpoint-{number:09d}/state.json"] if number else [])
 
 
 def outcome(root: Path, leases: list[tuple[int, bool]], now: int) -> list[object]:
@@ -37,7 +37,7 @@ def outcome(root: Path, leases: list[tuple[int, bool]], now: int) -> list[object
     board = FolderBoard(root / LEASES)
     for number, (start, died) in enumerate(leases, 1):
         holder = {"process": f"{host()}-99999999-1", "machine": "there", "pid": number}
-        lease = {**holder, "token": str(number), "beat": 1, "held": died, "reached": step(start)}
+        lease = {**holder, "token": str(number), "beat": 1, "held": died, "resume_point": step(start)}
         board.create(f"{KEY}.{number}", json.dumps(lease).encode())
     if now:
         checkpoint = root / KEY / WORK / f"checkpoint-{now:09d}"
@@ -108,4 +108,4 @@ def test_a_run_that_dies_three_times_at_a_step_fails_and_no_cause_is_claimed(tmp
     ],
 )
 def test_how_far_a_run_got_follows_from_names(names, expected):
-    assert reached(names) == expected
+    assert find_resume_point(names) == expected

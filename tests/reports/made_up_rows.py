@@ -8,7 +8,7 @@ import pandas as pd
 
 from isogloss.data.result_files import StoredPredictions
 from isogloss.reports.measurements import FACTS, TESTED, Measurements, Run
-from isogloss.reports.run_facts import earlier_data_read, with_data_read
+from isogloss.reports.run_facts import add_data_read, derive_data_read
 
 Row = dict[str, Any]
 
@@ -49,7 +49,7 @@ def read_by(own: Row) -> Row:
         "auxiliary": {"kind": own["auxiliary"]} if own["auxiliary"] else None,
         **languages,
     }
-    return with_data_read(own, earlier_data_read(content))
+    return add_data_read(own, derive_data_read(content))
 
 
 def facts(about: Mapping[str, Any]) -> Row:

@@ -20,7 +20,7 @@ from isogloss.reports.choosing import (
     candidate_data,
     choice_data,
     choice_tables,
-    nothing_to_choose,
+    explain_missing_choice,
     regret_data,
     regret_tables,
 )
@@ -163,7 +163,7 @@ def check_every_study_ranks_or_says_why(study):
     tables = choice_tables(m)
     if study.candidates < 2:
         assert tables == []
-        assert f"No ranking: {study.candidates} model measured by label-free" in nothing_to_choose(m)
+        assert f"No ranking: {study.candidates} model measured by label-free" in explain_missing_choice(m)
         return
     (table,) = tables
     assert len(table.rows) == study.languages

@@ -15,10 +15,10 @@ from isogloss.cli.display import print_nowhere
 from isogloss.cli.ending import (
     INTERRUPTED,
     OUTPUTS,
-    ended_by_signals,
+    end_on_signals,
     ignore_interrupts,
+    name_output_errors,
     open_closed_streams,
-    outputs_named,
 )
 from isogloss.core.atomic_files import DISK_FULL_ERRORS
 from isogloss.core.errors import (
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         gc.set_threshold(COLLECTED_AFTER)
     words = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
     open_closed_streams()
-    with ended_by_signals() as received, outputs_named():
+    with end_on_signals() as received, name_output_errors():
         status = _status(words, debug="--debug" in words)
     if arguments is None:
         ignore_interrupts()

@@ -21,7 +21,7 @@ from isogloss.reports.choosing import (
     candidate_data,
     choice_data,
     choice_tables,
-    nothing_to_choose,
+    explain_missing_choice,
     regret_tables,
 )
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
@@ -143,9 +143,9 @@ def print_choices(address: str | None, languages: Sequence[str], *, output: Outp
     if candidates:
         _print_ranked(candidates, m, languages, address, output=output)
     elif output.as_json:
-        emit({"note": nothing_to_choose(m)})
+        emit({"note": explain_missing_choice(m)})
     else:
-        show_line(f"{folder}: {nothing_to_choose(m)}")
+        show_line(f"{folder}: {explain_missing_choice(m)}")
 
 
 def _print_ranked(

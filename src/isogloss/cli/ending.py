@@ -57,7 +57,7 @@ class _Signals:
 
 
 @contextmanager
-def ended_by_signals() -> Iterator[list[int]]:
+def end_on_signals() -> Iterator[list[int]]:
     """Let runs write a checkpoint at SIGTERM and SIGHUP and leave; yield the signals received.
 
     Anything else, and runs at a second SIGTERM, end as at Ctrl-C: temporary files and children are removed.
@@ -97,7 +97,7 @@ def open_closed_streams() -> None:
 
 
 @contextmanager
-def outputs_named() -> Iterator[None]:
+def name_output_errors() -> Iterator[None]:
     """Name the stream in errors of writing to standard output and standard error."""
     streams = dict(zip(OUTPUTS, (sys.stdout, sys.stderr), strict=True))
     for name, stream in streams.items():

@@ -14,7 +14,7 @@ from filecmp import cmp
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from isogloss.core.errors import StorageError, in_unicode
+from isogloss.core.errors import StorageError, escape_surrogates
 from isogloss.core.processes import has_ended, host, stop_if_lost, this_process
 from isogloss.core.shared_files import (
     IrregularFileError,
@@ -23,7 +23,7 @@ from isogloss.core.shared_files import (
     is_taken,
     make_folders,
     make_new_folder,
-    new_file,
+    open_new_file,
     remove,
     rename,
 )
@@ -55,7 +55,7 @@ def guarded(folder: Path, mark: str) -> Iterator[None]:
 
 def check_unicode(folder: Path) -> None:
     """Raise StorageError for a folder in which libraries can neither read nor write weights."""
-    if (shown := in_unicode(str(folder))) != str(folder):
+    if (shown := escape_surrogates(str(folder))) != str(folder):
         raise StorageError(
             f"{shown}: this path has bytes that are not UTF-8, and files with weights cannot be read or "
             f"written there. Rename the folder, or choose another one."
@@ -160,7 +160,7 @@ def open_atomically(folder: Path, name: str, mode: Literal["w", "wb"]) -> Iterat
     with writing(path):
         make_folder(folder, name.rpartition("/")[0])
         sweep(folder, name)
-        file = os.fdopen(new_file(folder, temporary), mode, encoding=encoding, newline=newline)
+        file = os.fdopen(open_new_file(folder, temporary), mode, encoding=encoding, newline=newline)
     try:
         try:
             yield file

@@ -27,11 +27,11 @@ from isogloss.core.errors import one_line
 from isogloss.core.shared_files import (
     MOST_BYTES,
     IrregularFileError,
-    files_below,
+    file_size,
     is_taken,
+    list_files,
     open_file,
     read_file,
-    size_of,
 )
 from isogloss.core.untrusted import below, is_safe, parse_json
 
@@ -83,7 +83,7 @@ def _sha256(path: Path, _size: int, _changed: int) -> bytes:
         return file_digest(file, "sha256").digest()
 
 
-def remembered_checksum(folder: Path, name: str) -> Checksum:
+def cached_checksum(folder: Path, name: str) -> Checksum:
     """Return the checksum of a file, which is read again only where its status changed."""
     with open_file(folder, name) as file:
         status = os.fstat(file.fileno())
@@ -96,15 +96,15 @@ def _remembered(folder: Path, name: str, _facts: tuple[int, ...]) -> Checksum:
     return Checksum.of_file(folder, name)
 
 
-def differing_files(folder: Path, written: Mapping[str, Checksum]) -> Iterator[tuple[str, str]]:
+def find_differing_files(folder: Path, written: Mapping[str, Checksum]) -> Iterator[tuple[str, str]]:
     """Yield the names of files that differ from their checksums, and how. Missing files are skipped."""
     for name, expected in written.items():
-        size = size_of(folder, name)
+        size = file_size(folder, name)
         if size is None:
             if is_taken(folder, name):
                 yield name, "it is not a regular file"
             continue
-        actual = remembered_checksum(folder, name) if size == expected.size else Checksum(size)
+        actual = cached_checksum(folder, name) if size == expected.size else Checksum(size)
         if why := difference(actual, expected):
             yield name, why
 
@@ -116,7 +116,7 @@ def checksums_of(folder: Path, *, without: frozenset[str] = frozenset()) -> dict
     """
     return {
         name: Checksum.of_file(folder, name)
-        for name in files_below(folder)
+        for name in list_files(folder)
         if not name.startswith(".") and name.partition("/")[0] not in without
     }
 
@@ -171,15 +171,15 @@ def read_checked(folder: Path, name: str, most: int = MOST_BYTES) -> bytes:
     return content
 
 
-def sealed(body: Mapping[str, object]) -> str:
+def seal(body: Mapping[str, object]) -> str:
     """Return an object as JSON that contains its own checksum."""
     if SEAL in body:
         raise ValueError(f"{SEAL} is the name of the checksum")
     return json.dumps({**body, SEAL: _seal(body)}, ensure_ascii=False, indent=1) + "\n"
 
 
-def unsealed(content: bytes) -> Any:
-    """Return the object that ``sealed`` wrote, or any JSON without a checksum.
+def unseal(content: bytes) -> Any:
+    """Return the object that ``seal`` wrote, or any JSON without a checksum.
 
     Raises ValueError if it is damaged.
     """

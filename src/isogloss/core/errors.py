@@ -231,7 +231,7 @@ LEADING_FOLDERS = re.compile(r"""(?<![^ \n])(['"(`]*)(?:\w:)?[/\\](?:[^ \n]*[/\\
 """Everything before the last part of an absolute path: the opening bracket or quote, and the folders."""
 
 
-def in_unicode(text: str) -> str:
+def escape_surrogates(text: str) -> str:
     r"""Return the text with bytes of paths that are not UTF-8 as \\xff, which can be written to any file."""
     if text.isascii():
         return text

@@ -17,7 +17,7 @@ from pydantic import Field
 
 from isogloss.core import rows
 from isogloss.core.atomic_files import write_bytes, write_text
-from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums, unsealed
+from isogloss.core.checksums import CHECKSUMS, Checksum, as_text, difference, read_checksums, unseal
 from isogloss.core.errors import StorageError, one_line, without_secrets
 from isogloss.core.identity import ID, identity
 from isogloss.core.shared_files import MOST_BYTES, IrregularFileError, entries, read_file
@@ -191,7 +191,7 @@ def run_files(out: Path, *names: str) -> Iterator[Path]:
 def read_made(folder: Path) -> Made:
     """Return when, where and how a run was made; nothing where that is not known."""
     with suppress(OSError, ValueError):
-        return fitting(Made, unsealed(read_file(folder, MADE)))
+        return fitting(Made, unseal(read_file(folder, MADE)))
     return Made()
 
 

@@ -121,7 +121,7 @@ def append_file(folder: Path, name: str, content: bytes) -> None:
         _write(file, content)
 
 
-def new_file(folder: Path, name: str) -> int:
+def open_new_file(folder: Path, name: str) -> int:
     """Return the descriptor of a new file for writing. An entry with its name is removed."""
     with _at(folder, name) as entry:
         try:
@@ -155,7 +155,7 @@ def check_folder(folder: Path, name: str) -> None:
         raise IrregularFileError(errno.ENOTDIR, "not a folder", str(folder / name))
 
 
-def size_of(folder: Path, name: str) -> int | None:
+def file_size(folder: Path, name: str) -> int | None:
     """Return the size of a regular file; None for anything else."""
     try:
         with _at(folder, name) as entry:
@@ -177,22 +177,22 @@ def entries(folder: Path, name: str = "") -> list[Entry]:
         )
 
 
-def files_below(folder: Path, name: str = "") -> Iterator[str]:
+def list_files(folder: Path, name: str = "") -> Iterator[str]:
     """Yield the names of all regular files below a folder; folders behind links are not entered."""
     start = f"{name}/" if name else ""
     for entry in entries(folder, name):
         if entry.is_file:
             yield start + entry.name
         elif entry.is_folder:
-            yield from files_below(folder, start + entry.name)
+            yield from list_files(folder, start + entry.name)
 
 
-def links_below(folder: Path, name: str = "") -> Iterator[str]:
+def list_links(folder: Path, name: str = "") -> Iterator[str]:
     """Yield the names of links, pipes and devices below a folder."""
     start = f"{name}/" if name else ""
     for entry in entries(folder, name):
         if entry.is_folder:
-            yield from links_below(folder, start + entry.name)
+            yield from list_links(folder, start + entry.name)
         elif not entry.is_file:
             yield start + entry.name
 

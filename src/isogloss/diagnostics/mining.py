@@ -23,7 +23,7 @@ from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions
-from isogloss.training.states import StateOptions, unused_pooling
+from isogloss.training.states import StateOptions, pooling_warning
 
 COSINE_BLOCK = 4096
 """Sentences of each side in a block of cosines, which bounds memory (64 MiB)."""
@@ -83,7 +83,7 @@ class Mining(Diagnostic):
     def measure(self, setting: MeasureSetting) -> list[MiningRow]:
         """Return, for each pair of the first language with another, a row for each split and layer."""
         loaded = setting.encoder(setting.subjects[0])
-        if self.pooling is None and (warning := unused_pooling(loaded[0], self.name)):
+        if self.pooling is None and (warning := pooling_warning(loaded[0], self.name)):
             setting.warn(warning)
         first, *others = setting.languages
         rows: list[MiningRow] = []

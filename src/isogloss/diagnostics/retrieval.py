@@ -19,7 +19,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.encoders import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions, rows_of_pairs
-from isogloss.training.states import ParallelText, StateOptions, unused_pooling
+from isogloss.training.states import ParallelText, StateOptions, pooling_warning
 
 QUERIES_PER_BLOCK = 1024
 """Sentences compared with all candidates at a time, which bounds memory."""
@@ -64,7 +64,7 @@ class Retrieval(Diagnostic):
         """Return, for each pair of the first language with another, a row for each layer and similarity."""
 
         def rows(loaded: LoadedEncoder, *arguments: Any, **options: Any) -> Iterator[RetrievalRow]:
-            if self.pooling is None and (warning := unused_pooling(loaded[0], self.name)):
+            if self.pooling is None and (warning := pooling_warning(loaded[0], self.name)):
                 setting.warn(warning)
             return self.rows(loaded, *arguments, **options)
 

@@ -17,12 +17,12 @@ from isogloss.core.records import MADE, RECORD, read_with_checksums
 from isogloss.core.shared_files import (
     IrregularFileError,
     entries,
+    file_size,
     is_file,
     is_folder,
     is_taken,
     remove,
     rename,
-    size_of,
 )
 from isogloss.runs.run import Run, needs
 from isogloss.store.store import DAMAGED, WORK, Store
@@ -103,7 +103,7 @@ def _differing(
     What is missing was removed by somebody who does not need it, unless an unfinished run does.
     """
     for name, expected in written.items():
-        size = size_of(folder, name)
+        size = file_size(folder, name)
         if size is None:
             if is_taken(folder, name):
                 yield name, "it is not a regular file"

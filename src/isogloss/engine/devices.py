@@ -198,11 +198,11 @@ def precision_on(devices: Sequence[Device], store: Store) -> str:
         for device in {device.name: device for device in devices}.values()
     }
 
-    def measured_on_all() -> str:
+    def measure_on_all() -> str:
         precisions = {measured(kind, visible) for kind, visible in sorted(kinds)}
         return precisions.pop() if len(precisions) == 1 else "float32"
 
-    return store.precision(measured_on_all)
+    return store.precision(measure_on_all)
 
 
 def assign_devices(devices: Sequence[Device], jobs: int) -> list[Device]:

@@ -226,10 +226,10 @@ class Work:
         store = self.context.store
         with interruptible(), store.guarded():
             self._patiently(store.refresh)
-            leased = self._patiently(store.leases.leased_keys)
+            leased = self._patiently(store.leases.list_leased_runs)
             position = random_position() if leased else 0.0
             missing = [run for run in self.runs if not store.is_finished(run)]
-            self.agenda = Agenda(missing, partial(self._patiently, store.leases.leased_keys), position)
+            self.agenda = Agenda(missing, partial(self._patiently, store.leases.list_leased_runs), position)
             idle = 0.0
             while self.agenda.left and idle <= self.patience:
                 idle = self._step(idle)
@@ -329,12 +329,12 @@ class Work:
         history = store.leases.history(key)
         if history.is_held:
             return Event(key, "elsewhere")
-        reached = store.reached(run)
-        alone = bool(history.deaths_at(reached) or history.out_of_memory)
+        resume_point = store.find_resume_point(run)
+        alone = bool(history.count_deaths_at(resume_point) or history.out_of_memory)
         with self.room.taken(run, store.leases, alone=alone) as seat:
             if not seat:
                 return Event(key, "elsewhere" if alone else "full")
-            with store.leases.leased(key, reached) as lease:
+            with store.leases.leased(key, resume_point) as lease:
                 return self._leased(run, lease, history, seat) if lease else Event(key, "elsewhere")
 
     def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> Event:
@@ -345,12 +345,14 @@ class Work:
             event = Event(key, "done")
         elif why := store.failure(run, afresh=True):
             event = Event(key, "failed", why)
-        elif why := _deadly(history, lease.reached):
+        elif why := _deadly(history, lease.resume_point):
             store.fail(run, why)
             event = Event(key, "failed", why)
         else:
             if history.deaths:
-                again = f"it resumed after {lease.reached}." if lease.reached else "it was made again."
+                again = (
+                    f"it resumed after {lease.resume_point}." if lease.resume_point else "it was made again."
+                )
                 reason = f"its process {_DIED} ({history.holder}; killed, or unable to write here); {again}"
                 self._say(Event(key, "died", reason))
             self._say(Event(key, "begun"))
@@ -422,12 +424,16 @@ def random_position() -> float:
     return derive(0, this_process()) % 1_000 / 1_000
 
 
-def _deadly(history: LeaseHistory, reached: str) -> str:
+def _deadly(history: LeaseHistory, resume_point: str) -> str:
     """Return why a run has failed with which too many processes died at one point; empty for fewer."""
-    deaths = history.deaths_at(reached)
+    deaths = history.count_deaths_at(resume_point)
     if deaths < DEATHS:
         return ""
-    where = f"after {reached} and before the next checkpoint" if reached else "before its first checkpoint"
+    where = (
+        f"after {resume_point} and before the next checkpoint"
+        if resume_point
+        else "before its first checkpoint"
+    )
     return (
         f"its process {_DIED} {deaths} times {where} (the last one: {history.holder}), the last time "
         f"while no other run was made here. What ended it is not known: look into the system's log (memory, "

@@ -30,7 +30,7 @@ from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.models import require_encoder, showing_progress
 from isogloss.metrics.ranks import separation
 from isogloss.training.precision import resolved_precision
-from isogloss.training.states import BitextSentences, Pooling, unused_pooling
+from isogloss.training.states import BitextSentences, Pooling, pooling_warning
 
 Sentence = str | Sequence[str]
 """A text, or its words."""
@@ -121,7 +121,7 @@ def retrieval(
     bitext = translations(first, second)
     last = model.config.num_hidden_layers
     named = tuple(layers) or ((last,) if pooling else tuple(range(last + 1)))
-    if pooling is None and (warning := unused_pooling(model, "retrieval")):
+    if pooling is None and (warning := pooling_warning(model, "retrieval")):
         warnings.warn(warning, stacklevel=2)
     measure = Retrieval(layers=named, limit=limit, centred=centred, csls=csls, pooling=pooling)
     with showing_progress(on_progress) as progress:

@@ -180,7 +180,7 @@ def _percents(data: pd.DataFrame, *columns: str) -> list[str]:
     return [percent(*numbers) for numbers in data[[*columns]].itertuples(index=False)]
 
 
-def nothing_to_choose(m: Measurements) -> str:
+def explain_missing_choice(m: Measurements) -> str:
     """Return why nothing is ranked, and what to do."""
     rows = m.frame("label-free")
     if rows.empty:

@@ -16,7 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
-from isogloss.core.checksums import unsealed
+from isogloss.core.checksums import unseal
 from isogloss.core.errors import ConfigError, StorageError, plain, unknown_name, without_folders
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -44,10 +44,10 @@ from isogloss.reports.run_facts import (
     NUMBERS,
     Facts,
     ModelFacts,
+    add_data_read,
     check_inputs,
     tested_inputs,
     treebanks_of,
-    with_data_read,
 )
 from isogloss.reports.sharing import Shared
 
@@ -199,7 +199,7 @@ class Measurements:
         """The facts of every model and encoder in any run, by id."""
         facts = {key: model for run in self.runs for key, model in run.models.items()}
         recorded = {run.id: run.record.read for run in self.runs if run.record.read}
-        facts |= {key: with_data_read(facts[key], read) for key, read in recorded.items() if key in facts}
+        facts |= {key: add_data_read(facts[key], read) for key, read in recorded.items() if key in facts}
         frame = pd.DataFrame.from_dict(facts, orient="index")
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
         for name in NUMBERS:
@@ -349,7 +349,7 @@ def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> Run:
 def _read_json(path: Path, shape: type[T]) -> tuple[T, list[str]]:
     """Return the JSON object in a file (empty without a file), and a note where it is damaged."""
     try:
-        return fitting(shape, unsealed(read_file(path.parent, path.name))), []
+        return fitting(shape, unseal(read_file(path.parent, path.name))), []
     except FileNotFoundError:
         return shape(), []
     except (ValueError, OSError) as error:

@@ -24,7 +24,7 @@ from isogloss.core.plug_ins import find_plug_in, plugged_names
 from isogloss.core.processes import is_of_code
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, run_files
-from isogloss.core.shared_files import IrregularFileError, is_file, read_file, remove, size_of
+from isogloss.core.shared_files import IrregularFileError, file_size, is_file, read_file, remove
 from isogloss.core.untrusted import fitting, parse_json
 from isogloss.reports import claims_adjustment, claims_interference, claims_mixup, claims_transfer
 from isogloss.reports.checks import Check
@@ -278,7 +278,7 @@ def _replace(out: Path, contents: Mapping[str, bytes], old: Iterable[str]) -> No
 
 
 def _has_content(out: Path, name: str, content: bytes) -> bool:
-    return size_of(out, name) == len(content) and read_file(out, name, len(content)) == content
+    return file_size(out, name) == len(content) and read_file(out, name, len(content)) == content
 
 
 def _files(page: Page, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:

@@ -101,10 +101,10 @@ def model_facts(run: Content, encoder: Facts | None = None) -> Facts:
         **_way(run),
         **(encoder or _encoder_facts(fields["encoder"])),
     }
-    return with_data_read(facts, earlier_data_read(run))
+    return add_data_read(facts, derive_data_read(run))
 
 
-def with_data_read(facts: Facts, read: DataRead) -> Facts:
+def add_data_read(facts: Facts, read: DataRead) -> Facts:
     """Return the facts of a model with what it read, and whether others are compared with it."""
     languages = {
         f"read.{name}": "+".join(getattr(read, name)) for name in ("labels", "dev", "translations", "bitext")
@@ -138,10 +138,10 @@ WITHOUT_OWN_LOSS = (
     *("source-only", "oracle-stopping", "target-only", "bilingual", "few-shot"),
     "translate-train",
 )
-"""What the methods of isogloss read, for ``earlier_data_read`` alone."""
+"""What the methods of isogloss read, for ``derive_data_read`` alone."""
 
 
-def earlier_data_read(run: Content) -> DataRead:
+def derive_data_read(run: Content) -> DataRead:
     """Derive what a model read from the name of its method, for records of versions that did not store it.
 
     A method of a plug-in is taken to have read all labels of its languages.
@@ -164,7 +164,7 @@ def earlier_data_read(run: Content) -> DataRead:
     )
     parts = [part for part in fields.get("parts") or () if part["kind"] == "fine-tune"]
     models = [fields.get("start"), fields.get("teacher"), *parts]
-    all_read = [read_here, *(earlier_data_read(model) for model in models if model)]
+    all_read = [read_here, *(derive_data_read(model) for model in models if model)]
     languages = {
         name: tuple(dict.fromkeys(code for read in all_read for code in getattr(read, name)))
         for name in ("labels", "dev", "translations", "bitext")

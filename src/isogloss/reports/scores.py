@@ -99,7 +99,7 @@ class ScoredSet:
         systems = {key_of(system): system for system in self.systems}
         baselines = self._baselines_named() if self.against else {}
         return {
-            key: baselines[key] if key in baselines else candidates_of(system, self.systems)
+            key: baselines[key] if key in baselines else find_baselines(system, self.systems)
             for key, system in systems.items()
         }
 
@@ -180,7 +180,7 @@ def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, m: Measurements)
     )
 
 
-def candidates_of(system: Facts, systems: Sequence[Facts]) -> Sequence[Facts]:
+def find_baselines(system: Facts, systems: Sequence[Facts]) -> Sequence[Facts]:
     """Return the systems that differ from a system in one thing, and so can be its baseline.
 
     The first of these that there are:
@@ -215,7 +215,7 @@ def candidates_of(system: Facts, systems: Sequence[Facts]) -> Sequence[Facts]:
 
 def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
     """Return the baseline of a system; None without one, and where several are possible."""
-    candidates = candidates_of(system, systems)
+    candidates = find_baselines(system, systems)
     return candidates[0] if len(candidates) == 1 else None
 
 

@@ -165,7 +165,7 @@ class Lease:
     silent: bool = False
     """Whether it could not be renewed for its duration: another process may lease the run."""
     ending: Ending = "given up"
-    reached: str = ""
+    resume_point: str = ""
     """How far the run had got when it was leased."""
 
     @property
@@ -181,7 +181,7 @@ class Lease:
         """Return the content of its file."""
         holder = {"process": this_process(), "machine": node(), "pid": os.getpid(), "token": self.token}
         ending = {} if held else {"ending": self.ending}
-        facts = {**holder, "reached": self.reached, "beat": self.beat, "held": held, **ending}
+        facts = {**holder, "resume_point": self.resume_point, "beat": self.beat, "held": held, **ending}
         return json.dumps(facts).encode()
 
 
@@ -203,9 +203,9 @@ class LeaseHistory:
         """Number of leases that have ended and that nobody gave back."""
         return len(self.starts)
 
-    def deaths_at(self, reached: str) -> int:
+    def count_deaths_at(self, resume_point: str) -> int:
         """Return the number of deaths since a run got this far, without a further checkpoint."""
-        return self.starts.count(reached)
+        return self.starts.count(resume_point)
 
 
 @dataclass
@@ -232,9 +232,9 @@ class Leases:
     """Taken to write or remove a lease of this process, so that none is renewed after it was removed."""
 
     @contextmanager
-    def leased(self, key: str, reached: str = "") -> Iterator[Lease | None]:
+    def leased(self, key: str, resume_point: str = "") -> Iterator[Lease | None]:
         """Hold the lease of a run and note how far it got. Yields None if another process holds it."""
-        lease = self._lease(key, reached)
+        lease = self._lease(key, resume_point)
         if lease is None:
             yield None
             return
@@ -268,7 +268,7 @@ class Leases:
         history = self.history(key)
         return history.holder if history.is_held else ""
 
-    def leased_keys(self) -> frozenset[str]:
+    def list_leased_runs(self) -> frozenset[str]:
         """Return the runs that have a lease, held or not, from one listing of the board."""
         return frozenset(name.rpartition(".")[0] for name in self.board.names())
 
@@ -286,7 +286,9 @@ class Leases:
         return LeaseHistory(
             is_held,
             holder,
-            starts=tuple(str(lease.get("reached", "")) for lease in past if lease.get("held") is not False),
+            starts=tuple(
+                str(lease.get("resume_point", "")) for lease in past if lease.get("held") is not False
+            ),
             out_of_memory=any(lease.get("ending") == "out of memory" for lease in past),
         )
 
@@ -305,13 +307,13 @@ class Leases:
         for number in range(last, 0, -1):
             self.board.remove(_name(key, number))
 
-    def _lease(self, key: str, reached: str = "") -> Lease | None:
+    def _lease(self, key: str, resume_point: str = "") -> Lease | None:
         self._give_up()
         contents = self._contents(key)
         # A lease is empty while its holder writes it: that is not one of which nothing is known.
         if contents and not self._has_ended(key, contents[-1]):
             return None
-        lease = Lease(key, len(contents) + 1, renewed=_now(), reached=reached)
+        lease = Lease(key, len(contents) + 1, renewed=_now(), resume_point=resume_point)
         return lease if self.board.create(lease.name, lease.content()) else None
 
     def _contents(self, key: str) -> list[bytes]:

@@ -14,16 +14,16 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from isogloss.core.atomic_files import atomic_folder, write_bytes
-from isogloss.core.checksums import CHECKSUMS, Checksum, differing_files, read_checksums, unsealed
+from isogloss.core.checksums import CHECKSUMS, Checksum, find_differing_files, read_checksums, unseal
 from isogloss.core.errors import StorageError
 from isogloss.core.identity import ID, identity
 from isogloss.core.processes import Interrupted
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import FAILED, MADE, PLAN, PREDICTIONS, RECORD, Record, base_of, run_files
-from isogloss.core.shared_files import entries, files_below, is_taken, read_file, remove, rename
+from isogloss.core.shared_files import entries, is_taken, list_files, read_file, remove, rename
 from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
-from isogloss.store.reached import reached
 from isogloss.store.remote import Remote
+from isogloss.store.resume_points import find_resume_point
 from isogloss.store.store import DAMAGED, WORK, Run, Store, failure_in
 
 FILES, CHECKPOINTS, REPORT = "files.json", "work.json", ".report.json"
@@ -147,12 +147,12 @@ class MirroredStore(Store):
             {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
         )
 
-    def reached(self, run: Run) -> str:
+    def find_resume_point(self, run: Run) -> str:
         """Return how far an unfinished run got, by the checkpoints that other machines see."""
         key = identity(run)
         content = self.remote.read(f"{key}/{CHECKPOINTS}")
         names = self.remote.files_of(f"{key}/{CHECKPOINTS}", content or b"")
-        return reached(name.removeprefix(f"{key}/{WORK}/") for name in names)
+        return find_resume_point(name.removeprefix(f"{key}/{WORK}/") for name in names)
 
     def download_checkpoints(self, run: Run) -> str:  # noqa: D102
         folder, key = self.folder(run), identity(run)
@@ -196,7 +196,7 @@ class MirroredStore(Store):
         with self.remote.uploading, suppress(StorageError, FileNotFoundError):
             names = [
                 name
-                for name in files_below(self.root, f"{key}/{WORK}")
+                for name in list_files(self.root, f"{key}/{WORK}")
                 if any(PurePosixPath(name).match(pattern) for pattern in CHECKPOINT_FILES)
             ]
             if names and not lease.lost and f"{key}/{RECORD}" not in self.remote.listed:
@@ -240,16 +240,16 @@ def _is_sound(folder: Path) -> bool:
     try:
         sums = read_checksums(folder)
         if is_taken(folder, MADE):
-            unsealed(read_file(folder, MADE))
+            unseal(read_file(folder, MADE))
         copied = {name: checksum for name, checksum in sums.items() if name in (RECORD, PREDICTIONS)}
-        return (RECORD in copied or not sums) and not any(differing_files(folder, copied))
+        return (RECORD in copied or not sums) and not any(find_differing_files(folder, copied))
     except (OSError, ValueError):
         return False
 
 
 def _made(root: Path, key: str) -> Iterator[str]:
     """Yield the files that a finished run made, without those of this machine alone."""
-    for name in files_below(root, key):
+    for name in list_files(root, key):
         first = name.split("/")[1]
         if first not in NOT_MADE and not first.startswith((".", DAMAGED)):
             yield name

@@ -27,19 +27,19 @@ from isogloss.core.atomic_files import (
     write_bytes,
     writing,
 )
-from isogloss.core.checksums import Checksum, as_text, difference, from_text, remembered_checksum
+from isogloss.core.checksums import Checksum, as_text, cached_checksum, difference, from_text
 from isogloss.core.errors import ConfigError, IsoglossError, StorageError, one_line
 from isogloss.core.processes import interruption_requested
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import MADE
 from isogloss.core.shared_files import (
     IrregularFileError,
+    file_size,
     locked,
-    new_file,
+    open_new_file,
     read_file,
     remove,
     rename,
-    size_of,
 )
 from isogloss.core.untrusted import below
 from isogloss.store.leases import LEASES
@@ -270,7 +270,7 @@ class Remote:
         with writing(root):
             for part in parts.values():
                 make_folder(root, part.rpartition("/")[0])
-                os.close(new_file(root, part))  # What it is written through is no link.
+                os.close(open_new_file(root, part))  # What it is written through is no link.
 
         def get(files: "AbstractFileSystem", path: str) -> None:
             files.get([f"{path}/{name}" for name in parts], [str(root / part) for part in parts.values()])
@@ -378,9 +378,9 @@ def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
 
 
 def _is_whole(root: Path, name: str, checksum: Checksum) -> bool:
-    if size_of(root, name) != checksum.size:
+    if file_size(root, name) != checksum.size:
         return False
-    return not checksum.crc32 or not difference(remembered_checksum(root, name), checksum)
+    return not checksum.crc32 or not difference(cached_checksum(root, name), checksum)
 
 
 @contextmanager

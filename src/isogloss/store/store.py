@@ -21,8 +21,8 @@ from isogloss.core.atomic_files import (
     write_text,
     writing,
 )
-from isogloss.core.checksums import CHECKSUMS, checksums_of, sealed, unsealed
-from isogloss.core.errors import StorageError, in_unicode, masked
+from isogloss.core.checksums import CHECKSUMS, checksums_of, seal, unseal
+from isogloss.core.errors import StorageError, escape_surrogates, masked
 from isogloss.core.identity import identity
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.records import (
@@ -39,16 +39,16 @@ from isogloss.core.records import (
 from isogloss.core.shared_files import (
     check_folder,
     entries,
-    files_below,
     is_folder,
     is_taken,
+    list_files,
     read_file,
     remove,
 )
 from isogloss.core.untrusted import T, fitting
 from isogloss.data.files import some
 from isogloss.store.leases import LEASES, Lease, Leases, leases_in
-from isogloss.store.reached import reached
+from isogloss.store.resume_points import find_resume_point
 
 PRECISION = "precision.json"
 AUTO = "auto"
@@ -158,7 +158,7 @@ class Store:
     def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:
         """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
-        write_text(folder, MADE, sealed(circumstances))
+        write_text(folder, MADE, seal(circumstances))
         with reading(folder):
             quarantined = {entry.name for entry in entries(folder) if entry.name.startswith(DAMAGED)}
             files = checksums_of(folder, without=NO_RESULTS | quarantined)
@@ -167,7 +167,7 @@ class Store:
     def fail(self, run: Run, message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
         body = {"error": masked(message), **({"needs": needs} if needs else {})}
-        self.write(f"{identity(run)}/{FAILED}", sealed(body))
+        self.write(f"{identity(run)}/{FAILED}", seal(body))
 
     def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: ARG002
         """Return why a run failed when it was made; empty if it did not, or was never begun."""
@@ -185,11 +185,11 @@ class Store:
         """
         check_unicode(self.root)
         facts = {
-            name: masked(in_unicode(value)) if isinstance(value, str) else value
+            name: masked(escape_surrogates(value)) if isinstance(value, str) else value
             for name, value in facts.items()
         }
         body = {**facts, "runs": [identity(run) for run in runs]}
-        self.write(PLAN, sealed(body))
+        self.write(PLAN, seal(body))
 
     def plan(self) -> Plan:
         """Return the plan of the last recipe; empty without one."""
@@ -207,7 +207,7 @@ class Store:
                 measured = measure()
                 # Another process may have measured meanwhile, if this one was paused.
                 decided = _precision_in(self.read(PRECISION)) or measured
-                self.write(PRECISION, sealed({AUTO: decided}))
+                self.write(PRECISION, seal({AUTO: decided}))
         return decided
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
@@ -235,12 +235,12 @@ class Store:
         """Remove the leases of a finished run that a killed process could not remove."""
         self.leases.forget(identity(run))
 
-    def reached(self, run: Run) -> str:
+    def find_resume_point(self, run: Run) -> str:
         """Return how far an unfinished run got; empty before its first checkpoint."""
         folder = self.folder(run)
         with reading(folder / WORK):
-            names = files_below(folder, WORK) if is_folder(folder, WORK) else ()
-            return reached(name.removeprefix(f"{WORK}/") for name in names)
+            names = list_files(folder, WORK) if is_folder(folder, WORK) else ()
+            return find_resume_point(name.removeprefix(f"{WORK}/") for name in names)
 
     def download(self, runs: Iterable[Run]) -> None:
         """Make all files of finished runs available in the folder."""
@@ -296,7 +296,7 @@ def check_there(folder: Path) -> None:
 def json_or_empty(content: bytes | None, shape: type[T]) -> T:
     """Parse a small file; an empty shape for none, or a damaged one."""
     try:
-        return fitting(shape, unsealed(content or b"{}"))
+        return fitting(shape, unseal(content or b"{}"))
     except ValueError:
         return shape()
 

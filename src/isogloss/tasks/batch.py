@@ -286,7 +286,7 @@ def sequence_scores(model: Model, batch: Batch) -> Tensor:
     if has_own_head(model):
         return own_scores(model, batch)
     if family_of(model).is_decoder:
-        return _last_scores(model, batch)
+        return _score_last_subword(model, batch)
     scores: Tensor = forward(model, batch).logits
     return scores
 
@@ -298,7 +298,7 @@ def own_scores(model: Model, batch: Batch) -> Tensor:
     return scores
 
 
-def _last_scores(model: Model, batch: Batch) -> Tensor:
+def _score_last_subword(model: Model, batch: Batch) -> Tensor:
     """Return the scores [label class] of transformers' head for decoders.
 
     It reads the state of the last subword that is not padding, as transformers does: of Qwen's rows not the

@@ -23,7 +23,7 @@ from isogloss.core.atomic_files import make_folder, sweep_folder, temporary_name
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.processes import stop_if_lost
-from isogloss.core.shared_files import append_file, is_file, new_file, rename
+from isogloss.core.shared_files import append_file, is_file, open_new_file, rename
 from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of
@@ -251,7 +251,7 @@ def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, lo
         make_folder(folder)
         sweep_folder(folder)
         for name in (subwords, starts):
-            os.close(new_file(folder, name))
+            os.close(open_new_file(folder, name))
     for ids in _tokenized(lines, tokenizer):
         flat, first = _join([line for line in ids if line], tokenizer.sep_token_id, longest)
         with writing(folder):

@@ -122,7 +122,7 @@ def sentence_states(
     return _finite(torch.stack(by_text, dim=1))
 
 
-def own_vectors(
+def encode_with_own_pooling(
     model: Model, tokenizer: Tokenizer, texts: Sequence[str], options: "StateOptions"
 ) -> Float[Tensor, "layer sentence width"]:
     """Return the vectors that the encoder's folder of sentence-transformers makes of texts, on the CPU.
@@ -151,7 +151,7 @@ def own_vectors(
     return _finite(torch.stack(by_text).unsqueeze(0))
 
 
-def unused_pooling(model: Model, name: str) -> str:
+def pooling_warning(model: Model, name: str) -> str:
     """Return a warning if a measurement ignores the pooling of an encoder's folder; else an empty text."""
     if not has_sentence_parts(model.base_model):
         return ""
@@ -309,7 +309,7 @@ class BitextSentences:
         model, tokenizer = loaded
         with active_language(model, language):
             if options.pooling == "model":
-                return own_vectors(model, tokenizer, texts, options)
+                return encode_with_own_pooling(model, tokenizer, texts, options)
             layers = options.layers
             limit = options.limit
             precision = options.precision

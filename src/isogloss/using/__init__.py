@@ -23,7 +23,7 @@ from isogloss.tasks.task import Answer
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.precision import PRECISIONS, device
 from isogloss.using.encoder_exports import encoder_of_run
-from isogloss.using.ensembles import ensemble_evaluation, order_of
+from isogloss.using.ensembles import combine_evaluations, match_labels
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import FineTuned, Translations
 from isogloss.using.formats import Entry, Kind
@@ -210,7 +210,7 @@ class Ensemble(Model[Predicted]):
         """Return the same models with another task, whose labels rename those of their task."""
         members = []
         for member in self.members:
-            order = order_of(self.task.labels, member.task.labels)
+            order = match_labels(self.task.labels, member.task.labels)
             same = order == tuple(range(len(order)))
             labels = tuple(task.labels[order.index(number)] for number in range(len(order)))
             named = task if same else replace(task, labels=labels)  # type: ignore[type-var]
@@ -249,8 +249,8 @@ class Ensemble(Model[Predicted]):
         )
 
     def _of_all(self, members: Sequence[Evaluation]) -> Evaluation:
-        orders = [order_of(self.task.labels, member.task.labels) for member in self.members]
-        return ensemble_evaluation(self.task, members, orders)
+        orders = [match_labels(self.task.labels, member.task.labels) for member in self.members]
+        return combine_evaluations(self.task, members, orders)
 
     def export(
         self,

@@ -54,7 +54,7 @@ class EnsembleEvaluation(Evaluation):
         return list(torch.split(mean(torch.stack([torch.cat(parts) for parts in tables])), sizes))
 
 
-def ensemble_evaluation(task: Task, members: Sequence[Evaluation], orders: Sequence[Order]) -> Evaluation:
+def combine_evaluations(task: Task, members: Sequence[Evaluation], orders: Sequence[Order]) -> Evaluation:
     """Return the evaluation of several models on the same examples, each prepared for its model."""
     first = members[0]
     prepared = {field.name: getattr(first, field.name) for field in fields(Evaluation)}
@@ -79,7 +79,7 @@ def mean_of_labels(scores: Float[Tensor, "model unit label"]) -> Float[Tensor, "
     return (yes - no).float()
 
 
-def order_of(labels: Sequence[str], theirs: Sequence[str]) -> Order:
+def match_labels(labels: Sequence[str], theirs: Sequence[str]) -> Order:
     """Return for each label its index among another model's, which are the same in any order."""
     return tuple(theirs.index(label) for label in labels)
 

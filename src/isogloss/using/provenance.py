@@ -13,7 +13,7 @@ from os.path import realpath
 from pathlib import Path
 from typing import Any
 
-from isogloss.core.checksums import differing_files
+from isogloss.core.checksums import find_differing_files
 from isogloss.core.errors import ConfigError, ModelError, StorageError, check_named
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import (
@@ -200,7 +200,7 @@ def check_undamaged(run: Path) -> None:
             for name, checksum in written.items()
             if name.startswith("model/") and is_file(run, name)
         }
-        for name, why in differing_files(run, of_model):
+        for name, why in find_differing_files(run, of_model):
             raise StorageError(
                 f"{run / name}: this file is damaged ({why}). Run the recipe again: only this run is "
                 f"repeated. Or take another copy of the run."

@@ -18,7 +18,7 @@ from typing import IO, Any
 
 from isogloss.core.atomic_files import temporary_name
 from isogloss.core.errors import DataError
-from isogloss.core.shared_files import make_folders, new_file, remove, rename
+from isogloss.core.shared_files import make_folders, open_new_file, remove, rename
 from isogloss.core.untrusted import below
 from isogloss.data.fetching.downloading import checksum, megabytes, storing
 
@@ -161,7 +161,7 @@ def _write(member: _Member, folder: Path, target: str, budget: "_Budget") -> str
     source = member.opened()
     with storing(path):
         make_folders(folder, target.rpartition("/")[0])
-        output = os.fdopen(new_file(folder, temporary_name(target, "tmp")), "wb")
+        output = os.fdopen(open_new_file(folder, temporary_name(target, "tmp")), "wb")
     with output:
         while block := source.read(BLOCK):
             budget.spend(len(block))

@@ -8,7 +8,7 @@ _CHECKPOINT = re.compile(r"checkpoint-(\d+)")
 _PIECE = re.compile(r"chunk-.+\.jsonl")
 
 
-def reached(names: Iterable[str]) -> str:
+def find_resume_point(names: Iterable[str]) -> str:
     """Return how far a run got, as "step 60" or "12 pieces"; empty without a checkpoint.
 
     ``names`` are those of files below its folder for work, with / between their parts. A run with several
