@@ -27,19 +27,23 @@ NO_CARD = "GPU-of-no-machine"
 """Name of the GPU that each node's processes are shown, unless they are given one, or none."""
 
 
-@contextmanager
-def cluster_of(**nodes: Mapping[str, int]) -> Iterator[Any]:
-    """Start nodes with declared resources, the first as the head; yield the cluster and its nodes by name.
+PORTS = (
+    "metrics_agent_port",
+    "metrics_export_port",
+    "runtime_env_agent_port",
+    "dashboard_agent_listen_port",
+)
+"""Ports of a node's agents."""
 
-    A declared GPU needs no card: torch sees none here.
-    """
-    from ray._private import services
-    from ray.cluster_utils import Cluster
 
-    get_node = services.get_node
+def wait_longer(patch: pytest.MonkeyPatch) -> None:
+    """Let nodes start on a busy machine: Ray waits 15 seconds for the ports of agents, and 30 for a node."""
+    from ray._private import node, services
+    from ray._raylet import persist_port
+
+    get_node, start_processes = services.get_node, node.Node.start_ray_processes
 
     def get_node_patiently(*arguments: Any, **options: Any) -> Any:
-        """Wait longer than Ray's 30 seconds for a node to start."""
         end = time.monotonic() + PATIENCE
         while True:
             try:
@@ -48,11 +52,29 @@ def cluster_of(**nodes: Mapping[str, int]) -> Iterator[Any]:
                 if time.monotonic() > end:
                     raise
 
+    def start_with_ports(started: Any) -> None:
+        for name in PORTS:
+            persist_port(started.get_session_dir_path(), started.node_id, name, -1)
+        start_processes(started)
+
+    patch.setattr(services, "get_node", get_node_patiently)
+    patch.setattr(node.Node, "start_ray_processes", start_with_ports)
+
+
+@contextmanager
+def cluster_of(**nodes: Mapping[str, int]) -> Iterator[Any]:
+    """Start nodes with declared resources, the first as the head; yield the cluster and its nodes by name.
+
+    A declared GPU needs no card: torch sees none here.
+    """
+    from ray.cluster_utils import Cluster
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(services, "get_node", get_node_patiently)
+        wait_longer(patch)
         patch.setenv("RAY_worker_niceness", "0")
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
         patch.setenv("RAY_agent_register_timeout_ms", str(1000 * PATIENCE))
+        patch.setenv("RAY_enable_worker_prestart", "0")
         patch.setenv("RAY_memory_monitor_refresh_ms", "0")  # Other programs may fill this machine's memory.
         cluster = Cluster()
         try:

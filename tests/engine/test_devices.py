@@ -31,6 +31,7 @@ from isogloss.engine.devices import (
     in_new_process,
     numbered,
     precision_on,
+    share_of,
     starting,
 )
 from isogloss.engine.engine import default_jobs, make_planned
@@ -176,6 +177,22 @@ def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
     first = planned.runs[0]
     assert worker.attempt(first) == Event(identity(first), "elsewhere")
     assert events == []
+
+
+@pytest.mark.parametrize(
+    ("need", "memory", "share"),
+    [
+        (3 * GB, 80 * GB, 1 / 21),  # With a context of .7 GB each.
+        (39 * GB, 80 * GB, 1 / 2),
+        (40 * GB, 80 * GB, 1),
+        (90 * GB, 80 * GB, 1),
+        (None, 80 * GB, 1),
+        (3 * GB, None, 1),
+        (0, 80 * GB, 1 / 114),
+    ],
+)
+def test_as_many_processes_share_a_gpu_as_its_memory_holds(need, memory, share):
+    assert share_of(need, memory) == pytest.approx(share)
 
 
 def test_each_gpu_makes_one_run_at_a_time_unless_more_are_asked_for(plan):

@@ -1,17 +1,25 @@
-"""Ray nodes with and without a GPU: runs with a model share the GPU, all others are made on processors."""
+"""Clusters of several Ray nodes: which node makes which run, and what happens when parts of them die."""
 
 import json
+import os
+import re
+import signal
+import subprocess
 from collections import defaultdict
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import isogloss
 from isogloss.engine.devices import HIDDEN
-from killed import made
+from isogloss.store.leases import leases_in
+from isogloss.store.store import WORK
+from killed import PATIENCE, command, descendants, left, made, records, wait_until
 from ray_nodes import NO_CARD, cluster_of, connected, makers, watched
-from tiny import tiny
+from tiny import as_precise_as, tiny
 
 pytest.importorskip("ray")
 pytestmark = pytest.mark.slow
@@ -135,3 +143,87 @@ def nodes_by_kind(out: Path, nodes: Mapping[int, str]) -> dict[str, set[str]]:
 def devices_at(meeting: Path) -> list[str]:
     """Return the visible devices of each process that was at a meeting."""
     return [path.name for path in meeting.glob("*/*")]
+
+
+def kill_head(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+    """Kill all processes of the head."""
+    del driver, out
+    for processes in [*nodes["head"].all_processes.values()]:
+        for one in processes:
+            kill(one.process.pid)
+
+
+def kill_coordinator(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+    """Kill the process that keeps the cluster together, and nothing else of the head."""
+    del driver, out
+    (one,) = nodes["head"].all_processes["gcs_server"]
+    kill(one.process.pid)
+
+
+def kill_node(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+    """Kill what supervises a node that makes a run; its workers end with it."""
+    del driver
+    maker = int(leases_in(out).holder(in_training(out)).partition(" ")[0])
+    for node in nodes.values():
+        (one,) = node.all_processes["raylet"]
+        if maker in descendants(one.process.pid):
+            kill(one.process.pid)
+
+
+def kill_worker(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+    """Kill a process that makes a run."""
+    del nodes, driver
+    kill(int(leases_in(out).holder(in_training(out)).partition(" ")[0]))
+
+
+def kill_driver(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+    """Kill the command."""
+    del nodes, out
+    driver.kill()
+
+
+def kill(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+def in_training(out: Path) -> str:
+    """Return a run with a checkpoint that is being made; empty without one."""
+    runs = {path.parents[1].name for path in out.glob(f"*/{WORK}/checkpoint-*")}
+    return next((run for run in sorted(runs) if leases_in(out).holder(run)), "")
+
+
+HEAD_LOST = r"isogloss: the head of the Ray cluster \(\S+:\d+\) has not answered for 20 s: .+\n"
+"""One line."""
+
+
+@pytest.mark.parametrize(
+    ("disturb", "status", "message"),
+    [
+        pytest.param(kill_coordinator, 1, HEAD_LOST),
+        pytest.param(kill_head, 1, HEAD_LOST, marks=pytest.mark.nightly),
+        pytest.param(kill_node, 0, "", marks=pytest.mark.nightly),
+        pytest.param(kill_worker, 0, "", marks=pytest.mark.nightly),
+        pytest.param(kill_driver, -signal.SIGKILL, "", marks=pytest.mark.nightly),
+    ],
+)
+def test_whatever_is_killed_the_same_folder_is_finished_and_nothing_made_twice(
+    whole, disturb, status: int, message: str
+):
+    folder, undisturbed = whole
+    out = as_precise_as(folder, folder / disturb.__name__)
+    with cluster_of(head={"num_cpus": 1}, other={"num_cpus": 1}) as (cluster, nodes):
+        words = [*command(folder, out.name, "ray"), "--address", cluster.address]
+        driver = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: in_training(out) or driver.poll() is not None)
+        disturb(nodes, driver, out)
+        printed, told = driver.communicate(timeout=PATIENCE)
+    assert (driver.returncode, printed) == (status, "")
+    assert re.fullmatch(message, told)
+    finished = records(out)
+    assert (finished == undisturbed) == (status == 0)
+    isogloss.run(folder / "r.toml", out=out, jobs=1, report=False)
+    assert finished.items() <= records(out).items()
+    assert records(out) == undisturbed
+    assert made(out) == dict.fromkeys(undisturbed, 1)
+    assert left(out) == []

@@ -58,11 +58,17 @@ GRACE = 15.0
 ANSWER = 10.0
 """Seconds in which a cluster has to answer."""
 
+HEAD_PATIENCE = 20.0
+"""Seconds in which the head of a cluster has to answer again. Ray itself ends this process after 60."""
+
 PROGRESS_EVERY = 0.5
 """Seconds between two reports of the progress of a run."""
 
 POLL_EVERY = 0.2
 """Seconds between two checks of tasks and their reports."""
+
+NODES_EVERY = 2.0
+"""Seconds between two listings of the cluster's nodes."""
 
 IDLE_PATIENCE = 10.0
 """Seconds after which a task with nothing to make ends, and leaves its place to others."""
@@ -201,6 +207,10 @@ class RayTasks:
     """Share of a GPU for each task with one, if the user gave it."""
     _settled: set[str] = field(default_factory=set)
     _started: int = 0
+    _head_answered: float = field(default_factory=time.monotonic)
+    _nodes: list[Mapping[str, float]] = field(default_factory=list)
+    """The resources of each node."""
+    _listed: float = -inf
 
     def __post_init__(self) -> None:
         """Divide the runs among kinds of tasks, and open the queue of reports on this node."""
@@ -248,12 +258,31 @@ class RayTasks:
         while len(self._settled) < len(self._needs):
             if interruption_requested():
                 raise Interrupted
+            if not self._head_answers():
+                time.sleep(POLL_EVERY)
+                continue
             self._start()
             tasks = [*self._tasks]
             ended, _ = ray.wait(tasks, num_returns=len(tasks), timeout=POLL_EVERY)
             self._pass_on()
             for sent in ended:
                 self._end(sent)
+
+    def _head_answers(self) -> bool:
+        """Return whether the head of the cluster answers; RunError if it has not for too long.
+
+        While it does not, calls of Ray block.
+        """
+        if _has_head():
+            self._head_answered = time.monotonic()
+            return True
+        if time.monotonic() - self._head_answered > HEAD_PATIENCE:
+            raise RunError(
+                f"the head of the Ray cluster ({_head()}) has not answered for {HEAD_PATIENCE:.0f} s: it has "
+                f"ended, or the network is down. Finished runs are kept. Start the cluster again (ray start "
+                f"--head), then run the same command."
+            )
+        return False
 
     def _start(self) -> None:
         """Start a task for each run that can be made; as many may wait for a place as the cluster has.
@@ -266,7 +295,9 @@ class RayTasks:
             for key, needs in self._needs.items()
             if key not in self._settled and self._settled.issuperset(needs)
         }
-        places = int(ray.cluster_resources().get("CPU", 0)) // self.context.threads
+        if time.monotonic() - self._listed > NODES_EVERY:
+            self._nodes, self._listed = [node["Resources"] for node in _nodes()], time.monotonic()
+        places = int(sum(node.get("CPU", 0) for node in self._nodes)) // self.context.threads
         most = self._on_processors.count_begun() + max(1, places)
         if left := len(self._on_gpus.memory.keys() - self._settled):
             resources, gpu_places = self._with_gpu(self._on_gpus.largest(self._settled))
@@ -299,14 +330,14 @@ class RayTasks:
         threads = self.context.threads
         share = share_of(need, self._card) if self.gpu_share is None else self.gpu_share
         share = max(1, int(share * RESOLUTION)) / RESOLUTION
-        nodes = [node["Resources"] for node in _nodes() if node["Resources"].get("GPU")]
+        nodes = [node for node in self._nodes if node.get("GPU")]
         cpus = min(threads, max((int(node.get("CPU", 0)) for node in nodes), default=threads))
         places = [min(node["GPU"] // share, node.get("CPU", 0) // cpus if cpus else inf) for node in nodes]
         return {"num_cpus": cpus, "num_gpus": share}, max(1, int(sum(places)))
 
     def _without_gpu(self, need: int | None) -> Mapping[str, float]:
         """Return the resources of a task that needs so much memory, such that one node has them."""
-        most = max((node["Resources"].get("memory", 0) for node in _nodes()), default=0)
+        most = max((node.get("memory", 0) for node in self._nodes), default=0)
         return {"num_cpus": self.context.threads, "memory": int(min(need or 0, most))}
 
     def _pass_on(self) -> None:
@@ -352,7 +383,12 @@ class RayTasks:
             raise error
 
     def close(self) -> None:
-        """End what still runs: with a checkpoint, if that does not take too long."""
+        """End what still runs: with a checkpoint, if that does not take too long.
+
+        Without a head nothing can be ended from here; Ray ends the tasks of its nodes after a minute.
+        """
+        if not _has_head():
+            return
         left = [*self._tasks]
         try:
             if len(self._settled) < len(self._needs):  # Else tasks see that no run is left.
@@ -410,6 +446,20 @@ def _smallest_card() -> int | None:
         with suppress(NodeDiedError):
             memory += ray.get(answer)
     return min(memory, default=None)
+
+
+def _head() -> str:
+    """Return the address of the process that keeps the cluster together."""
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _has_head() -> bool:
+    host, _, port = _head().rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=HEAD_PATIENCE / 10).close()
+    except OSError:
+        return False
+    return True
 
 
 def _sizes() -> str:
