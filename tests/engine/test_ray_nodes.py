@@ -197,14 +197,15 @@ HEAD_LOST = r"isogloss: the head of the Ray cluster \(\S+:\d+\) has not answered
 """One line."""
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("disturb", "status", "message"),
     [
-        pytest.param(kill_coordinator, 1, HEAD_LOST),
-        pytest.param(kill_head, 1, HEAD_LOST, marks=pytest.mark.nightly),
-        pytest.param(kill_node, 0, "", marks=pytest.mark.nightly),
-        pytest.param(kill_worker, 0, "", marks=pytest.mark.nightly),
-        pytest.param(kill_driver, -signal.SIGKILL, "", marks=pytest.mark.nightly),
+        (kill_coordinator, 1, HEAD_LOST),
+        (kill_head, 1, HEAD_LOST),
+        (kill_node, 0, ""),
+        (kill_worker, 0, ""),
+        (kill_driver, -signal.SIGKILL, ""),
     ],
 )
 def test_whatever_is_killed_the_same_folder_is_finished_and_nothing_made_twice(
