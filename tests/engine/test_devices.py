@@ -42,6 +42,7 @@ from isogloss.runs.run import RunContext, peak_memory
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import PRECISION, Store
 from isogloss.training.memory import Machine
+from says import says
 from tiny import tiny
 
 GB = 10**9
@@ -193,6 +194,12 @@ def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
 )
 def test_as_many_processes_share_a_gpu_as_its_memory_holds(need, memory, share):
     assert share_of(need, memory) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, 2, "half"])
+def test_a_share_of_a_gpu_is_a_number_from_0_to_1(share):
+    with says(ConfigError, "gpu_share", repr(share), "0 to 1"):
+        Execution(engine="ray", gpu_share=share)
 
 
 def test_each_gpu_makes_one_run_at_a_time_unless_more_are_asked_for(plan):

@@ -171,7 +171,7 @@ def hide_gpus() -> None:
 def shared_device(share: float, *, counted: bool) -> Device:
     """Return the GPU of this process, of which it has a share, with the memory that all shares have together.
 
-    If that is not counted, its memory is None, as it is where there is no such GPU.
+    Its memory is None if that is not counted, and where no GPU is found.
     """
     if not counted or not torch.cuda.is_available():
         return Device(_visible())
