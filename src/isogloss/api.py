@@ -66,6 +66,8 @@ def run(
     - ``jobs``: runs made side by side; 0, the default, is as many as this machine has GPUs, or cores.
       Records are the same for any number;
     - ``threads``: threads of each run (1); records depend on it in the last digits;
+    - ``gpu_share``: with Ray, the share of a GPU for each run with a model; 0: use none. Default: as much as
+      its memory needs;
     - ``devices``: numbers or UUIDs of the GPUs to use (all if left out), or "cpu";
     - ``retry_failed``: also make runs that failed in an earlier call;
     - ``track``: trackers that follow the runs while they train: tensorboard, mlflow, wandb.

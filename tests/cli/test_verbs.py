@@ -18,7 +18,8 @@ from tiny import TINY
 
 RECIPE = ("--out", "--data", "--scale", "--set")
 EXECUTION = (
-    *("--engine", "--jobs", "--devices", "--threads", "--address", "--slurm", "--retry-failed", "--track"),
+    *("--engine", "--jobs", "--devices", "--threads", "--address", "--gpu-share", "--slurm"),
+    *("--retry-failed", "--track"),
 )
 VERBS = {
     "quickstart": ["--out", "--jobs", "--quiet -q", "--json", "--debug"],
@@ -210,6 +211,10 @@ def test_no_verb_at_all_shows_the_help(command):
         (
             "run quickstart --address auto",
             "--address is for --engine ray; found --engine processes. Change either.",
+        ),
+        (
+            "run quickstart --gpu-share 0.5",
+            "--gpu-share is for --engine ray; found --engine processes. Change either.",
         ),
         ("run quickstart --slurm partition", "--slurm partition: expected key=value, as in --slurm partit"),
         ("run quickstart --scale smal", "no scale 'smal'"),

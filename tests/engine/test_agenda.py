@@ -1,14 +1,19 @@
 """Which run a process tries next, where other processes make most of them and the store answers slowly."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
 from isogloss.core.identity import identity
+from isogloss.data.sources import Sources
 from isogloss.engine import work
-from isogloss.engine.work import Agenda
-from isogloss.store.leases import Leases
+from isogloss.engine.work import Agenda, Work
+from isogloss.runs.run import RunContext
+from isogloss.runs.translate import Translate
+from isogloss.store.leases import FolderBoard, Leases
+from isogloss.store.store import Store
+from isogloss.translators.built_in import BuiltIn
 
 
 @dataclass(frozen=True)
@@ -176,3 +181,44 @@ def test_each_held_run_is_looked_at_once_in_a_pass(clock):
             agenda.postpone()
         assert sorted(tried) == [0, 1, 2, 3]
         agenda.begin_pass()
+
+
+@pytest.mark.parametrize("left", [(), (0,), (0, 1, 2), (3, 9, 11), tuple(range(11)), tuple(range(12))])
+def test_a_worker_makes_no_run_that_is_left_to_others(tmp_path, monkeypatch, left):
+    """It needs no more listings of leases for that."""
+    runs = [
+        Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=number)
+        for number in range(1, 13)
+    ]
+    others = {identity(runs[number]) for number in left}
+    made, listings = [], []
+    names = FolderBoard.names
+
+    def counted_names(board):
+        listings.append(board)
+        return names(board)
+
+    monkeypatch.setattr(FolderBoard, "names", counted_names)
+    monkeypatch.setattr(work, "make", lambda context, run: made.append(identity(run)))
+    context = RunContext(store=Store(tmp_path), sources=Sources(), precision="float32")
+    Work(context, runs, lambda event: None, patience=0.0, left_to_others=others).work()
+    assert sorted(made) == sorted({*map(identity, runs)} - others)
+    assert len(listings) <= 3 + len(made)
+
+
+def test_a_worker_goes_on_when_others_have_made_what_its_runs_need(tmp_path, monkeypatch):
+    first = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=1)
+    second = replace(first, start=first, languages="qad-qaa")
+    store, events = Store(tmp_path), []
+    context = RunContext(store=store, sources=Sources(), precision="float32")
+
+    def report(event):
+        events.append((event.run, event.state))
+        if event.state == "waiting":
+            store.fail(first, "made elsewhere, and failed")
+
+    Work(context, [first, second], report, left_to_others={identity(first)}).work()
+    assert [event for event in events if event[1] != "waiting"] == [
+        (identity(first), "failed"),
+        (identity(second), "failed"),
+    ]

@@ -31,6 +31,7 @@ from isogloss.engine.devices import (
     in_new_process,
     numbered,
     precision_on,
+    share_of,
     starting,
 )
 from isogloss.engine.engine import default_jobs, make_planned
@@ -41,6 +42,7 @@ from isogloss.runs.run import RunContext, peak_memory
 from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import PRECISION, Store
 from isogloss.training.memory import Machine
+from says import says
 from tiny import tiny
 
 GB = 10**9
@@ -176,6 +178,28 @@ def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
     first = planned.runs[0]
     assert worker.attempt(first) == Event(identity(first), "elsewhere")
     assert events == []
+
+
+@pytest.mark.parametrize(
+    ("need", "memory", "share"),
+    [
+        (3 * GB, 80 * GB, 1 / 21),  # With a context of .7 GB each.
+        (39 * GB, 80 * GB, 1 / 2),
+        (40 * GB, 80 * GB, 1),
+        (90 * GB, 80 * GB, 1),
+        (None, 80 * GB, 1),
+        (3 * GB, None, 1),
+        (0, 80 * GB, 1 / 114),
+    ],
+)
+def test_as_many_processes_share_a_gpu_as_its_memory_holds(need, memory, share):
+    assert share_of(need, memory) == pytest.approx(share)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.5, 2, "half"])
+def test_a_share_of_a_gpu_is_a_number_from_0_to_1(share):
+    with says(ConfigError, "gpu_share", repr(share), "0 to 1"):
+        Execution(engine="ray", gpu_share=share)
 
 
 def test_each_gpu_makes_one_run_at_a_time_unless_more_are_asked_for(plan):

@@ -84,6 +84,7 @@ class ExecutionGroup:
     devices: str = ""
     threads: int = 1
     address: str = ""
+    gpu_share: float | None = None
     slurm: list[str] | None = None
     retry_failed: bool = False
     track: list[str] | None = None

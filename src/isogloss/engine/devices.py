@@ -163,6 +163,33 @@ def _visible() -> str:
     return next(filter(None, map(os.environ.get, _variables())), "").replace(" ", "")
 
 
+def hide_gpus() -> None:
+    """Hide all GPUs from this process; it must not have used one yet."""
+    os.environ |= dict.fromkeys(_variables(), HIDDEN)
+
+
+def shared_device(share: float, *, counted: bool) -> Device:
+    """Return the GPU of this process, of which it has a share, with the memory that all shares have together.
+
+    Its memory is None if that is not counted, and where no GPU is found.
+    """
+    if not counted or not torch.cuda.is_available():
+        return Device(_visible())
+    properties = torch.cuda.get_device_properties(0)
+    memory = properties.total_memory - CONTEXT * round(1 / share)
+    return Device(_visible(), properties.name, memory, number=0, here=True)
+
+
+def share_of(need: int | None, memory: int | None) -> float:
+    """Return the share of a GPU, so much of whose memory a process needs: 1, or 1 by the processes that fit.
+
+    ``need`` contains no CUDA context. 1 where either is unknown.
+    """
+    if need is None or memory is None:
+        return 1.0
+    return 1 / max(1, memory // (need + CONTEXT))
+
+
 def in_new_process(visible: str, compute: Callable[[], T]) -> "Future[T]":
     """Compute in a process that sees some GPUs alone, and ends with that."""
     pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
@@ -304,7 +331,9 @@ class Room:
             has_room = self._has_room(entry, others.values(), leases)
             if has_room:
                 others[this_process()] = entry
-        is_alone = alone or need is None or need > (self.device.memory or 0)
+        memory = self.device.memory
+        fits_beside_others = memory is None or (need is not None and need <= memory)
+        is_alone = alone or self.needs is None or not fits_beside_others
         try:
             yield "" if not has_room else "alone" if is_alone else "shared"
         finally:

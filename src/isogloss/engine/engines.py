@@ -33,6 +33,10 @@ class Execution:
     """Threads of each run."""
     address: str = ""
     """A Ray cluster's; "auto" for the one this machine is part of, empty for a new one on it alone."""
+    gpu_share: float | None = None
+    """Share of a GPU for each task of a Ray cluster that makes runs with a model, at most 1; 0: they are made
+    on processors. None: as much as the memory of the largest of these runs takes, or 1 if that is unknown,
+    where the cluster has GPUs."""
     slurm: Mapping[str, object] = field(default_factory=dict)
     """Parameters of Slurm jobs, as submitit names them."""
     track: tuple[str, ...] = ()
@@ -46,6 +50,9 @@ class Execution:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise ConfigError(f"{name}: found {value!r}; expected a whole number, {least} or more.")
+        share = self.gpu_share
+        if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
+            raise ConfigError(f"gpu_share: found {share!r}; expected a number from 0 to 1.")
         check_named("--engine", "engine", ENGINES, self.engine)
         self._check_options()
         package = ENGINES[self.engine].package
@@ -64,12 +71,13 @@ class Execution:
             check_trackers(self.track)
 
     def _check_options(self) -> None:
-        for option in ("address", "slurm"):
-            engine = next(name for name, engine in ENGINES.items() if engine.option == option)
-            if getattr(self, option) and self.engine != engine:
-                raise ConfigError(
-                    f"--{option} is for --engine {engine}; found --engine {self.engine}. Change either."
-                )
+        for name, engine in ENGINES.items():
+            for option in engine.options:
+                if getattr(self, option) not in (None, "", {}) and self.engine != name:
+                    raise ConfigError(
+                        f"--{option.replace('_', '-')} is for --engine {name}; found --engine {self.engine}. "
+                        f"Change either."
+                    )
         if self.engine == "serial" and self.jobs > 1:
             raise ConfigError(
                 f"--jobs {self.jobs}: --engine serial makes one run after the other. Leave either out."
@@ -101,6 +109,7 @@ class ExecutionOptions(TypedDict, total=False):
     devices: str | Sequence[str | int]
     threads: int
     address: str
+    gpu_share: float | None
     slurm: Mapping[str, object] | None
     track: str | Sequence[str]
     retry_failed: bool
@@ -125,15 +134,22 @@ class Engine:
     about: str
     package: str = ""
     """What has to be installed for it."""
-    option: str = ""
-    """The option that is its own."""
+    options: tuple[str, ...] = ()
+    """The fields of ``Execution`` that are for it alone."""
     start: "Starter | None" = None
 
 
 def _ray(execution: Execution, context: "RunContext", runs: "Sequence[Run]", report: "Report") -> None:
     from isogloss.engine.ray_workers import work_on_cluster
 
-    work_on_cluster(context, runs, report, address=execution.address, jobs=execution.jobs)
+    work_on_cluster(
+        context,
+        runs,
+        report,
+        address=execution.address,
+        jobs=execution.jobs,
+        gpu_share=execution.gpu_share,
+    )
 
 
 def _slurm(execution: Execution, context: "RunContext", runs: "Sequence[Run]", report: "Report") -> None:
@@ -145,6 +161,6 @@ def _slurm(execution: Execution, context: "RunContext", runs: "Sequence[Run]", r
 ENGINES: Mapping[str, Engine] = {
     "serial": Engine(about="one run after the other"),
     "processes": Engine(about="side by side on this machine"),
-    "ray": Engine(about="on a Ray cluster", package="ray", option="address", start=_ray),
-    "slurm": Engine(about="in jobs of Slurm", package="submitit", option="slurm", start=_slurm),
+    "ray": Engine(about="on a Ray cluster", package="ray", options=("address", "gpu_share"), start=_ray),
+    "slurm": Engine(about="in jobs of Slurm", package="submitit", options=("slurm",), start=_slurm),
 }

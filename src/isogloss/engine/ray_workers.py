@@ -1,8 +1,10 @@
-"""Tasks of a Ray cluster that work on a plan, each with processors and memory, and a GPU if there are any.
+"""Tasks of a Ray cluster that work on a plan, with the processors, memory or share of a GPU that runs need.
 
-As many are started as there are runs that can be made and room for; one that has nothing to make for a while
-ends, and one that dies is replaced. Which run is made when is for ``work`` to decide, and so is what is made
-again: Ray's own retries are off. All nodes see the folder of runs.
+Where the cluster has GPUs there are two kinds of tasks: those with a share of a GPU make the runs with a
+model, and those without make all others, so that nodes without a GPU have work and no GPU waits for a
+processor. As many tasks are started as there are runs that can be made and room for; one that has nothing to
+make for a while ends, and one that dies is replaced. Which run is made when is for ``work`` to decide, and so
+is what is made again: Ray's own retries are off. All nodes see the folder of runs.
 """
 
 import os
@@ -10,10 +12,11 @@ import platform
 import signal
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
+from math import inf
 from secrets import token_hex
 from typing import Any
 
@@ -39,11 +42,12 @@ from isogloss.core.processes import (
     request_interruption,
 )
 from isogloss.core.progress import Progress, no_progress
-from isogloss.engine.devices import Room
+from isogloss.engine.devices import MemoryNeeds, Room, gpus, hide_gpus, share_of, shared_device
 from isogloss.engine.work import Event, Report, Work, needs_within
 from isogloss.engine.workers import Pickled, pickled
 from isogloss.runs.run import Run, RunContext, peak_memory, precision_here
 from isogloss.store.store import Store
+from isogloss.training.memory import Machine
 
 OBJECTS = 80 * 2**20
 """Bytes of shared memory for what tasks return, on a cluster started here; it is a few hundred each."""
@@ -54,11 +58,17 @@ GRACE = 15.0
 ANSWER = 10.0
 """Seconds in which a cluster has to answer."""
 
+HEAD_PATIENCE = 20.0
+"""Seconds in which the head of a cluster has to answer again. Ray itself ends this process after 60."""
+
 PROGRESS_EVERY = 0.5
 """Seconds between two reports of the progress of a run."""
 
 POLL_EVERY = 0.2
 """Seconds between two checks of tasks and their reports."""
+
+NODES_EVERY = 2.0
+"""Seconds between two listings of the cluster's nodes."""
 
 IDLE_PATIENCE = 10.0
 """Seconds after which a task with nothing to make ends, and leaves its place to others."""
@@ -66,17 +76,26 @@ IDLE_PATIENCE = 10.0
 MARK = "folder"
 """Name of the file by which a folder of runs is known on other machines."""
 
-WAITING = "waiting for a place in the Ray cluster"
+WAITING, WAITING_FOR_GPU = "waiting for a place in the Ray cluster", "waiting for a GPU of the Ray cluster"
+
+RESOLUTION = 10_000
+"""Parts of a resource that Ray distinguishes."""
 
 
 def work_on_cluster(
-    context: RunContext, runs: Sequence[Run], report: Report, *, address: str, jobs: int
+    context: RunContext,
+    runs: Sequence[Run],
+    report: Report,
+    *,
+    address: str,
+    jobs: int,
+    gpu_share: float | None = None,
 ) -> None:
     """Let tasks on the nodes of a cluster work on a plan until no run is left; Interrupted on request."""
     with _connected(address, places=max(jobs, 1) * context.threads), interruptible():
         mark = _mark_of(context.store)
         _check_nodes(context.store, mark)
-        tasks = RayTasks(context, runs, report, jobs, mark)
+        tasks = RayTasks(context, runs, report, jobs, mark, gpu_share)
         try:
             tasks.follow()
         finally:
@@ -144,6 +163,37 @@ class _Task:
 
 
 @dataclass
+class _Kind:
+    """Tasks with equal resources, and the runs that they make."""
+
+    memory: Mapping[str, int | None]
+    """Bytes by run: of a GPU, or of the machine for tasks without one. None where it is unknown."""
+    others: ray.ObjectRef
+    """Ids of the runs that it leaves to the other kind."""
+    waiting: str
+    """Description of the wait for a place."""
+    tasks: dict[ray.ObjectRef, _Task] = field(default_factory=dict)
+    is_waiting: bool = False
+    _by_memory: list[str] = field(init=False)
+    """Runs that may be left, the largest last."""
+
+    def __post_init__(self) -> None:
+        """Sort the runs by memory, those of which nothing is known last."""
+        needs = {key: inf if need is None else need for key, need in self.memory.items()}
+        self._by_memory = sorted(needs, key=needs.__getitem__)
+
+    def largest(self, settled: Set[str]) -> int | None:
+        """Return the memory of the largest run that is left."""
+        while self._by_memory and self._by_memory[-1] in settled:
+            self._by_memory.pop()
+        return self.memory[self._by_memory[-1]] if self._by_memory else 0
+
+    def count_begun(self) -> int:
+        """Return how many tasks have found a place."""
+        return sum(task.has_begun for task in self.tasks.values())
+
+
+@dataclass
 class RayTasks:
     """Tasks that work on a plan, and end with this process."""
 
@@ -153,54 +203,142 @@ class RayTasks:
     jobs: int
     """Most tasks; 0: as many as find a place."""
     mark: bytes
-    _tasks: dict[ray.ObjectRef, _Task] = field(default_factory=dict)
+    gpu_share: float | None = None
+    """Share of a GPU for each task with one, if the user gave it."""
     _settled: set[str] = field(default_factory=set)
     _started: int = 0
-    _is_waiting: bool = False
+    _head_answered: float = field(default_factory=time.monotonic)
+    _nodes: list[Mapping[str, float]] = field(default_factory=list)
+    """The resources of each node."""
+    _listed: float = -inf
 
     def __post_init__(self) -> None:
-        """Open the queue of reports on this node."""
+        """Divide the runs among kinds of tasks, and open the queue of reports on this node."""
         missing = [run for run in self.runs if not self.context.store.is_finished(run)]
         self._missing = {identity(run): run for run in missing}
         self._needs = needs_within(self._missing)
-        self._resources = self._resources_of(missing)
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
         restarting = {"max_restarts": -1, "max_task_retries": -1}
         self._queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here, **restarting})
         self._sent = ray.put(pickled((replace(self.context, on_progress=no_progress), missing)))
+        self._on_gpus, self._on_processors = self._divided()
+        uses_gpus = bool(self._on_gpus.memory)
+        self._card = _smallest_card() if uses_gpus and self.gpu_share is None else None
+        # A process that has used a GPU, or hidden it, must not become another task's.
+        self._work = ray.remote(max_retries=0, max_calls=1 if uses_gpus else 0)(_work)
+
+    def _divided(self) -> tuple[_Kind, _Kind]:
+        """Return tasks with a share of a GPU and those without, with their runs."""
+        uses_gpus = self.gpu_share != 0 and (self.gpu_share or ray.cluster_resources().get("GPU", 0)) > 0
+        on_gpus = dict[str, int | None]()
+        on_processors = dict[str, int | None]()
+        gpu_needs = MemoryNeeds(self.context)
+        for key, run in self._missing.items():
+            half = self.context.resolved(run.precision) == "bfloat16"
+            need = peak_memory(run, self.context.sources.encoders, on=Machine(half=half))
+            if need == 0 or not uses_gpus:
+                on_processors[key] = need
+            else:
+                on_gpus[key] = gpu_needs.of(run)
+        return (
+            _Kind(on_gpus, ray.put({*on_processors}), WAITING_FOR_GPU),
+            _Kind(on_processors, ray.put({*on_gpus}), WAITING),
+        )
+
+    @property
+    def _kinds(self) -> tuple[_Kind, _Kind]:
+        return self._on_gpus, self._on_processors
+
+    @property
+    def _tasks(self) -> dict[ray.ObjectRef, _Task]:
+        return self._on_gpus.tasks | self._on_processors.tasks
 
     def follow(self) -> None:
         """Start tasks and pass on what they report until no run is left; Interrupted on request."""
         while len(self._settled) < len(self._needs):
             if interruption_requested():
                 raise Interrupted
+            if not self._head_answers():
+                time.sleep(POLL_EVERY)
+                continue
             self._start()
-            ended, _ = ray.wait([*self._tasks], num_returns=len(self._tasks), timeout=POLL_EVERY)
+            tasks = [*self._tasks]
+            ended, _ = ray.wait(tasks, num_returns=len(tasks), timeout=POLL_EVERY)
             self._pass_on()
             for sent in ended:
                 self._end(sent)
 
-    def _start(self) -> None:
-        """Start a task for each run that can be made; as many may wait for a place as the cluster has."""
-        open_runs = sum(
-            key not in self._settled and self._settled.issuperset(needs) for key, needs in self._needs.items()
-        )
-        places = max(1, int(ray.cluster_resources().get("CPU", 0)) // self.context.threads)
-        most = min(open_runs, sum(task.has_begun for task in self._tasks.values()) + places)
-        for _ in range(len(self._tasks), min(most, self.jobs or most)):
-            self._started += 1
-            task = ray.remote(max_retries=0)(_work).options(**self._resources)
-            sent = task.remote(self._sent, self._queue, self._started, self.mark)
-            self._tasks[sent] = _Task(self._started)
+    def _head_answers(self) -> bool:
+        """Return whether the head of the cluster answers; RunError if it has not for too long.
 
-    def _resources_of(self, runs: Sequence[Run]) -> dict[str, float]:
-        """Return the processors, GPUs and memory of a task for all runs, such that a node has them."""
-        memory = [peak_memory(run, self.context.sources.encoders) for run in runs]
-        if any(need != 0 for need in memory) and ray.cluster_resources().get("GPU"):
-            return {"num_cpus": self.context.threads, "num_gpus": 1}
-        most = max((node["Resources"].get("memory", 0) for node in _nodes()), default=0)
-        need = max((need or 0 for need in memory), default=0)
-        return {"num_cpus": self.context.threads, "memory": int(min(need, most))}
+        While it does not, calls of Ray block.
+        """
+        if _has_head():
+            self._head_answered = time.monotonic()
+            return True
+        if time.monotonic() - self._head_answered > HEAD_PATIENCE:
+            raise RunError(
+                f"the head of the Ray cluster ({_head()}) has not answered for {HEAD_PATIENCE:.0f} s: it has "
+                f"ended, or the network is down. Finished runs are kept. Start the cluster again (ray start "
+                f"--head), then run the same command."
+            )
+        return False
+
+    def _start(self) -> None:
+        """Start a task for each run that can be made; as many may wait for a place as the cluster has.
+
+        As long as runs for GPUs are left, tasks without a GPU leave free the processors that those with one
+        need, and none waits for a place that these left for a moment.
+        """
+        open_runs = {
+            key
+            for key, needs in self._needs.items()
+            if key not in self._settled and self._settled.issuperset(needs)
+        }
+        if time.monotonic() - self._listed > NODES_EVERY:
+            self._nodes, self._listed = [node["Resources"] for node in _nodes()], time.monotonic()
+        places = int(sum(node.get("CPU", 0) for node in self._nodes)) // self.context.threads
+        most = self._on_processors.count_begun() + max(1, places)
+        if left := len(self._on_gpus.memory.keys() - self._settled):
+            resources, gpu_places = self._with_gpu(self._on_gpus.largest(self._settled))
+            most_on_gpus = self._on_gpus.count_begun() + gpu_places
+            self._start_tasks(self._on_gpus, open_runs, most_on_gpus, resources)
+            most = max(1, places - min(left, gpu_places))
+        resources = self._without_gpu(self._on_processors.largest(self._settled))
+        self._start_tasks(self._on_processors, open_runs, most, resources)
+
+    def _start_tasks(
+        self, kind: _Kind, open_runs: Set[str], most: int, resources: Mapping[str, float]
+    ) -> None:
+        """Start as many tasks of a kind as there are open runs for it, at most so many."""
+        most = min(most, len(open_runs & kind.memory.keys()))
+        if self.jobs:
+            most = min(most, self.jobs - len(self._tasks) + len(kind.tasks))
+        for _ in range(len(kind.tasks), most):
+            self._started += 1
+            assignment = _Assignment(
+                number=self._started,
+                mark=self.mark,
+                gpu_share=resources.get("num_gpus", 0.0),
+                counts_memory=self.gpu_share is None,
+            )
+            sent = self._work.options(**resources).remote(self._sent, kind.others, self._queue, assignment)
+            kind.tasks[sent] = _Task(self._started)
+
+    def _with_gpu(self, need: int | None) -> tuple[Mapping[str, float], int]:
+        """Return the resources of a task that needs so much of a GPU's memory, and how many find a place."""
+        threads = self.context.threads
+        share = share_of(need, self._card) if self.gpu_share is None else self.gpu_share
+        share = max(1, int(share * RESOLUTION)) / RESOLUTION
+        nodes = [node for node in self._nodes if node.get("GPU")]
+        cpus = min(threads, max((int(node.get("CPU", 0)) for node in nodes), default=threads))
+        places = [min(node["GPU"] // share, node.get("CPU", 0) // cpus if cpus else inf) for node in nodes]
+        return {"num_cpus": cpus, "num_gpus": share}, max(1, int(sum(places)))
+
+    def _without_gpu(self, need: int | None) -> Mapping[str, float]:
+        """Return the resources of a task that needs so much memory, such that one node has them."""
+        most = max((node.get("memory", 0) for node in self._nodes), default=0)
+        return {"num_cpus": self.context.threads, "memory": int(min(need or 0, most))}
 
     def _pass_on(self) -> None:
         """Pass on what tasks have reported: events of runs, and their progress."""
@@ -217,10 +355,11 @@ class RayTasks:
                 self.context.on_progress(message)
             elif task:
                 task.has_begun = True
-        is_waiting = not any(task.has_begun for task in tasks.values())
-        if is_waiting is not self._is_waiting:
-            self._is_waiting = is_waiting
-            self.context.on_progress(Progress(WAITING, int(not is_waiting), 1, _sizes()))
+        for kind in self._kinds:
+            is_waiting = bool(kind.tasks) and not kind.count_begun()
+            if is_waiting is not kind.is_waiting:
+                kind.is_waiting = is_waiting
+                self.context.on_progress(Progress(kind.waiting, int(not is_waiting), 1, _sizes()))
 
     def _finish_progress(self, task: _Task | None) -> None:
         """Report that nobody is to wait for the rest of a run's progress."""
@@ -230,7 +369,8 @@ class RayTasks:
 
     def _end(self, sent: ray.ObjectRef) -> None:
         """Forget a task that has ended or died; raise an error that concerns all runs."""
-        self._finish_progress(self._tasks.pop(sent))
+        for kind in self._kinds:
+            self._finish_progress(kind.tasks.pop(sent, None))
         self.context.store.refresh()  # It may have had no time to report what it finished.
         self._settled |= {key for key, run in self._missing.items() if self.context.store.is_finished(run)}
         try:
@@ -243,7 +383,12 @@ class RayTasks:
             raise error
 
     def close(self) -> None:
-        """End what still runs: with a checkpoint, if that does not take too long."""
+        """End what still runs: with a checkpoint, if that does not take too long.
+
+        Without a head nothing can be ended from here; Ray ends the tasks of its nodes after a minute.
+        """
+        if not _has_head():
+            return
         left = [*self._tasks]
         try:
             if len(self._settled) < len(self._needs):  # Else tasks see that no run is left.
@@ -264,7 +409,7 @@ def _check_nodes(store: Store, mark: bytes) -> None:
         .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
         .remote(pickled(store), mark, VERSION)
         for node in _nodes()
-        if node["Resources"].get("CPU")
+        if node["Resources"].get("CPU") or node["Resources"].get("GPU")
     }
     for node, task in problems.items():
         try:
@@ -285,6 +430,36 @@ def _mark_of(store: Store) -> bytes:
 
 def _nodes() -> list[dict[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
+
+
+def _smallest_card() -> int | None:
+    """Return the memory of the smallest GPU of the cluster; None where no node can read it."""
+    answers = [
+        ray.remote(num_cpus=0, max_retries=0, max_calls=1)(_cards)
+        .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
+        .remote()
+        for node in _nodes()
+        if node["Resources"].get("GPU")
+    ]
+    memory = list[int]()
+    for answer in answers:
+        with suppress(NodeDiedError):
+            memory += ray.get(answer)
+    return min(memory, default=None)
+
+
+def _head() -> str:
+    """Return the address of the process that keeps the cluster together."""
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def _has_head() -> bool:
+    host, _, port = _head().rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=HEAD_PATIENCE / 10).close()
+    except OSError:
+        return False
+    return True
 
 
 def _sizes() -> str:
@@ -311,18 +486,46 @@ def _unseen(store: Store, mark: bytes) -> str:
     )
 
 
-def _work(sent: Pickled, queue: Queue, number: int, mark: bytes) -> Exception | None:
+def _cards() -> list[int]:
+    """Return the memory of each GPU of this node."""
+    return [gpu.memory for gpu in gpus() if gpu.memory]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Assignment:
+    """The number of a task, and its share of a GPU."""
+
+    number: int
+    mark: bytes
+    gpu_share: float
+    counts_memory: bool
+    """Whether runs share a GPU only as far as its memory allows."""
+
+    def room(self, context: RunContext) -> Room:
+        """Return the room for runs on this node."""
+        folder = str(context.store.root)
+        if not 0 < self.gpu_share < 1:
+            return Room(folder)
+        device = shared_device(self.gpu_share, counted=self.counts_memory)
+        return Room(folder, device, (device,), MemoryNeeds(context))
+
+
+def _work(sent: Pickled, others: Set[str], queue: Queue, assignment: _Assignment) -> Exception | None:
     """Work on a plan; return an error that concerns all runs."""
+    if not assignment.gpu_share:  # Ray hides no GPU from a task without one.
+        hide_gpus()
     try:
         context, runs = sent.loaded()
-        if problem := _unseen(context.store, mark):
+        if problem := _unseen(context.store, assignment.mark):
             return ConfigError(f"Ray node {platform.node()}: {problem}")
-        reports = _Reports(queue, number)
+        reports = _Reports(queue, assignment.number)
         reports.send(None)
         with _interruptible_by_signals():
-            context = replace(context, on_progress=reports.progress, precision=_precision(context.store))
-            room = Room(str(context.store.root))
-            Work(context, runs, reports.event, room, patience=IDLE_PATIENCE).work()
+            context = replace(context, on_progress=reports.progress)
+            if assignment.gpu_share or not others:  # Runs without a model have no precision.
+                context = replace(context, precision=_precision(context.store))
+            room = assignment.room(context)
+            Work(context, runs, reports.event, room, IDLE_PATIENCE, others).work()
     except Interrupted:
         return None
     except IsoglossError as error:

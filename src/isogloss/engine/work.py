@@ -80,8 +80,8 @@ State: TypeAlias = Literal[
 class Event:
     """A change in the state of a run, and its message.
 
-    done: another process has finished it; elsewhere: another process is making it, it waits until this
-    machine is free, or this machine cannot compute in its precision; full: no device has room for it;
+    done: another process has finished it; elsewhere: another process is making it or is to make it, it waits
+    until this machine is free, or this machine cannot compute in its precision; full: no device has room;
     damaged: its checkpoints were, and are set aside; died: it is made again; waiting: this process has
     nothing to make.
     """
@@ -217,6 +217,8 @@ class Work:
     room: Room = field(default_factory=Room)
     patience: float = inf
     """Seconds without anything to do after which it ends, if others make all that is left."""
+    left_to_others: Set[str] = frozenset()
+    """Ids of runs that this process never makes; it waits for those that its own runs need."""
     agenda: Agenda = field(init=False)
     _failed: set[str] = field(default_factory=set)
     _report_error: Exception | None = None
@@ -229,7 +231,12 @@ class Work:
             leased = self._patiently(store.leases.list_leased_runs)
             position = random_position() if leased else 0.0
             missing = [run for run in self.runs if not store.is_finished(run)]
-            self.agenda = Agenda(missing, partial(self._patiently, store.leases.list_leased_runs), position)
+            here = device()
+            others = {identity(run) for run in missing if not self._may_make(run, here)}
+            # The agenda treats a run of others as leased: it looks at it only when nothing else is left.
+            self.agenda = Agenda(
+                missing, lambda: self._patiently(store.leases.list_leased_runs) | others, position
+            )
             idle = 0.0
             while self.agenda.left and idle <= self.patience:
                 idle = self._step(idle)
@@ -315,6 +322,11 @@ class Work:
             if self.context.store.is_reachable():
                 return
 
+    def _may_make(self, run: Run, here: torch.device) -> bool:
+        """Return whether this process may make a run, and can compute in its precision."""
+        is_own = identity(run) not in self.left_to_others
+        return is_own and computes(here, self.context.resolved(run.precision))
+
     def attempt(self, run: Run) -> Event:
         """Make a run unless another process does or did; record its failure if that concerns it alone."""
         key, store = identity(run), self.context.store
@@ -324,7 +336,7 @@ class Work:
             return Event(key, "done")
         if why := store.failure(run, afresh=True):
             return Event(key, "failed", why)
-        if not computes(device(), self.context.resolved(run.precision)):
+        if not self._may_make(run, device()):
             return Event(key, "elsewhere")
         history = store.leases.history(key)
         if history.is_held:
