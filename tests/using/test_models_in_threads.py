@@ -28,6 +28,9 @@ from shared_models import (
 
 KINDS = ("tagger", "pairs", "mixing", "modules", "maps")
 FAMILIES = ("xlm-roberta", "distilbert", "deberta-v2", "modernbert")
+STATES_ONLY = ("deberta-v2", "modernbert")
+"""Families whose layers mix their states and cannot mix the outputs of self-attention."""
+
 THREADS = 8
 SECONDS = 600
 """Of all kinds and families of models together in the nightly run."""
@@ -66,6 +69,8 @@ def kind(request, make_model, make_mixing):
         form = request.param
         if form == "mixing":
             model = make_mixing(encoder=folder)
+            if model.network.config.model_type in STATES_ONLY:
+                model = replace(model, mixup=replace(model.mixup, mixed="states"))
         else:
             model = make_model("nli" if form == "pairs" else "upos", folder)
         model = {"modules": with_modules, "maps": with_maps}.get(form, lambda m: m)(model)
