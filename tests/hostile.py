@@ -44,6 +44,12 @@ name = "scores"
 examples = 8
 """
 
+ANOTHER_METHOD = """
+[[grid.method]]
+name = "oracle-stopping"
+"""
+"""What the recipe has in addition where systems are compared."""
+
 SECONDS = 120.0
 """A process that lives longer hangs: on an idle machine it takes two."""
 
@@ -65,7 +71,7 @@ class Command:
     words: Sequence[str]
     """RUNS stands for the folder of runs, MODEL for the run with a model, HERE for the folder around it."""
     begins: str
-    """empty, interrupted or finished."""
+    """One of ``STATES``."""
 
 
 COMMANDS: Mapping[str, Command] = {
@@ -78,7 +84,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "report": Command(("report", "RUNS", "--quiet"), "finished"),
     "list": Command(("list", "runs", "--in", "RUNS"), "finished"),
-    "compare": Command(("compare", "RUNS", "--against", "source-only"), "finished"),
+    "compare": Command(("compare", "RUNS", "--against", "source-only"), "compared"),
     "export": Command(("export", "RUNS/MODEL", "HERE/exported", "--quiet"), "finished"),
     "score": Command(("results", "RUNS", "--to", "HERE/results"), "finished"),
 }
@@ -261,15 +267,18 @@ def _published(here: Path) -> bool:
     )
 
 
-STATES = ("empty", "interrupted", "finished")
+STATES = ("empty", "interrupted", "finished", "compared")
+"""Of a folder of runs: compared is a finished study of two methods."""
 
 
 def make_states(base: Path) -> None:
     """Make a folder for each state of the study, to be copied for each case."""
     for state in STATES:
         (base / state).mkdir(parents=True)
-        (base / state / "r.toml").write_text(RECIPE)
+        more = ANOTHER_METHOD if state == "compared" else ""
+        (base / state / "r.toml").write_text(RECIPE + more)
     call(base / "finished", "run")
+    call(base / "compared", "run")
     (model,) = (base / "finished" / "runs").glob("*/model")
     call(base / "interrupted", "run", dies=True)
     for state in STATES:

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 import isogloss
+from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import module_tree
 from isogloss.encoders.computation import transformer_layers
 from made_up import TEXT
@@ -33,7 +34,21 @@ def batches(tokenizer):
 
 
 def mean_square(model, batch):
-    return model(**batch).last_hidden_state.square().mean()
+    """Return the mean square of the states of an encoder, or of the logits of a model with a head."""
+    return model(**batch)[0].square().mean()
+
+
+def train(model, inputs, steps, language="en"):
+    """Train a model with dropout, whose numbers come from torch's own generator; yield its modes."""
+    optimizer = torch.optim.AdamW([weight for weight in model.parameters() if weight.requires_grad], 1e-3)
+    torch.manual_seed(5)
+    for step in steps:
+        with active_language(model, language):
+            loss = mean_square(model, inputs[step % len(inputs)])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        yield [module.training for module in model.modules()]
 
 
 def size(model):

@@ -1,6 +1,9 @@
 """Whatever others put into a shared folder, commands heal it or name it, and change nothing outside."""
 
+import re
 import shutil
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -48,11 +51,38 @@ def test_a_sample_of_hostile_files_changes_nothing_outside(states, tmp_path):
     assert found == []
 
 
+@pytest.fixture(scope="module")
+def cases(states: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[tuple[str, str]]]:
+    """Return paths and kinds of file for each command: of commands, paths and kinds, each pair once.
+
+    All three together would be 2000 cases, which take hours of a core. Left out are a kind of file at
+    a path that another command meets there, and paths of the same form: other claims, tables and runs.
+    """
+    places = defaultdict[str, dict[str, list[str]]](dict)
+    for name in COMMANDS:
+        model = (states / COMMANDS[name].begins / "model").read_text()
+        for path in paths_of(states, name, tmp_path_factory.mktemp("recorded") / "here"):
+            places[form(path.replace(model, "RUN"))].setdefault(name, []).append(path)
+    chosen = defaultdict[str, list[tuple[str, str]]](list)
+    for number, by_command in enumerate(places.values()):
+        names = [*by_command]
+        for turn, kind in enumerate(KINDS, start=number):
+            name = names[turn % len(names)]
+            paths = by_command[name]
+            chosen[name].append((paths[turn // len(names) % len(paths)], kind))
+    return chosen
+
+
+def form(path: str) -> str:
+    """Return a path without numbers of claims, names of tables and ids of runs that have no model."""
+    path = re.sub(r"\b[0-9a-f]{12}\b", "ID", path)
+    path = re.sub(r"\.[0-9]+$", ".1", path)
+    return re.sub(r"^(tables|figures)/\w.*(?=\.)", r"\1/NAME", path)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_hostile_file_changes_nothing_outside(states, tmp_path, name):
-    paths = paths_of(states, name, tmp_path / "recorded")
-    assert len(paths) > 8
-    cases = [(place, kind) for place in paths for kind in KINDS]
-    found = [fault for case in cases for fault in tried(states, tmp_path / "here", name, *case)]
+def test_all_pairs_of_command_path_and_kind_change_nothing_outside(states, cases, tmp_path, name):
+    assert cases[name]
+    found = [fault for case in cases[name] for fault in tried(states, tmp_path / "here", name, *case)]
     assert found == []

@@ -1,9 +1,9 @@
-"""A server answers from many threads: the model stays as it is, and each answer is that of one thread."""
+"""A server answers from many threads while a model is trained: all models and answers stay as they are."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import count
+from itertools import count, takewhile
 
 import pytest
 import torch
@@ -13,11 +13,27 @@ from isogloss.data.examples import TaggedSentence
 from isogloss.encoders.added.active_language import LanguageMaps, attach_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import add_modules
-from shared_models import FIRST, SECOND, changed, differences, numbers, observed, random_states, seen
+from shared_models import (
+    FIRST,
+    SECOND,
+    changed,
+    differences,
+    encoded,
+    numbers,
+    observed,
+    random_states,
+    seen,
+    train,
+)
+
+KINDS = ("tagger", "pairs", "mixing", "modules", "maps")
+FAMILIES = ("xlm-roberta", "distilbert", "deberta-v2", "modernbert")
+STATES_ONLY = ("deberta-v2", "modernbert")
+"""Families whose layers mix their states and cannot mix the outputs of self-attention."""
 
 THREADS = 8
 SECONDS = 600
-"""Of all kinds of models together in the nightly run."""
+"""Of all kinds and families of models together in the nightly run."""
 
 LONG = [f"{first} {second}" * 3 for first, second in zip(FIRST, SECOND, strict=True)]
 LABELLED = [
@@ -45,7 +61,7 @@ def with_maps(model):
     return model
 
 
-@pytest.fixture(params=["tagger", "pairs", "mixing", "modules", "maps"])
+@pytest.fixture(params=KINDS)
 def kind(request, make_model, make_mixing):
     """A kind of model from a folder, and calls of it by name."""
 
@@ -53,6 +69,8 @@ def kind(request, make_model, make_mixing):
         form = request.param
         if form == "mixing":
             model = make_mixing(encoder=folder)
+            if model.network.config.model_type in STATES_ONLY:
+                model = replace(model, mixup=replace(model.mixup, mixed="states"))
         else:
             model = make_model("nli" if form == "pairs" else "upos", folder)
         model = {"modules": with_modules, "maps": with_maps}.get(form, lambda m: m)(model)
@@ -81,13 +99,17 @@ def calls(form):
     return made
 
 
-def check_threads(model, called, *, seconds):
+def check_threads(make, folder, *, seconds):
+    """Let threads use a model that stays and one that this thread trains in the meantime."""
+    (model, called), (trained, _), (alone, _) = (make(folder) for _ in range(3))
     network = model.network
+    for learner in (trained, alone):
+        learner.network.train()
     ratio = model.mixup and numbers(model.mixup.ratio_module)
     expected = {name: call(model) for name, call in called.items()}
     before = seen(network)
     values = numbers(network)
-    drawn = random_states()
+    of_trained = seen(trained.network)
     until = time.monotonic() + seconds
     wrong = []
     turns = iter([*called] * 10**6)
@@ -98,6 +120,7 @@ def check_threads(model, called, *, seconds):
             try:
                 if called[name](model) != expected[name]:
                     wrong.append(name)
+                called[name](trained)
             except Exception as error:
                 wrong.append((name, repr(error)))
             if differences(before, seen(network)):
@@ -105,25 +128,32 @@ def check_threads(model, called, *, seconds):
             if next(left) < THREADS and time.monotonic() > until:
                 return
 
+    inputs = [encoded(model.tokenizer, texts) for texts in (FIRST, SECOND)]
     with ThreadPoolExecutor(THREADS) as pool:
-        list(pool.map(ask, range(THREADS)))
+        asking = [pool.submit(ask, number) for number in range(THREADS)]
+        going_on = takewhile(lambda _: not all(asked.done() for asked in asking), count())
+        modes = list(train(trained.network, inputs, going_on, "de"))
+    drawn = random_states()
     assert wrong == []
+    assert modes == list(train(alone.network, inputs, range(len(modes)), "de"))
+    assert random_states() == drawn
+    assert changed(numbers(alone.network), trained.network) == []
+    assert differences(of_trained, seen(trained.network)) == []
     assert differences(before, seen(network)) == []
     assert changed(values, network) == []
-    assert random_states() == drawn
     assert ratio is None or changed(ratio, model.mixup.ratio_module) == []
 
 
 @pytest.mark.slow
-def test_answers_in_threads_are_those_of_one_thread(kind, bert_folder):
-    check_threads(*kind(bert_folder), seconds=0)
+def test_answers_in_threads_are_those_of_one_thread_while_a_model_is_trained(kind, bert_folder):
+    check_threads(kind, bert_folder, seconds=0)
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("family", ["xlm-roberta", "distilbert"])
-def test_answers_in_threads_are_those_of_one_thread_for_minutes(kind, family, request):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_answers_in_threads_are_those_of_one_thread_for_minutes_of_training(kind, family, request):
     folder = request.getfixturevalue(f"{family.replace('-', '_')}_folder")
-    check_threads(*kind(folder), seconds=SECONDS / 10)
+    check_threads(kind, folder, seconds=SECONDS / len(KINDS) / len(FAMILIES))
 
 
 def test_a_model_stays_as_it_is_while_it_answers(make_model):
