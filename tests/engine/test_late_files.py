@@ -13,7 +13,7 @@ from isogloss.engine.work import Work
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
 from isogloss.store.leases import LEASES, FolderBoard, Leases
-from isogloss.store.store import Store
+from isogloss.store.store import WORK, Store
 from isogloss.translators.built_in import BuiltIn
 from late_files import Client, network_folders, seen_by
 
@@ -85,6 +85,17 @@ def test_a_run_that_another_machine_makes_is_left_to_it(machines, monkeypatch, n
             look_for(second.context.store, name)
         with first.context.store.leases.leased(KEY), seen_by(client):
             assert second.attempt(RUN).state == "elsewhere"
+
+
+@pytest.mark.parametrize("name", MISSING[:-1])
+def test_a_run_whose_folder_another_machine_made_is_made(machines, name):
+    first, second, client = machines
+    with network_folders():
+        with seen_by(client):
+            look_for(second.context.store, name)
+        (first.context.store.root / KEY / WORK).mkdir(parents=True)
+        with seen_by(client):
+            assert second.attempt(RUN).state == "made"
 
 
 def test_a_holder_that_was_silent_sees_that_another_machine_took_over(tmp_path):

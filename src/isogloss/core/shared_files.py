@@ -227,6 +227,7 @@ def make_folders(folder: Path, name: str = "") -> None:
             try:
                 os.mkdir(entry.name, dir_fd=entry.folder)
             except FileExistsError:
+                look_afresh(top, "/".join(parts[:count]))  # Another machine may have made it just now.
                 if not stat.S_ISDIR(_status(entry).st_mode):
                     raise _irregular(entry) from None
             else:
