@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import make_folder, sweep, temporary_name, writing
 from isogloss.core.errors import ConfigError, RunError, one_line
-from isogloss.core.shared_files import make_new_folder, remove
+from isogloss.core.shared_files import files_below, make_new_folder, open_file, remove, size_of
 from isogloss.core.untrusted import user_cache
 from isogloss.using.encoder_exports import PretrainedEncoder, encoder_card, export_encoder
 from isogloss.using.exporting import CARD, card, export
@@ -166,17 +166,16 @@ def _earlier_commit(hub: "HfApi", name: str, options: PushOptions, folder: Path)
 
 def _are_equal(digests: Mapping[str, str], folder: Path) -> bool:
     """Compare files by the digests of a repository: SHA-256 of large ones, those of git for others."""
-    paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
-    if paths.keys() != digests.keys():
+    if {*files_below(folder)} != digests.keys():
         return False
-    for name, path in paths.items():
-        with path.open("rb") as file:
-            git = sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
-            large = sha256()
+    for name, digest in digests.items():
+        git = sha1(f"blob {size_of(folder, name)}\0".encode(), usedforsecurity=False)
+        large = sha256()
+        with open_file(folder, name) as file:
             while block := file.read(1 << 20):
                 git.update(block)
                 large.update(block)
-        if digests[name] not in (git.hexdigest(), large.hexdigest()):
+        if digest not in (git.hexdigest(), large.hexdigest()):
             return False
     return True
 
