@@ -314,12 +314,12 @@ def reading(path: Path) -> Iterator[None]:
 def reading_error(path: Path, error: OSError) -> StorageError:
     """Build an error with the system's reason, which says that finished runs are kept."""
     named = error.filename or path
-    place = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else str(path)
-    advice = _refusal(Path(place), error) or "Check the disk and the mount"
+    file = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else str(path)
+    advice = _refusal(Path(file), error) or "Check the disk and the mount"
     return StorageError(
         f"{named}: cannot read ({error.strerror or error}). {advice}, then run the same command again: "
         f"finished runs are kept.",
-        path=place,
+        path=file,
         number=error.errno,
     )
 
@@ -354,11 +354,11 @@ def _refusal(path: Path, error: OSError) -> str:
     """Return whose the file or folder is that refuses a user; empty for other errors."""
     if error.errno not in (errno.EACCES, errno.EPERM):
         return ""
-    for place in (path, *path.parents):
+    for above in (path, *path.parents):
         with suppress(OSError):
-            status = place.lstat()
+            status = above.lstat()
             return (
-                f"{place} belongs to {_owner(place)} and has the mode {stat.filemode(status.st_mode)}. Ask "
+                f"{above} belongs to {_owner(above)} and has the mode {stat.filemode(status.st_mode)}. Ask "
                 f"for the right to use it (in a group's folder: chmod -R g+rwX, and chmod g+s for folders)"
             )
     return ""
