@@ -123,6 +123,15 @@ def test_kills_find_what_is_made_twice_or_differs_or_is_left(killed):
     assert found == [rounds, str(2 * int(rounds)), f"temporary files {2 * int(rounds)}", "0", "0"]
 
 
+def test_a_soak_compares_what_is_left_with_an_undisturbed_process(script, tmp_path):
+    options = ("--seconds", 5, "--runs", 1, "--compared", 1, "--processes", 2, "--folder", tmp_path)
+    printed = script("soak", *options)
+    result = json.loads(printed[printed.index("{") :])
+    faults = ("lost", "changed", "twice", "outside", "failed", "differing")
+    assert [result[name] for name in faults] == [0] * len(faults)
+    assert sum(result["signals"].values()) + sum(result["planted"].values()) > 0
+
+
 def test_every_form_of_meta_learning_costs_more_than_joint_training(script):
     found = numbers(script("meta_learning", "--quick"), 5)
     ratios = {form: float(cells[1]) for form, cells in found.items()}

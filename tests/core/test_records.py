@@ -246,7 +246,14 @@ def test_a_file_in_the_place_of_the_folder_is_a_storage_error(tmp_path):
         write_text(tmp_path / "x", "file", "text")
 
 
-@pytest.mark.parametrize(("kind", "advice"), [("ENOSPC", "Free some space or"), ("EACCES", "Fix that or")])
+@pytest.mark.parametrize(
+    ("kind", "advice"),
+    [
+        ("ENOSPC", "Free some space or"),
+        ("EROFS", "Fix that or"),
+        ("EACCES", r"Ask for the right to use it .* or"),
+    ],
+)
 def test_more_space_is_advised_where_it_would_help(tmp_path, monkeypatch, kind, advice):
     def refused(*_, **__):
         raise OSError(getattr(errno, kind), "no")

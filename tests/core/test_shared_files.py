@@ -252,3 +252,55 @@ def test_a_file_is_written_to_its_end_although_the_disk_takes_a_part_at_a_time(t
     monkeypatch.setattr(shared, "FileIO", Slow)
     WRITES[act](tmp_path, "x")
     assert (tmp_path / "x").read_bytes() == b"theirs"
+
+
+def fill_as_libraries_do(folder: Path, name: str) -> None:
+    """Fill a folder with files and folders for their owner alone, whatever the umask."""
+    with atomic_folder(folder, name) as new:
+        (new / "deep").mkdir(mode=0o700)
+        (new / "deep" / "weights").touch(mode=0o600)
+
+
+MADE: dict[str, Act] = {
+    name: act for name, act in WRITES.items() if name not in ("overwrite", "remove", "rename", "sweep")
+}
+MADE["fill as libraries do"] = fill_as_libraries_do
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files have no such modes there")
+@pytest.mark.parametrize("act", MADE)
+@pytest.mark.parametrize("umask", [0o022, 0o007, 0o077])
+@pytest.mark.parametrize("mode", [0o2775, 0o2770, 0o2750])
+@pytest.mark.parametrize("above", ["", "new", f"new/{RUN}"])
+def test_all_that_is_made_in_a_folder_of_a_group_is_the_group_s(tmp_path, act, umask, mode, above):
+    group = tmp_path / "group"
+    group.mkdir()
+    group.chmod(mode)
+    before = os.umask(umask)
+    try:
+        shared.make_folders(group / above)
+        MADE[act](group / above, "made")
+    finally:
+        os.umask(before)
+    made = list(group.rglob("*"))
+    assert made
+    for path in made:
+        status = path.stat()
+        granted = mode & (0o070 if path.is_dir() else 0o060)
+        assert status.st_mode & granted == granted, path
+        assert status.st_mode & 0o007 & umask == 0, path
+        assert status.st_gid == group.stat().st_gid
+
+
+@pytest.mark.skipif(os.name == "nt", reason="files have no such modes there")
+@pytest.mark.parametrize("act", MADE)
+def test_what_is_made_in_other_folders_has_the_mode_that_the_umask_gives(tmp_path, act):
+    folder = tmp_path / "folder"
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    before = os.umask(0o022)
+    try:
+        MADE[act](folder, "made")
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in folder.rglob("*")} <= {0o755, 0o644}

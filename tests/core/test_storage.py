@@ -1,8 +1,16 @@
 import errno
+import os
 
 import pytest
 
-from isogloss.core.atomic_files import guarded, is_outage, is_reachable, make_folder
+from isogloss.core.atomic_files import (
+    guarded,
+    is_outage,
+    is_reachable,
+    make_folder,
+    reading_error,
+    storage_error,
+)
 from isogloss.core.errors import StorageError
 
 
@@ -30,3 +38,27 @@ def test_an_error_of_a_folder_that_answers_says_whether_it_may_go_by(tmp_path, k
     assert is_outage(error, tmp_path, "mark") is may_go_by
     assert is_outage(error, tmp_path / "elsewhere", "mark")
     assert not is_reachable(tmp_path / "elsewhere", "mark")
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM])
+@pytest.mark.parametrize("explained", [reading_error, storage_error])
+@pytest.mark.parametrize("name", ["file", "file/missing", "missing/deeper"])
+def test_a_refusal_says_whose_the_file_is_and_what_its_owner_can_do(tmp_path, explained, number, name):
+    (tmp_path / "file").touch()
+    (tmp_path / "file").chmod(0o640)
+    tmp_path.chmod(0o2750)
+    is_missing = name.startswith("missing")
+    refuses, mode = (tmp_path, "drwxr-s---") if is_missing else (tmp_path / "file", "-rw-r-----")
+    message = str(explained(tmp_path / name, OSError(number, os.strerror(number))))
+    for fact in (
+        f"{tmp_path / name}: cannot",
+        os.strerror(number),
+        f"{refuses} belongs to ",
+        mode,
+        "chmod -R g+rwX",
+    ):
+        assert fact in message
+
+
+def test_an_error_of_another_kind_names_no_owner(tmp_path):
+    assert "belongs" not in str(storage_error(tmp_path, OSError(errno.ENOSPC, "full")))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from hashlib import sha256
+from hashlib import sha1, sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 import yaml
 
+ATTRIBUTES = ".gitattributes"
+"""What the hub itself puts into a new repository."""
 OWNER, TOKEN, STRANGER = "me", "hf_mine", "hf_of_a_reader"
 
 
@@ -22,7 +24,9 @@ class Repository:
     """Files by branch, and what was said about them."""
 
     private: bool
-    branches: dict[str, dict[str, bytes]] = field(default_factory=lambda: {"main": {}})
+    branches: dict[str, dict[str, bytes]] = field(
+        default_factory=lambda: {"main": {ATTRIBUTES: b"*.bin lfs"}}
+    )
     messages: list[str] = field(default_factory=list)
 
 
@@ -48,7 +52,9 @@ class FakeHub:
             return 403, {"error": "You don't have the rights to create a model under the namespace"}
         if path == "/api/repos/create":
             return self._created(json.loads(body))
-        name = re.match(r"/(?:api/models/)?([\w.-]+/[\w.-]+?)(?:\.git)?/", path)[1]
+        name = re.match(r"/(?:api/models/)?([\w.-]+/[\w.-]+?)(?:\.git)?(?:/|$)", path)[1]
+        if urlsplit(path).path == f"/api/models/{name}":
+            return 200, {"id": name, "private": self.repositories[name].private, "siblings": []}
         return self._inside(self.repositories[name], f"{self.address}/{name}", path, body)
 
     def _validated(self, card: str) -> tuple[int, Any]:
@@ -65,6 +71,12 @@ class FakeHub:
 
     def _inside(self, repository: Repository, address: str, path: str, body: bytes) -> tuple[int, Any]:
         verb, branch = urlsplit(path).path.split("/")[-2:]
+        if branch == "refs":
+            heads = [
+                {"name": name, "ref": f"refs/heads/{name}", "targetCommit": "c" * 40}
+                for name in repository.branches
+            ]
+            return 200, {"branches": heads, "converts": [], "tags": []}
         if verb == "branch":
             repository.branches.setdefault(branch, dict(repository.branches["main"]))
             return 200, {}
@@ -86,13 +98,19 @@ class FakeHub:
             return 200, {"transfer": "basic", "objects": [{**one, "actions": href} for one, href in pairs]}
         if verb == "tree":
             files = repository.branches[branch]
-            return 200, [
-                {"type": "file", "path": path, "size": len(files[path]), "oid": "0" * 40} for path in files
-            ]
+            return 200, [self._entry(path, content) for path, content in files.items()]
         assert verb == "commit", path
         for line in map(json.loads, body.splitlines()):
             self._apply(line["key"], line["value"], repository, branch)
         return 200, {"commitUrl": f"{address}/commit/{'c' * 40}", "commitOid": "c" * 40}
+
+    def _entry(self, path: str, content: bytes) -> dict[str, Any]:
+        git = sha1(b"blob %d\0" % len(content) + content).hexdigest()
+        digest = sha256(content).hexdigest()
+        large = (
+            {"lfs": {"oid": digest, "size": len(content), "pointerSize": 1}} if digest in self.large else {}
+        )
+        return {"type": "file", "path": path, "size": len(content), "oid": git, **large}
 
     def _apply(self, key: str, value: dict[str, Any], repository: Repository, branch: str) -> None:
         files = repository.branches[branch]

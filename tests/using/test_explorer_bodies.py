@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import pytest
@@ -25,11 +27,11 @@ class Answers:
     sentences = disagreements = words = answer
 
 
-def asked(name: str, body: bytes) -> tuple[int, bytes]:
+def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
     """Send a request to the application as a server does; return status and body of its answer."""
     from isogloss.using.explorer.server import application
 
-    app = application(Answers(), TOKEN, frozenset({HOST}))
+    app = application(questions or Answers(), TOKEN, frozenset({HOST}))
     headers = [(b"host", HOST.encode()), (b"x-token", TOKEN.encode())]
     scope = {
         "type": "http", "asgi": {"version": "3.0"}, "http_version": "1.1", "method": "POST",
@@ -78,6 +80,48 @@ def test_a_request_of_an_odd_body_is_refused_in_a_line(name, body):
     status, answer = asked(name, body)
     assert status == 400
     assert json.loads(answer)["error"]
+
+
+class Questions:
+    """Questions that fail where an argument is not of the type that the explorer's own questions state."""
+
+    def __init__(self) -> None:
+        from isogloss.using.explorer import Explorer
+
+        for name in ("study", "sentences", "answer", "disagreements", "words"):
+            setattr(self, name, self.checking(getattr(Explorer, name)))
+
+    @staticmethod
+    def checking(question: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(question)
+        def ask(**arguments: Any) -> dict[str, Any]:
+            for name, value in arguments.items():
+                stated = question.__annotations__.get(name)
+                assert stated is not str or isinstance(value, str)
+                assert stated in (str, object) or all(isinstance(part, float) for part in value)
+            return {}
+
+        return ask
+
+
+ODD = [None, True, -1, 10**300, 1e308, [], [[1]], [None], ["a"], {}, {"a": [1]}]
+STATED = [
+    *(("sentences", name) for name in ("route", "language")),
+    *(("answer", name) for name in ("route", "point", "language")),
+    *(("disagreements", name) for name in ("route", "language")),
+    *(("words", name) for name in ("adjusted", "first", "second")),
+]
+
+
+@pytest.mark.parametrize("value", ODD, ids=str)
+@pytest.mark.parametrize(("name", "argument"), STATED)
+def test_an_argument_of_another_type_is_refused_by_name(name, argument, value):
+    status, answer = asked(name, json.dumps({argument: value}).encode(), Questions())
+    if argument == "point" and value == []:
+        assert status == 200
+    else:
+        assert status == 400
+        assert f"{argument}: " in json.loads(answer)["error"]
 
 
 def test_a_request_with_its_arguments_is_answered():

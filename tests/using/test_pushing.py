@@ -2,13 +2,14 @@
 
 import os
 import re
+import signal
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from fake_hub import STRANGER, TOKEN, FakeHub, fake_hub
+from fake_hub import ATTRIBUTES, STRANGER, TOKEN, FakeHub, fake_hub
 from huggingface_hub import ModelCard, constants, parse_eval_result_entries
 
 from isogloss.core.errors import ConfigError, RunError
@@ -45,7 +46,7 @@ def test_the_hub_receives_the_export_in_one_commit(hub, make_model, tmp_path):
     model = make_model(scores=SCORES)
     assert model.push("me/tagger", private=True) == f"{hub.address}/me/tagger/commit/{'c' * 40}"
     repository, exported = hub.repositories["me/tagger"], export(model, tmp_path / "exported")
-    received = repository.branches["main"]
+    received = {name: body for name, body in repository.branches["main"].items() if name != ATTRIBUTES}
     assert repository.private
     assert re.fullmatch(
         r"source-only: made-up upos en, seed 0 \(run 0123456789ab, isogloss .*\)", *repository.messages
@@ -66,13 +67,13 @@ def test_the_hub_receives_the_export_in_one_commit(hub, make_model, tmp_path):
     words = [["the", "words"], ["of", "a", "sentence"]]
     assert load_model(tmp_path / "got").predict(words) == model.predict(words)
 
+    repository.branches["main"]["mixup.json"] = b"of an earlier model"
     with pytest.raises(ConfigError, match=r"me/tagger exists already. Choose another name, or .* --update"):
         model.push("me/tagger")
-    repository.branches["main"]["mixup.json"] = b"of an earlier model"
     model.push("tagger", update=True)  # A name alone is one of the own account.
-    assert {*repository.branches["main"]} == {*written}
+    assert {*repository.branches["main"]} == {*written, ATTRIBUTES}
     model.push("me/tagger", update=True, revision="epoch-3")
-    assert {*repository.branches["epoch-3"]} == {*written}
+    assert {*repository.branches["epoch-3"]} == {*written, ATTRIBUTES}
     assert len(repository.messages) == 3
 
 
@@ -142,6 +143,101 @@ def test_the_folder_of_a_push_that_was_killed_is_removed_by_the_next(hub, make_m
     (left / "model").mkdir(parents=True)
     make_model().push("me/tagger")
     assert list(cache.iterdir()) == []
+
+
+def killed_at(hub, monkeypatch, push, number, *, is_answered):
+    """Push in a process that is killed at a request, obeyed or not; return whether it was killed."""
+    answer, requests, pushing = hub.answer, [], []
+
+    def answer_and_kill(*request):
+        requests.append(request)
+        if len(requests) != number:
+            return answer(*request)
+        answered = answer(*request) if is_answered else (500, {})
+        os.kill(pushing[0], signal.SIGKILL)
+        return answered
+
+    monkeypatch.setattr(hub, "answer", answer_and_kill)
+    process = os.fork()
+    if not process:
+        try:
+            push()
+        finally:
+            os._exit(0)
+    pushing.append(process)
+    status = os.waitpid(process, 0)[1]
+    monkeypatch.setattr(hub, "answer", answer)
+    return os.WIFSIGNALED(status)
+
+
+STEPS = [(number, is_answered) for number in range(1, 13) for is_answered in (False, True)]
+
+
+def check_repeated_push(hub, monkeypatch, model, number, is_answered, options):
+    """Kill a push and repeat it; return whether it was killed."""
+    if not killed_at(
+        hub, monkeypatch, lambda: model.push("me/tagger", **options), number, is_answered=is_answered
+    ):
+        return False
+    branches = hub.repositories["me/tagger"].branches if hub.repositories else {}
+    half = [{*files} - {ATTRIBUTES} for files in branches.values()]
+    address = model.push("me/tagger", **options)
+    assert address == f"{hub.address}/me/tagger/commit/{'c' * 40}"
+    repository = hub.repositories["me/tagger"]
+    whole = {*repository.branches[options.get("revision", "main")]} - {ATTRIBUTES}
+    assert all(files in (set(), whole) for files in half)
+    assert "model.safetensors" in whole
+    assert len(repository.messages) == 1
+    assert repository.private == options.get("private", False)
+    return True
+
+
+OPTIONS = [{}, {"private": True}, {"revision": "v1"}]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_push_that_was_killed_when_its_repository_was_made_can_be_repeated(
+    hub, make_model, monkeypatch, options
+):
+    model = make_model()
+    numbers = (2, 3)
+    for number in numbers:
+        hub.repositories.clear()
+        assert check_repeated_push(hub, monkeypatch, model, number, True, options)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_a_push_that_was_killed_at_any_request_can_be_repeated(hub, make_model, monkeypatch, options):
+    model = make_model()
+    killed = []
+    for number, is_answered in STEPS:
+        hub.repositories.clear()
+        hub.large.clear()
+        killed.append(check_repeated_push(hub, monkeypatch, model, number, is_answered, options))
+    assert sum(killed) >= 12
+    assert not killed[-1], "there are more requests than steps"
+
+
+@pytest.mark.slow
+def test_a_private_push_does_not_go_into_a_public_repository(hub, make_model):
+    model = make_model()
+    model.push("me/tagger")
+    with pytest.raises(ConfigError, match="me/tagger exists already"):
+        model.push("me/tagger", private=True)
+    hub.repositories["me/tagger"].branches["main"].clear()
+    with pytest.raises(ConfigError, match="me/tagger exists already"):
+        model.push("me/tagger", private=True)
+
+
+@pytest.mark.slow
+def test_a_repository_with_files_on_another_branch_is_not_written_to(hub, make_model):
+    model = make_model()
+    model.push("me/tagger", revision="v1")
+    with pytest.raises(ConfigError, match="me/tagger exists already"):
+        model.push("me/tagger")
+    assert {*hub.repositories["me/tagger"].branches["main"]} == {ATTRIBUTES}
 
 
 def data_of(model):

@@ -39,7 +39,7 @@ def check(
     print_corpus(Path(description), data=data or "", output=output)
 
 
-@verb(data_app, DATA, "isogloss align bitext:built-in qaa-qab")
+@verb(data_app, DATA, "isogloss align bitext qaa-qab")
 @with_groups
 def align(
     bitext: str,

@@ -8,6 +8,7 @@ comes back; so none are made in a guarded folder.
 import errno
 import os
 import re
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from filecmp import cmp
@@ -245,7 +246,7 @@ def atomic_folder(folder: Path, name: str) -> Iterator[Path]:
         yield folder / temporary
         stop_if_lost()
         with writing(path):
-            as_umask_says(folder / temporary)
+            _copy_permissions(folder / temporary)
             if not _are_equal(path, folder / temporary):
                 _replace(folder, name, temporary)
     finally:
@@ -261,12 +262,12 @@ def remove_folder(folder: Path, name: str) -> None:
         remove(folder, hidden)
 
 
-def as_umask_says(folder: Path) -> None:
-    """Give the files of a new folder the mode of the umask: libraries write weights for their owner alone."""
-    mode = folder.stat().st_mode & 0o666
+def _copy_permissions(folder: Path) -> None:
+    """Give what a new folder contains its own permissions: libraries write weights for their owner alone."""
+    mode = stat.S_IMODE(folder.stat().st_mode)
     for path in folder.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            path.chmod(mode)
+        if not path.is_symlink():
+            path.chmod(mode if path.is_dir() else mode & 0o666)
 
 
 def _replace(folder: Path, name: str, new: str) -> None:
@@ -313,10 +314,12 @@ def reading(path: Path) -> Iterator[None]:
 def reading_error(path: Path, error: OSError) -> StorageError:
     """Build an error with the system's reason, which says that finished runs are kept."""
     named = error.filename or path
+    file = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else str(path)
+    advice = _refusal(Path(file), error) or "Check the disk and the mount"
     return StorageError(
-        f"{named}: cannot read ({error.strerror or error}). Check the disk and the mount, then run the same "
-        f"command again: finished runs are kept.",
-        path=os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else str(path),
+        f"{named}: cannot read ({error.strerror or error}). {advice}, then run the same command again: "
+        f"finished runs are kept.",
+        path=file,
         number=error.errno,
     )
 
@@ -338,9 +341,36 @@ def storage_error(path: Path, error: OSError) -> StorageError:
             f"{error.filename}: cannot be opened ({error.strerror}). Remove it, or choose another folder, "
             f"then run the same command again: finished runs are kept."
         )
+    advice = _refusal(path, error) or ("Free some space" if full else "Fix that")
     return StorageError(
-        f"{path}: cannot write ({error.strerror or error}). {'Free some space' if full else 'Fix that'} or "
-        f"choose another place for it, then run the same command again: finished runs are kept.",
+        f"{path}: cannot write ({error.strerror or error}). {advice} or choose another place for it, then "
+        f"run the same command again: finished runs are kept.",
         path=str(path),
         number=error.errno,
     )
+
+
+def _refusal(path: Path, error: OSError) -> str:
+    """Return whose the file or folder is that refuses a user; empty for other errors."""
+    if error.errno not in (errno.EACCES, errno.EPERM):
+        return ""
+    for above in (path, *path.parents):
+        with suppress(OSError):
+            status = above.lstat()
+            return (
+                f"{above} belongs to {_owner(above)} and has the mode {stat.filemode(status.st_mode)}. Ask "
+                f"for the right to use it (in a group's folder: chmod -R g+rwX, and chmod g+s for folders)"
+            )
+    return ""
+
+
+def _owner(path: Path) -> str:
+    """Return the user and the group of a file, by name where the system knows one."""
+    status = path.lstat()
+    names = []
+    for number, find in ((status.st_uid, path.owner), (status.st_gid, path.group)):
+        try:
+            names.append(find())
+        except (KeyError, NotImplementedError, OSError):
+            names.append(str(number))
+    return ":".join(names)

@@ -6,6 +6,9 @@ are followed on the way to the folder of runs, and not from the run's folder on.
 opened, so that no pipe is waited for, and none that is larger than ``most`` is read whole. Anything else in
 the place of a file is an ``IrregularFileError``.
 
+A folder with the setgid bit is a group's: whatever the umask, files and folders made in it grant that group
+the permissions that the folder itself grants.
+
 Each function raises the audit event ``isogloss.shared_file`` with the path.
 """
 
@@ -118,6 +121,7 @@ def append_file(folder: Path, name: str, content: bytes) -> None:
         FileIO(_opened(entry, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab") as file,
     ):
         _check_single(file, entry.path)
+        _share(entry.folder, file.fileno())
         _write(file, content)
 
 
@@ -144,6 +148,19 @@ def is_folder(folder: Path, name: str) -> bool:
 def is_taken(folder: Path, name: str) -> bool:
     """Return whether a name is taken, also by a link that leads nowhere."""
     return _mode(folder, name) != 0
+
+
+def look_afresh(folder: Path, name: str) -> None:
+    """Let a network file system ask its server for a name and the folders above it.
+
+    Its clients remember for up to a minute that a name was missing, except in a folder that is opened to be
+    listed.
+    """
+    top, parts = _split(folder, name)
+    with suppress(FileNotFoundError, NotADirectoryError, IrregularFileError):
+        for count in range(len(parts)):
+            with _folder(top, "/".join(parts[:count])):
+                pass
 
 
 def check_folder(folder: Path, name: str) -> None:
@@ -200,14 +217,21 @@ def list_links(folder: Path, name: str = "") -> Iterator[str]:
 def make_folders(folder: Path, name: str = "") -> None:
     """Make a missing folder and those above it; IrregularFileError where a link is in the place of one."""
     top, parts = _split(folder, name)
-    top.mkdir(parents=True, exist_ok=True)
+    for path in reversed((top, *top.parents)):
+        if not path.is_dir():
+            path.mkdir(exist_ok=True)
+            with _at(path.parent, path.name) as entry:
+                _share_folder(entry)
     for count in range(1, len(parts) + 1):
         with _at(top, "/".join(parts[:count])) as entry:
             try:
                 os.mkdir(entry.name, dir_fd=entry.folder)
             except FileExistsError:
+                look_afresh(top, "/".join(parts[:count]))  # Another machine may have made it just now.
                 if not stat.S_ISDIR(_status(entry).st_mode):
                     raise _irregular(entry) from None
+            else:
+                _share_folder(entry)
 
 
 def make_new_folder(folder: Path, name: str) -> None:
@@ -218,6 +242,7 @@ def make_new_folder(folder: Path, name: str) -> None:
         except FileExistsError:
             _remove(entry)
             os.mkdir(entry.name, dir_fd=entry.folder)
+        _share_folder(entry)
 
 
 def rename(folder: Path, name: str, new: str) -> None:
@@ -256,6 +281,7 @@ def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
 
     with _at(folder, name) as entry:
         file = FileIO(_opened(entry, os.O_RDWR | os.O_CREAT), "r+b")
+        _share(entry.folder, file.fileno())
     with file:
         try:
             flock(file, LOCK_EX if wait else LOCK_EX | LOCK_NB)
@@ -350,9 +376,33 @@ def _opened(entry: _Place, flags: int) -> int:
 
 def _made(entry: _Place, flags: int) -> int:
     try:
-        return os.open(entry.name, flags | os.O_CREAT | os.O_EXCL | _NO_WAIT, 0o666, dir_fd=entry.folder)
+        number = os.open(entry.name, flags | os.O_CREAT | os.O_EXCL | _NO_WAIT, 0o666, dir_fd=entry.folder)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(entry.path)) from None
+    _share(entry.folder, number)
+    return number
+
+
+def _share_folder(entry: _Place) -> None:
+    """Share a folder that was just made, as ``_share`` does."""
+    if entry.folder is None:
+        return
+    number = os.open(entry.name, os.O_RDONLY | _FOLDER, dir_fd=entry.folder)
+    try:
+        _share(entry.folder, number)
+    finally:
+        os.close(number)
+
+
+def _share(folder: int | None, number: int) -> None:
+    """Give an open file or folder the permissions that a group's folder (setgid) gives to its group."""
+    if folder is None:
+        return
+    above, status = os.fstat(folder), os.fstat(number)
+    missing = above.st_mode & (0o070 if stat.S_ISDIR(status.st_mode) else 0o060) & ~status.st_mode
+    if missing and above.st_mode & stat.S_ISGID and above.st_gid == status.st_gid:
+        with suppress(OSError):  # It is another user's, or the file system knows no modes.
+            os.fchmod(number, stat.S_IMODE(status.st_mode) | missing)
 
 
 def _write(file: FileIO, content: bytes) -> None:

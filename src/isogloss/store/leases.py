@@ -38,6 +38,7 @@ from isogloss.core.shared_files import (
     append_file,
     create_file,
     entries,
+    look_afresh,
     overwrite_file,
     read_file,
     remove,
@@ -124,16 +125,24 @@ class FolderBoard:
         except OSError as error:
             raise storage_error(self.folder / name, error) from error
 
-    def read(self, name: str) -> bytes | None:  # noqa: D102
+    def read(self, name: str) -> bytes | None:
+        """Return the content of a file; one that seems to be missing is looked for afresh."""
         with reading(self.folder / name):
-            try:
-                return read_file(self.folder.parent, f"{self.folder.name}/{name}")
-            except (FileNotFoundError, NotADirectoryError):  # The latter where a file is in a folder's place.
-                return None
-            except IrregularFileError as error:
-                raise StorageError(
-                    f"{error.filename}: expected a lease, which is a regular file. Remove it, and run again."
-                ) from error
+            content = self._read(name)
+            if content is None:
+                look_afresh(self.folder.parent, f"{self.folder.name}/{name}")
+                content = self._read(name)
+        return content
+
+    def _read(self, name: str) -> bytes | None:
+        try:
+            return read_file(self.folder.parent, f"{self.folder.name}/{name}")
+        except (FileNotFoundError, NotADirectoryError):  # The latter where a file is in a folder's place.
+            return None
+        except IrregularFileError as error:
+            raise StorageError(
+                f"{error.filename}: expected a lease, which is a regular file. Remove it, and run again."
+            ) from error
 
     def names(self) -> list[str]:  # noqa: D102
         with suppress(FileNotFoundError, NotADirectoryError):

@@ -42,6 +42,7 @@ from isogloss.core.shared_files import (
     is_folder,
     is_taken,
     list_files,
+    look_afresh,
     read_file,
     remove,
 )
@@ -129,13 +130,16 @@ class Store:
     def refresh(self) -> None:
         """Look up which runs are finished or have failed elsewhere, all at once: there may be many."""
 
-    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:  # noqa: ARG002
+    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:
         """Return whether the run has a record: at the last refresh, where others write, or now."""
-        return is_taken(self.root, f"{identity(run)}/{RECORD}")
+        name = f"{identity(run)}/{RECORD}"
+        if afresh:
+            look_afresh(self.root, name)
+        return is_taken(self.root, name)
 
     def finished_meanwhile(self, run: Run) -> bool:
         """Return whether a run that was just leased is finished; upload it if only the upload was missing."""
-        return self.is_finished(run)
+        return self.is_finished(run, afresh=True)
 
     def record(self, run: Run) -> Record:
         """Read a finished run's record."""
@@ -169,9 +173,12 @@ class Store:
         body = {"error": masked(message), **({"needs": needs} if needs else {})}
         self.write(f"{identity(run)}/{FAILED}", seal(body))
 
-    def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: ARG002
+    def failure(self, run: Run, *, afresh: bool = False) -> str:
         """Return why a run failed when it was made; empty if it did not, or was never begun."""
-        return failure_in(self.read(f"{identity(run)}/{FAILED}"))
+        name = f"{identity(run)}/{FAILED}"
+        if afresh:
+            look_afresh(self.root, name)
+        return failure_in(self.read(name))
 
     def forget_failure(self, run: Run) -> None:
         """Remove the note that a run failed, so that it is tried again."""

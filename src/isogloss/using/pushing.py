@@ -1,17 +1,18 @@
 """Pushing a model to the Hugging Face hub: its export in one commit, under the login of this machine."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha1, sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import make_folder, sweep, temporary_name, writing
 from isogloss.core.errors import ConfigError, RunError, one_line
-from isogloss.core.shared_files import make_new_folder, remove
+from isogloss.core.shared_files import files_below, make_new_folder, open_file, remove, size_of
 from isogloss.core.untrusted import user_cache
 from isogloss.using.encoder_exports import PretrainedEncoder, encoder_card, export_encoder
 from isogloss.using.exporting import CARD, card, export
@@ -20,6 +21,9 @@ from isogloss.using.provenance import non_commercial
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
+
+HUB_FILE = ".gitattributes"
+"""File that the hub itself puts into a new repository."""
 
 LOGIN = "Log in with a token that has write access: hf auth login (or set HF_TOKEN)."
 
@@ -117,17 +121,63 @@ def push(model: Exportable, options: PushOptions) -> str:
 
 
 def _upload(hub: "HfApi", model: Exportable, options: PushOptions, folder: Path) -> str:
-    name = hub.create_repo(options.name, private=options.private or None, exist_ok=options.update).repo_id
+    name = hub.create_repo(options.name, private=options.private or None, exist_ok=True).repo_id
+    model.with_card(folder, name)
+    if not options.update and (commit := _earlier_commit(hub, name, options, folder)):
+        return f"{hub.endpoint}/{name}/commit/{commit}"
     if options.revision:
         hub.create_branch(name, branch=options.revision, exist_ok=True)
     commit = hub.upload_folder(
         repo_id=name,
-        folder_path=model.with_card(folder, name),
+        folder_path=folder,
         revision=options.revision or None,
         commit_message=model.title,
         delete_patterns="*" if options.update else None,  # No file of an earlier model stays.
     )
     return str(commit.commit_url)
+
+
+def _earlier_commit(hub: "HfApi", name: str, options: PushOptions, folder: Path) -> str:
+    """Return the commit of a repository that contains the same files; empty if it contains none.
+
+    A push that was killed leaves one or the other. ConfigError for a repository with other files, or a public
+    one where a private one was requested.
+    """
+    from huggingface_hub.hf_api import RepoFile
+
+    if options.private and not hub.model_info(name).private:
+        raise _exists(options)
+    heads = {head.name: head.target_commit for head in hub.list_repo_refs(name).branches}
+    files = {
+        branch: {
+            entry.path: entry.lfs.sha256 if entry.lfs else entry.blob_id
+            for entry in hub.list_repo_tree(name, recursive=True, revision=branch)
+            if isinstance(entry, RepoFile) and entry.path != HUB_FILE
+        }
+        for branch in heads
+    }
+    if not any(files.values()):
+        return ""
+    branch = options.revision or "main"
+    if not _are_equal(files.get(branch, {}), folder):
+        raise _exists(options)
+    return heads[branch]
+
+
+def _are_equal(digests: Mapping[str, str], folder: Path) -> bool:
+    """Compare files by the digests of a repository: SHA-256 of large ones, those of git for others."""
+    if {*files_below(folder)} != digests.keys():
+        return False
+    for name, digest in digests.items():
+        git = sha1(f"blob {size_of(folder, name)}\0".encode(), usedforsecurity=False)
+        large = sha256()
+        with open_file(folder, name) as file:
+            while block := file.read(1 << 20):
+                git.update(block)
+                large.update(block)
+        if digest not in (git.hexdigest(), large.hexdigest()):
+            return False
+    return True
 
 
 @contextmanager
@@ -183,7 +233,11 @@ def _refused(options: PushOptions, status: int, message: str) -> ConfigError | R
             f"or a name under your own account."
         )
     if status == 409:
-        return ConfigError(
-            f"push: {options.name} exists already. Choose another name, or add a commit to it with --update."
-        )
+        return _exists(options)
     return RunError(f"push: the hub refused {options.name} ({status}: {message}). Fix that, and push again.")
+
+
+def _exists(options: PushOptions) -> ConfigError:
+    return ConfigError(
+        f"push: {options.name} exists already. Choose another name, or add a commit to it with --update."
+    )

@@ -16,7 +16,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, get_type_hints
 
 from isogloss.core.errors import ConfigError, IsoglossError, one_line
 from isogloss.core.untrusted import fitting, parse_json
@@ -84,7 +84,7 @@ def application(
             async with asyncio.timeout(request_seconds):
                 content = await _body(request)
             body = fitting(dict[str, Any], parse_json(content))
-            return JSONResponse(await run_in_threadpool(question, **body))
+            return JSONResponse(await run_in_threadpool(question, **_arguments(question, body)))
         except TimeoutError:
             message = f"the request did not arrive within {request_seconds:.0f} s"
             return JSONResponse({"error": message}, status_code=408, headers={"connection": "close"})
@@ -92,6 +92,18 @@ def application(
             return JSONResponse({"error": one_line(error)}, status_code=400)
 
     return Starlette(routes=[Route("/", show), Route("/api/{name}", answer, methods=["POST"])])
+
+
+def _arguments(question: Callable[..., Any], body: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a question in the types that it states; ValueError for another one."""
+    types = get_type_hints(question)
+    arguments = {}
+    for name, value in body.items():
+        try:
+            arguments[name] = fitting(types.get(name, object), value)
+        except ValueError as error:
+            raise ValueError(f"{name:.60}: {error}") from None
+    return arguments
 
 
 def page() -> tuple[str, str]:
