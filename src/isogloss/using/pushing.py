@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from isogloss.core import VERSION
 from isogloss.core.atomic_files import make_folder, sweep, temporary_name, writing
 from isogloss.core.errors import ConfigError, RunError, one_line
-from isogloss.core.shared_files import files_below, make_new_folder, open_file, remove, size_of
+from isogloss.core.shared_files import file_size, list_files, make_new_folder, open_file, remove
 from isogloss.core.untrusted import user_cache
 from isogloss.using.encoder_exports import PretrainedEncoder, encoder_card, export_encoder
 from isogloss.using.exporting import CARD, card, export
@@ -166,10 +166,10 @@ def _earlier_commit(hub: "HfApi", name: str, options: PushOptions, folder: Path)
 
 def _are_equal(digests: Mapping[str, str], folder: Path) -> bool:
     """Compare files by the digests of a repository: SHA-256 of large ones, those of git for others."""
-    if {*files_below(folder)} != digests.keys():
+    if {*list_files(folder)} != digests.keys():
         return False
     for name, digest in digests.items():
-        git = sha1(f"blob {size_of(folder, name)}\0".encode(), usedforsecurity=False)
+        git = sha1(f"blob {file_size(folder, name)}\0".encode(), usedforsecurity=False)
         large = sha256()
         with open_file(folder, name) as file:
             while block := file.read(1 << 20):
