@@ -135,7 +135,7 @@ def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
     """Judge every claim that the measurements are about."""
     scope = scope_of(m)
     tested = [(claim, claim.test(m)) for claim in claims if all(map(m.has_rows, claim.needs))]
-    return [_outcome(claim, checks, scope) for claim, checks in tested if checks]
+    return [judge_checks(claim, checks, scope) for claim, checks in tested if checks]
 
 
 def scope_of(m: Measurements) -> str:
@@ -162,7 +162,8 @@ def scope_of(m: Measurements) -> str:
     return f"{', '.join(parts)}: " if parts else ""
 
 
-def _outcome(claim: Claim, checks: Sequence[Check], scope: str) -> Outcome:
+def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Outcome:
+    """Judge a claim by its checks; ``scope`` begins its finding."""
     checks = sorted(checks, key=lambda check: not check.judged)
     p_values = [check.p_value if check.judged and check.values else math.nan for check in checks]
     tests = sum(not math.isnan(p) for p in p_values)
