@@ -1,82 +1,108 @@
-"""How often each claim gets a wrong verdict: `python benchmarks/court.py [TABLE [CLAIM…]]`.
+"""How often each claim gets a wrong verdict: `python benchmarks/court.py [TABLE]`.
 
-Writes a row for each claim, world in which it is false, and number of seeds: how often its rule finds it
-supported, and contradicted. 100 draws, and 500 where 4 % or more are supported. Rows that the table has are
-kept, so a second run continues. A file with `-power` in its name has, for each claim and number of seeds, how
-often it is supported where it is true, and the effect that is seen in 80 % of draws.
+Writes a row for each claim, world in which one of its statements is false, and number of seeds: how often its
+rule finds it supported, and contradicted. 100 draws, and 500 where 4 % or more are supported. A file with
+`-power` in its name has, for each claim and number of seeds, how often it is supported where all is true, and
+the effect that is seen in 80 % of draws. What was drawn is kept beside the table (`.draws.json`): a second
+run continues, and a rule that has changed needs this file deleted.
 """
 
 import csv
+import json
+import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "reports")]
 
-from court_worlds import PARTS, World, detectable, power, rates, worlds_of  # noqa: E402
+from court_worlds import PARTS, Part, Rates, World, rates, worlds_of  # noqa: E402
 
 TABLE = ROOT / "benchmarks" / "results" / "court.csv"
 SEEDS = (3, 6)
 FEW, MANY, HIGH = 100, 500, 0.04
-POWER_DRAWS = 60
+POWER_DRAWS, POWER = 100, 0.8
+STRENGTHS = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+"""Of an effect, as a multiple of the one that the trials of rows have."""
 
 Row = dict[str, object]
-KEYS = ("claim", "world", "seeds")
 
 
-def measured_rates(claim: str, kept: set[tuple[str, ...]]) -> Iterator[Row]:
-    """Yield the rows of a claim that are not kept."""
-    for world in worlds_of(claim):
+@dataclass
+class Drawn:
+    """Rates that were drawn, which are kept in a file."""
+
+    file: Path
+    kept: dict[str, list[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.file.exists():
+            self.kept = json.loads(self.file.read_text(encoding="utf-8"))
+
+    def rates(self, part: Part, world: type[World], seeds: int, draws: int, strength: float = 0.0) -> Rates:
+        """Return the rates of a statement, drawn where they are not kept."""
+        key = f"{part} {world.name} {seeds} {draws} {strength}"
+        if key not in self.kept:
+            drawn = rates(part, world, seeds, draws, strength)
+            self.kept[key] = [drawn.supported, drawn.contradicted]
+            self.file.write_text(json.dumps(self.kept), encoding="utf-8")
+        return Rates(*self.kept[key])
+
+
+def false_rates(drawn: Drawn, claim: str) -> Iterator[Row]:
+    """Yield how often a claim is supported in each world where one of its statements is false."""
+    parts = dict.fromkeys(PARTS[claim])
+    worlds = dict.fromkeys(world for part in parts for world in worlds_of(part))
+    for world in worlds:
         for seeds in SEEDS:
-            key = {"claim": claim, "world": world.name, "seeds": seeds}
-            if tuple(map(str, key.values())) in kept:
-                continue
-            draws, found = FEW, rates(claim, world, seeds, FEW)
-            if found.supported >= HIGH:
-                draws, found = MANY, rates(claim, world, seeds, MANY)
-            yield {**key, "draws": draws, "supported": found.supported, "contradicted": found.contradicted}
+            draws, found = FEW, [drawn.rates(part, world, seeds, FEW) for part in parts]
+            if max(of.supported for of in found) >= HIGH:
+                draws, found = MANY, [drawn.rates(part, world, seeds, MANY) for part in parts]
+            supported, contradicted = (
+                max(getattr(of, name) for of in found) for name in ("supported", "contradicted")
+            )
+            row = {"claim": claim, "world": world.name, "seeds": seeds, "draws": draws}
+            yield {**row, "supported": supported, "contradicted": contradicted}
 
 
-def measured_power(claim: str, kept: set[tuple[str, ...]]) -> Iterator[Row]:
-    """Yield the power of a claim, for numbers of seeds that are not kept."""
-    part = PARTS[claim][0]
+def powers(drawn: Drawn, claim: str) -> Iterator[Row]:
+    """Yield the power of a claim by the number of seeds, and the effect that is seen in 80 % of draws."""
+    parts = PARTS[claim]
     for seeds in SEEDS:
-        key = {"claim": claim, "world": World.name, "seeds": seeds}
-        if tuple(map(str, key.values())) not in kept:
-            strength = detectable(claim, World, seeds, POWER_DRAWS)
-            share = power(claim, World, seeds, POWER_DRAWS, 1.0)
-            detected = {"false": part.false, "detected": part.value(strength)}
-            yield {**key, "draws": POWER_DRAWS, "power": share, **detected}
+
+        def power(strength: float, seeds: int = seeds) -> float:
+            return math.prod(
+                drawn.rates(part, World, seeds, POWER_DRAWS, part.capped(strength)).supported
+                for part in parts
+            )
+
+        seen = first(lambda strength: power(strength) >= POWER, STRENGTHS)
+        detected = math.nan if seen is None else parts[0].value(parts[0].capped(seen))
+        row = {"claim": claim, "seeds": seeds, "draws": POWER_DRAWS, "power": round(power(1.0), 3)}
+        yield {**row, "true": parts[0].true, "false": parts[0].false, "detected": detected}
 
 
-def extend(table: Path, rows: Iterator[Row]) -> None:
-    """Append rows to a table, each as soon as it is measured."""
-    for row in rows:
-        begins = not table.exists()
-        with table.open("a", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, [*row], lineterminator="\n")
-            if begins:
-                writer.writeheader()
-            writer.writerow(row)
+def first(condition: Callable[[float], bool], values: Sequence[float]) -> float | None:
+    """Return the first value for which a condition holds."""
+    return next((value for value in values if condition(value)), None)
 
 
-def kept_rows(table: Path) -> set[tuple[str, ...]]:
-    """Return the keys of the rows of a table."""
-    if not table.exists():
-        return set()
-    with table.open(encoding="utf-8", newline="") as file:
-        return {tuple(row[name] for name in KEYS) for row in csv.DictReader(file)}
+def write(table: Path, rows: Sequence[Row]) -> None:
+    """Write a table."""
+    with table.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def main() -> None:
-    """Measure what the tables lack."""
+    """Write both tables."""
     table = Path(sys.argv[1]) if len(sys.argv) > 1 else TABLE
-    claims = sys.argv[2:] or [*PARTS]
-    powers = table.with_stem(f"{table.stem}-power")
-    for claim in claims:
-        extend(table, measured_rates(claim, kept_rows(table)))
-        extend(powers, measured_power(claim, kept_rows(powers)))
+    drawn = Drawn(table.with_suffix(".draws.json"))
+    write(table, [row for claim in PARTS for row in false_rates(drawn, claim)])
+    write(table.with_stem(f"{table.stem}-power"), [row for claim in PARTS for row in powers(drawn, claim)])
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ independent draws, so they are not paired; of several encoders with a number for
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import permutations, product
 
@@ -21,6 +22,8 @@ from isogloss.reports.checks import (
     Check,
     check_independent,
     check_of,
+    check_trend,
+    compared,
     not_measured,
     with_note,
 )
@@ -146,7 +149,8 @@ def _layer_checks(rows: pd.DataFrame) -> list[Check]:
     modules = modules.reindex(columns=["attention", "feed-forward"])
     label = "attention {:.2f}, feed-forward {:.2f}, difference".format(*modules.mean())
     difference = (modules["attention"] - modules["feed-forward"]).dropna().groupby(level=SEED).mean()
-    checks = [check_seeds(rhos, "ρ of layer and similarity", HURTS), check_seeds(difference, label, HELPS)]
+    trend = check_trend(rhos, layers["layer"].nunique(), "ρ of layer and similarity", HURTS, UNIT)
+    checks = [trend, check_seeds(difference, label, HELPS)]
     return checks if len(rows) else []
 
 
@@ -248,8 +252,15 @@ def _compare(
                 if result := compare(m, group, other, unit=SEED, paired=False):
                     label = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
                     label = f"{what}, {half}{reading(group, other)}: {label}"
-                    checks.append(check_seeds(result, label, bounds))
-        all_checks += checks or [not_measured(f"{what}, {half}")]
+                    checks += compared(
+                        [check_seeds(result, label, bounds)],
+                        "\n".join(map(str, group.iloc[0][["place", *matched, "steps", "system"]]))
+                        + str(other["encoder"].iloc[0]),
+                        statement=f"{what}, {half}",
+                        split=str(group["split"].iloc[0]),
+                    )
+        missing = replace(not_measured(f"{what}, {half}"), statement=f"{what}, {half}")
+        all_checks += checks or [missing]
     return all_checks
 
 
