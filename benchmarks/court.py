@@ -24,7 +24,7 @@ TABLE = ROOT / "benchmarks" / "results" / "court.csv"
 SEEDS = (3, 6)
 FEW, MANY, HIGH = 100, 500, 0.04
 POWER_DRAWS, POWER = 100, 0.8
-STRENGTHS = (0.125, 0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
+STRENGTHS = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
 """Of an effect, as a multiple of the one that the trials of rows have."""
 
 Row = dict[str, object]

@@ -27,7 +27,8 @@ from isogloss.reports.checks import (
     check_correlation,
     check_independent,
     check_of,
-    check_std_ratio,
+    check_spreads,
+    check_trend,
 )
 from isogloss.reports.verdicts import weigh
 
@@ -255,7 +256,7 @@ def rhos(scores: Array) -> list[float]:
 
 def trend(scores: Array, bounds: Bounds) -> Check:
     """Check the trend of scores [seed system]."""
-    return check_of(rhos(scores), "ρ", bounds)
+    return check_trend(rhos(scores), scores.shape[1], "ρ", bounds)
 
 
 def curve(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
@@ -290,7 +291,7 @@ def ratio(part: Part, world: World, seeds: int, value: float, _: float) -> list[
     else:
         wide, narrow = low + part.spread * value * wide, high + part.spread * narrow
     table = pd.DataFrame({"wide": world.observed(wide), "narrow": world.observed(narrow)})
-    return [check_std_ratio("ratio", table[["wide"]], table[["narrow"]], part.bounds["above"])]
+    return check_spreads("spread", table[["wide"]], table[["narrow"]], part.bounds["above"])
 
 
 def family_codes(families: Sequence[str], each: int) -> dict[str, str]:
@@ -344,6 +345,7 @@ POINT, EFFECT = 0.01, 0.04
 NO_HELP: Bounds = {"below": POINT}
 NEAR: Bounds = {"above": -0.03, "below": 0.03}
 HARDLY: Bounds = {"below": 0.03}
+FLAT: Bounds = {"above": -0.1, "below": 0.1}
 PLAIN: Bounds = {"scale": 1, "digits": 2}
 
 HELPED = Part("paired", HELPS, 0.0, EFFECT)
@@ -370,7 +372,7 @@ PARTS: Mapping[str, Sequence[Part]] = {
     "1h": (Part("ratio", {"above": 1.0}, 1.0, 10.0, 0.005),),
     "1i": (Part("path", NEAR, 0.03, 0.0), Part("path", NEAR, 0.03, 0.0)),
     "1j": (LEVEL, LEVEL, RISE),
-    "1k": (Part("path", HELPS, 0.0, 0.3, 0.03), Part("path", HELPS, 0.0, 0.3, 0.03)),
+    "1k": (Part("path", HELPS, 0.0, 0.3, 0.03), Part("path", FLAT, 0.1, 0.0, 0.01)),
     "1l": (Part("independent", HELPS, 0.0, 0.3, 0.03),),
     "2a": (HELPED, HELPED),
     "2b": (HELPED,),

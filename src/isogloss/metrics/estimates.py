@@ -167,8 +167,8 @@ def random_effects(means: Sequence[float], errors: Sequence[float]) -> RandomEff
     """
     if len(means) != len(errors) or len(means) < 2 or not all(error > 0 for error in errors):
         raise InputError(
-            f"random_effects: {len(means)} means and {len(errors)} standard errors. Give as many of each, two "
-            f"or more, with errors above 0."
+            f"random_effects: {len(means)} means and {len(errors)} standard errors. Give as many of each, "
+            f"two or more, with errors above 0."
         )
     k = len(means)
     weights = [1 / error**2 for error in errors]

@@ -53,7 +53,7 @@ UNITS = {"seed": "seed", "encoder.seed": "pretraining seed"}
 
 HELPS: Bounds = {"above": 0.0}
 HURTS: Bounds = {"below": 0.0}
-AS_BEFORE: Bounds = {"above": -0.01, "below": 0.01, "printed": "no difference"}
+AS_BEFORE: Bounds = {"above": -0.01, "below": 0.01}
 """Within one point: an insignificant difference may yet be large, so equality needs bounds."""
 
 SHARED_WORDS = 0.1
@@ -110,11 +110,15 @@ class Check:
 
     @property
     def p_value(self) -> float:
-        """P of the bound that decides: the least significant bound kept, or the worst one violated."""
+        """P of the bound that decides: the least significant bound kept, or the worst one violated.
+
+        Nan for a number without a range, which decides nothing.
+        """
         estimate = self.estimate
         ends = [(self.above, estimate.mean > self.above), (self.below, estimate.mean < self.below)]
         p_values = [(estimate.p_value(end), inside) for end, inside in ends if math.isfinite(end)]
-        return max([p for p, inside in p_values if not inside] or [p for p, _ in p_values])
+        outside = [p for p, inside in p_values if not inside]
+        return max(outside or [p for p, _ in p_values], default=math.nan)
 
     @property
     def inside(self) -> bool:

@@ -73,6 +73,8 @@ class Claim:
     needs: Sequence[str] = ("scores",)
     """Frames without which the claim is not listed."""
     test: Rule
+    threshold: str = ""
+    """Whose its thresholds are: the paper's, or this project's with the paper's words."""
     code: str = ""
     """What the authors' released code does otherwise than the paper says, where it bears on the claim."""
     title: str = ""
@@ -235,7 +237,9 @@ def weigh(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
 
 def _has_error(check: Check) -> bool:
     """Return whether a check is of a mean with a standard error, so that it can be pooled with others."""
-    return isinstance(check.estimate, Estimate) and len(check.values) > 1 and check.estimate.error > 0
+    if len(check.values) < 2:
+        return False
+    return isinstance(check.estimate, Estimate) and check.estimate.error > 0
 
 
 def _pooled(checks: Sequence[Check]) -> RandomEffects:
@@ -284,6 +288,7 @@ def claims_content(outcomes: Sequence[Outcome], m: Measurements) -> dict[str, ob
             {
                 **{"id": claim.id, "paper": claim.title or PAPERS[claim.paper], "where": claim.where},
                 **{"published": claim.says, "code": claim.code, "rule": claim.rule},
+                "threshold": claim.threshold,
                 **{"verdict": outcome.verdict, "given": outcome.condition, "here": outcome.found},
                 "over_tasks": _over_tasks(outcome),
                 "checks": checks[checks["claim"] == claim.id].drop(columns="claim").to_dict("records"),
