@@ -204,7 +204,7 @@ def check_trend(
     statistic = Statistic(
         mean=rho, low=rho, high=rho, p_value=lambda _: p, smallest_seen=lambda _: check.above
     )
-    return replace(check, about=f"{label} (the same order in each, Page's test)", statistic=statistic)
+    return replace(check, statistic=statistic)
 
 
 def related_languages(code: str) -> str:

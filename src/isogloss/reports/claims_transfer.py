@@ -108,7 +108,10 @@ def _place(group: pd.DataFrame, *more: str) -> str:
 
 
 def compare_slopes(m: Measurements) -> list[Check]:
-    """Compare how steeply target and source rise from the source-only model on, on paths and planes (1k)."""
+    """Compare how steeply target and source rise from the source-only model on, on paths and planes (1k).
+
+    Along (α₁, 0) a plane has the points of the path, so that either makes the same two statements.
+    """
     paths, planes = rows_of(path_rows(m), EQ_1), plane_rows(m)
     checks = []
     for name, rows in (("Eq. 1", paths), ("Eq. 3", planes)):
@@ -116,7 +119,9 @@ def compare_slopes(m: Measurements) -> list[Check]:
         if {"source", "target"} <= {*rows.get("role", ())}:
             flat = {"above": -FLAT, "below": FLAT, "printed": SIMILAR}
             source = _mean(f"slope at the source-only model along {name}, source", "slope", flat, SOURCE)
-            checks += _each(m, rows, _mean(words, "slope", HELPS, TARGET, SOURCE), source)
+            steeper = _mean(words, "slope", HELPS, TARGET, SOURCE)
+            for statement, part in (("target − source", steeper), ("source", source)):
+                checks += [replace(check, statement=statement) for check in _each(m, rows, part)]
     return checks
 
 
