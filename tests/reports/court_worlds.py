@@ -386,7 +386,7 @@ PARTS: Mapping[str, Sequence[Part]] = {
     "2j": (HELPED,),
     "2k": (HELPED, HELPED),
     "2l": (HURT,),
-    "2m": (Part("languages", {"above": -0.5, "below": 0.5}, 0.5, 0.0),),
+    "2m": (Part("languages", {"above": -0.5, "below": 0.5}, 0.56, 0.0),),
     "3a": (HELPED, HELPED, UNHELPED),
     "3b": (SIZES_UP, SIZES_UP),
     "3c": (HURT,) * 6,

@@ -56,9 +56,10 @@ decides, after Holm's correction over the claim's checks. A claim is **supported
 it; outside a threshold that is this project's, where the paper prints words, it **differs from print**. A
 verdict over seeds holds given that no run failed: six seeds without a failure exclude a rate of failures
 above 39 %, five above 45 %, twelve above 22 %. Of an interval whose check has a threshold of this project,
-the ends say where the verdict turns: a threshold within it decides nothing. What chance can explain is *undecided* ([why](../../decisions/0049-five-verdicts.md)), and then the last
-column has the smallest effect that four of five such studies would have seen. Differences of scores are in
-points. How often noise gets a verdict: [the court](../../../benchmarks/results/court.md).
+the ends say where the verdict turns: a threshold within it decides nothing. What chance can explain is
+*undecided* ([why](../../decisions/0049-five-verdicts.md)), and then the last column has the smallest effect
+that four of five such studies would have seen. Differences of scores are in points. How often noise gets a
+verdict: [the court](../../../benchmarks/results/court.md).
 All of it is of encoders of 1.1 M parameters, on built-in languages, which share one world.
 """
 
