@@ -62,7 +62,7 @@ class GroupedCorrelation:
     """Spearman's ρ within groups of related items, such as languages of one family."""
 
     rho: float
-    """Correlation of the ranks within groups; nan where one side is constant in each."""
+    """Correlation of ranks minus their group's mean; nan where one side is constant in each."""
     items: int
     """Items of groups with two or more."""
     groups: int
@@ -100,16 +100,16 @@ def spearman_within(x: Sequence[float], y: Sequence[float], groups: Sequence[str
     for place, group in enumerate(groups):
         members.setdefault(group, []).append(place)
     several = [places for places in members.values() if len(places) > 1]
-    ranked = [
-        np.concatenate([_centred_ranks([side[place] for place in places]) for places in several] or [[]])
-        for side in (x, y)
-    ]
-    rho = _pearson(*ranked) if several else math.nan
-    return GroupedCorrelation(rho, items=sum(map(len, several)), groups=len(several))
+    counted = [place for places in several for place in places]
+    group = np.repeat(np.arange(len(several)), [len(places) for places in several])
+    sides = [_centred(ranks([side[place] for place in counted]), group) for side in (x, y)]
+    rho = _pearson(*sides) if several else math.nan
+    return GroupedCorrelation(rho, items=len(counted), groups=len(several))
 
 
-def _centred_ranks(values: Sequence[float]) -> Array:
-    return ranks(values) - (len(values) + 1) / 2
+def _centred(values: Array, group: npt.NDArray[np.int64]) -> Array:
+    """Return values minus the mean of their group. Ranks within groups of two would be 1 and 2 alone."""
+    return values - (np.bincount(group, values) / np.bincount(group))[group] if len(values) else values
 
 
 def trend_p_value(conditions: int, units: int) -> float:
