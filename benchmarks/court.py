@@ -57,11 +57,11 @@ def false_rates(drawn: Drawn, claim: str) -> Iterator[Row]:
     worlds = dict.fromkeys(world for part in parts for world in worlds_of(part))
     for world in worlds:
         for seeds in SEEDS:
-            draws, found = FEW, [drawn.rates(part, world, seeds, FEW) for part in parts]
-            if max(of.supported for of in found) >= HIGH:
-                draws, found = MANY, [drawn.rates(part, world, seeds, MANY) for part in parts]
+            draws, shares = FEW, [drawn.rates(part, world, seeds, FEW) for part in parts]
+            if max(of.supported for of in shares) >= HIGH:
+                draws, shares = MANY, [drawn.rates(part, world, seeds, MANY) for part in parts]
             supported, contradicted = (
-                max(getattr(of, name) for of in found) for name in ("supported", "contradicted")
+                max(getattr(of, name) for of in shares) for name in ("supported", "contradicted")
             )
             row = {"claim": claim, "world": world.name, "seeds": seeds, "draws": draws}
             yield {**row, "supported": supported, "contradicted": contradicted}
@@ -78,8 +78,8 @@ def powers(drawn: Drawn, claim: str) -> Iterator[Row]:
                 for part in parts
             )
 
-        seen = first(lambda strength: power(strength) >= POWER, STRENGTHS)
-        detected = math.nan if seen is None else parts[0].value(parts[0].capped(seen))
+        strength = first(lambda least: power(least) >= POWER, STRENGTHS)
+        detected = math.nan if strength is None else parts[0].value(parts[0].capped(strength))
         row = {"claim": claim, "seeds": seeds, "draws": POWER_DRAWS, "power": round(power(1.0), 3)}
         yield {**row, "true": parts[0].true, "false": parts[0].false, "detected": detected}
 

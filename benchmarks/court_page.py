@@ -60,22 +60,22 @@ def rates(table: pd.DataFrame, worlds: list[str]) -> list[str]:
     return lines
 
 
-def powers(before: pd.DataFrame, after: pd.DataFrame) -> list[str]:
+def powers(former: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     """Return the lines of a table of power and of the effect that is seen in 80 % of draws."""
     lines = [
         "| claim | false | true | power, 3 and 6 seeds | before | seen in 80 %, 3 and 6 seeds | before |",
         "|---|---|---|---|---|---|---|",
     ]
     for claim, rows in after.groupby("claim", sort=False):
-        earlier = before[before["claim"] == claim]
+        earlier = former[former["claim"] == claim]
         cells = [", ".join(f"{100 * share:.0f} %" for share in of["power"]) for of in (rows, earlier)]
-        seen = [
+        detected = [
             ", ".join("–" if pd.isna(value) else f"{value:.3g}" for value in of["detected"])
             for of in (rows, earlier)
         ]
         first = rows.iloc[0]
         ends = f"{first['false']:g} | {first['true']:g}"
-        lines.append(f"| {claim} | {ends} | {cells[0]} | {cells[1]} | {seen[0]} | {seen[1]} |")
+        lines.append(f"| {claim} | {ends} | {cells[0]} | {cells[1]} | {detected[0]} | {detected[1]} |")
     return lines
 
 
@@ -91,20 +91,20 @@ def high(table: pd.DataFrame, without: str) -> str:
 
 def main() -> None:
     """Write the page."""
-    before, after = (pd.read_csv(RESULTS / f"court{name}.csv") for name in BOTH)
+    former, after = (pd.read_csv(RESULTS / f"court{name}.csv") for name in BOTH)
     failing = "one in five fails, means equal"
     worlds = [world for world in dict.fromkeys(after["world"]) if world != failing]
     lines = [
         HEAD + "## Supported where false, in percent (three seeds, six seeds)\n",
-        f"Above 6 % (bold), before: {high(before, failing)}.\n",
+        f"Above 6 % (bold), before: {high(former, failing)}.\n",
         f"Above 6 %, after: {high(after, failing)}.\n",
-        *("### After\n", *rates(after, worlds), "\n### Before\n", *rates(before, worlds)),
+        *("### After\n", *rates(after, worlds), "\n### Before\n", *rates(former, worlds)),
         "\n## Supported where one run in five fails and the means are equal, in percent\n",
         'After, each of these verdicts says "given no failure in 3 (6) seeds".\n',
-        *("### After\n", *rates(after, [failing]), "\n### Before\n", *rates(before, [failing])),
+        *("### After\n", *rates(after, [failing]), "\n### Before\n", *rates(former, [failing])),
         "\n## Power\n",
         "How often a claim is supported where all its statements are as true as *true* says (normal seeds, 1",
-        "point of standard deviation), and the number of its first statement that is seen in 80 % of draws; –",
+        "point of standard deviation), and the number of its first statement that 80 % of draws see; –",
         "where none up to eight times as far is. Spreads (1c, 1h) take six seeds.\n",
         *powers(*(pd.read_csv(RESULTS / f"court{name}-power.csv") for name in BOTH)),
     ]

@@ -97,12 +97,12 @@ def spearman_within(x: Sequence[float], y: Sequence[float], groups: Sequence[str
             f"lists of 2 or more."
         )
     members: dict[str, list[int]] = {}
-    for place, group in enumerate(groups):
-        members.setdefault(group, []).append(place)
-    several = [places for places in members.values() if len(places) > 1]
-    counted = [place for places in several for place in places]
-    group = np.repeat(np.arange(len(several)), [len(places) for places in several])
-    sides = [_centred(ranks([side[place] for place in counted]), group) for side in (x, y)]
+    for index, group in enumerate(groups):
+        members.setdefault(group, []).append(index)
+    several = [indices for indices in members.values() if len(indices) > 1]
+    counted = [index for indices in several for index in indices]
+    number = np.repeat(np.arange(len(several)), [len(indices) for indices in several])
+    sides = [_centred(ranks([side[index] for index in counted]), number) for side in (x, y)]
     rho = _pearson(*sides) if several else math.nan
     return GroupedCorrelation(rho, items=len(counted), groups=len(several))
 
@@ -113,7 +113,7 @@ def _centred(values: Array, group: npt.NDArray[np.int64]) -> Array:
 
 
 def trend_p_value(conditions: int, units: int) -> float:
-    """Return the two-sided p of Page's trend test (1963) where all units order all conditions alike.
+    """Return the two-sided p of Page's trend test (1963) where all units have one order of conditions.
 
     Without a trend a unit has this order once in n! times. Rank correlations of 1 in each of three seeds have
     no spread for a t-test, and yet are hardly chance.

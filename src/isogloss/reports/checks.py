@@ -243,8 +243,8 @@ def check_correlation(
         return [_correlation(words, *sides, groups, bounds, "language")]
     if number >= FEWEST_LANGUAGES:
         means = [side.groupby(groups).mean() for side in sides]
-        whole = pd.Series("", index=means[0].index)
-        return [_correlation(f"{label}, over families", *means, whole, bounds, "family")]
+        ungrouped = pd.Series("", index=means[0].index)
+        return [_correlation(f"{label}, over families", *means, ungrouped, bounds, "family")]
     return [
         Check(
             about=f"{label}: {n} languages of {number} groups of related ones, and fewer than "
@@ -304,13 +304,13 @@ def _spread_check(
     label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], least: float, printed: str = ""
 ) -> Check:
     """Check that the first of two tables of scores on a scale varies more over seeds than the second."""
-    about = f"{label}, in {scale}"
+    words = f"{label}, in {scale}"
     if not all(np.isfinite(table).all() for table in tables):
-        return Check(about=f"{about}: a score of 0 or 100 % has no logit, not tested", statement=scale)
+        return Check(about=f"{words}: a score of 0 or 100 % has no logit, not tested", statement=scale)
     over = spread_ratio(*tables)
     if not math.isfinite(over.ratio):
         same = "every seed scores the same, a ratio needs a spread, not tested"
-        return Check(about=f"{about}: {same}", statement=scale)
+        return Check(about=f"{words}: {same}", statement=scale)
     low, high = over.interval()
     half = max(high / over.ratio if over.ratio else math.inf, 1.0)
     statistic = Statistic(
@@ -322,7 +322,7 @@ def _spread_check(
     )
     spreads = " / ".join(f"{(100 if scale == 'points' else 1) * side.mean():.2g}" for side in over.distances)
     return Check(
-        about=f"{about} ({spreads})",
+        about=f"{words} ({spreads})",
         values=(over.ratio,) * len(over.distances[0]),
         statistic=statistic,
         above=least,

@@ -255,10 +255,10 @@ def _compare(
 
 def _placed(checks: Sequence[Check], group: pd.DataFrame, statement: str) -> list[Check]:
     """Say of checks which statement they make, and what they compare whatever the split and metric."""
-    own = [name for name in ("setting", "way", "encoder.pairs") if name in group]
-    place = " ".join([same_test(group), *(str(group[name].iloc[0]) for name in own)])
+    columns = [name for name in ("setting", "way", "encoder.pairs") if name in group]
+    system = " ".join([same_test(group), *(str(group[name].iloc[0]) for name in columns)])
     split = str(group["split"].iloc[0])
-    return compared(checks, place, statement=statement, split=split, preference=preferred_score(group))
+    return compared(checks, system, statement=statement, split=split, preference=preferred_score(group))
 
 
 def _describe(rows: pd.DataFrame, among: pd.DataFrame) -> str:

@@ -257,7 +257,7 @@ def compare_centroids(m: Measurements) -> list[Check]:
         for languages, full in comparison.full.groupby("languages"):
             label = f"variance between languages in percent, x-mixup − {name}"
             comparable = theirs[theirs["languages"] == languages]
-            of_map = replace(comparison, place=f"{comparison.place} {languages}")
+            of_map = replace(comparison, systems=f"{comparison.systems} {languages}")
             check = of_map.check(full, comparable, label, "source", HURTS)
             (checks if len(comparable) or theirs.empty else others).append(check)
     return checks or others

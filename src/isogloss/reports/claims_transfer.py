@@ -168,8 +168,8 @@ def _mean(
         values, less = (side.groupby(["unit", "target"])[name].mean() for side in sides)
         means = _complete(values - less if minus else values)
         if name == "rho":
-            own = means.mean(axis=1)
-            check = check_trend(own, int(group["points"].min()), f"{label}: {words}", bounds, _unit(group))
+            rhos = means.mean(axis=1)
+            check = check_trend(rhos, int(group["points"].min()), f"{label}: {words}", bounds, _unit(group))
         else:
             added = _added(name, means, sides, minus)
             check = _check(f"{label}: {words}", means, bounds, _unit(group), added)

@@ -167,10 +167,10 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
     trained = [name for name in rows if "optimization." in name or "peft" in name]
     equal_columns = ["corpus", "task", "split", "metric", "start", "shape", *trained]
-    place = [name for name in equal_columns if name not in ("split", "metric")]
+    common = [name for name in equal_columns if name not in ("split", "metric")]
     return rows.assign(
         test=row_keys(rows, equal_columns),
-        place=row_keys(rows, place),
+        place=row_keys(rows, common),
         system=rows["encoder"].where(rows["role"] != "mono", "alone"),
     )
 

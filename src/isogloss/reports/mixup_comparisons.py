@@ -73,7 +73,7 @@ class MixupComparison:
     """Words for the test set and encoder."""
     name: str
     """The group, and which X-Mixup where it has several."""
-    place: str
+    systems: str
     """What is compared, whatever the split and the layer of states."""
     preference: tuple[float, ...]
     """The deepest layer of states is preferred."""
@@ -122,7 +122,7 @@ class MixupComparison:
         """Say of a check which statement it makes and what it compares."""
         split = self.full["split"].iloc[0]
         (placed,) = compared(
-            [check], self.place, statement=statement, split=split, preference=self.preference
+            [check], self.systems, statement=statement, split=split, preference=self.preference
         )
         return placed
 
@@ -177,7 +177,7 @@ def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.Data
         m=m,
         group=group,
         name=group,
-        place=" ".join(str(full[name].iloc[0]) for name in [*TEST_SET, *SYSTEM] if name != "split"),
+        systems=" ".join(str(full[name].iloc[0]) for name in [*TEST_SET, *SYSTEM] if name != "split"),
         preference=(),
         rows=rows,
         full=full,

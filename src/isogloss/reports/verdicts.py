@@ -427,8 +427,8 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
     verdict = _verdict(check, p_holm)
     if verdict == "undecided":
         smallest = estimate.smallest_seen(LEVEL / max(tests, 1))
-        seen = f"effects from {number(smallest)} on would have been seen"
-        parts.append(seen if math.isfinite(smallest) else f"{n} {check.unit}s are too few to decide")
+        effect = f"effects from {number(smallest)} on would have been seen"
+        parts.append(effect if math.isfinite(smallest) else f"{n} {check.unit}s are too few to decide")
     if verdict == "differs from print":
         parts.append(f"the paper prints “{check.printed}”")
     return ", ".join(parts)
