@@ -298,7 +298,7 @@ def test_one_more_measurement_of_a_model_changes_no_verdict(claim: str, frame: s
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("claim", "frame", "name"), related_rows())
+@pytest.mark.parametrize(("claim", "frame", "name"), [*related_rows()])
 @pytest.mark.parametrize("factor", [0.3, 1.7], ids=["far lower", "far higher"])
 def test_no_measurement_of_a_model_changes_a_verdict(
     claim: str, frame: str, name: str, factor: float
