@@ -273,7 +273,9 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
                 share = f"{words}, as a share of the gap to the bilingual model"
                 checks += pair
                 if all(map(len, closed)):
-                    checks.append(unjudged(check_independent(*closed, share, PLAIN, UNITS[unit])))
+                    checks.append(
+                        unjudged(check_independent(closed[0], closed[1], share, PLAIN, UNITS[unit]))
+                    )
         nothing = not_measured(
             f"{label}: slopes up to {NEAR} from the source-only model, on paths that two encoders share"
         )
