@@ -110,7 +110,7 @@ def preferred_score(rows: pd.DataFrame) -> list[float]:
 def same_test(rows: pd.DataFrame) -> str:
     """Return what the rows of one test set and training have in common, whatever the split and metric."""
     columns = [name for name in TEST_SET if name not in ("split", "metric")]
-    return row_keys(rows[:1], [*columns, "encoder.original", *training_columns(rows)]).iloc[0]
+    return str(row_keys(rows[:1], [*columns, "encoder.original", *training_columns(rows)]).iloc[0])
 
 
 def _with_role(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:

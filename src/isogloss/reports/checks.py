@@ -240,11 +240,11 @@ def check_correlation(
     if (sizes > 1).sum() >= FEWEST_LANGUAGES:
         several = f", within {groups[sizes > 1].nunique()} groups of related languages"
         words = f"{label}{several if number > 1 else ''}"
-        return [_correlation(words, *sides, groups, bounds, "language")]
+        return [_correlation(words, sides[0], sides[1], groups, bounds, "language")]
     if number >= FEWEST_LANGUAGES:
         means = [side.groupby(groups).mean() for side in sides]
         ungrouped = pd.Series("", index=means[0].index)
-        return [_correlation(f"{label}, over families", *means, ungrouped, bounds, "family")]
+        return [_correlation(f"{label}, over families", means[0], means[1], ungrouped, bounds, "family")]
     return [
         Check(
             about=f"{label}: {n} languages of {number} groups of related ones, and fewer than "
