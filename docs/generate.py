@@ -92,8 +92,10 @@ def claim_tables() -> str:
     parts = []
     for number, paper in PAPERS.items():
         claims = [claim for claim in CLAIMS if claim.paper == number]
-        lines = ((claim.id, claim.says, claim.where, claim.code, claim.rule) for claim in claims)
-        heads = ("", "claim", "in the paper", "their code", "rule")
+        lines = (
+            (claim.id, claim.says, claim.where, claim.code, claim.rule, claim.threshold) for claim in claims
+        )
+        heads = ("", "claim", "in the paper", "their code", "rule", "whose threshold")
         parts.append(f"## {paper}\n\n{table(heads, lines)}")
     return "\n\n".join(parts)
 

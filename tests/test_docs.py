@@ -95,3 +95,16 @@ def test_every_page_is_in_the_contents_of_the_site():
     index = (DOCS / "index.md").read_text(encoding="utf-8")
     pages = {page.relative_to(DOCS).as_posix() for page in [*DOCS.glob("*.md"), *DOCS.glob("reference/*.md")]}
     assert pages - {"index.md"} <= set(re.findall(r"\]\(([\w/]+\.md)", index))
+
+
+VERDICT = re.compile(r"\b(supported|contradicted|contradicts?)\b|\bundecided\b(?=.*\b[1-4][a-m]\b)")
+"""Words of verdicts; chance may leave other questions undecided, too."""
+
+RESULTS = [page for page in (DOCS / "results").rglob("*.md") if page.parent.name != "claims"]
+
+
+@pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.parent.name)
+def test_verdicts_on_claims_are_on_the_claims_page_alone(page):
+    """Pages of studies have numbers: a verdict there would be that of another rule, or of other runs."""
+    lines = page.read_text(encoding="utf-8").split("\n")
+    assert [line for line in lines if VERDICT.search(line)] == []

@@ -66,6 +66,14 @@ def test_ties_trims_elects_and_averages_those_that_agree():
     torch.testing.assert_close(found, torch.tensor([3.0, -3.0, 3.0]))
 
 
+def test_ties_of_halves_is_half_of_ties_of_wholes():
+    first, second = torch.tensor([[4.0, -1.0, 0.1], [2.0, 3.0, 0.2]])
+    limits = [limit_of([one], 2 / 3) for one in (first, second)]
+    whole = elected([1.0, 1.0], [first, second], limits)
+    torch.testing.assert_close(elected([0.5, 0.5], [first, second], limits), whole / 2)
+    assert Average(weights=(0.5, 0.5), density=0.2).weights_of(2) == (0.5, 0.5)
+
+
 def test_dare_keeps_the_mean_and_drops_its_share_by_the_seed():
     ones = torch.ones(20_000)
     found = dropped(ones, 0.9, seed=1)

@@ -12,7 +12,14 @@ from scipy import stats
 from each import each
 from isogloss.core.errors import InputError
 from isogloss.core.rows.models import total
-from isogloss.metrics.ranks import bootstrap_interval, correlation_contributions, ranks, spearman
+from isogloss.metrics.ranks import (
+    bootstrap_interval,
+    correlation_contributions,
+    ranks,
+    spearman,
+    spearman_within,
+    trend_p_value,
+)
 
 FEW = st.integers(0, 6)
 
@@ -100,6 +107,36 @@ def test_the_bootstrap_interval_covers_as_often_as_it_says():
 
 def test_a_constant_side_has_no_bootstrap_interval():
     assert all(math.isnan(rim) for rim in each(bootstrap_interval([1, 1, 1], [1, 2, 3])))
+
+
+# Correlations within groups, and trends
+
+
+@given(st.lists(st.tuples(FEW, FEW), min_size=5, max_size=30))
+def test_within_one_group_it_is_spearmans_correlation(rows):
+    x, y = ([float(row[side]) for row in rows] for side in (0, 1))
+    found = spearman_within(x, y, ["one"] * len(rows))
+    if len({*x}) < 2 or len({*y}) < 2:
+        assert math.isnan(found.rho)
+        return
+    expected = stats.spearmanr(x, y)
+    assert found.rho == pytest.approx(expected.statistic, abs=1e-12)
+    assert found.p_value == pytest.approx(expected.pvalue, abs=1e-9)
+
+
+def test_what_groups_differ_in_is_no_correlation_within_them():
+    x = [1.0, 2.0, 3.0, 101.0, 102.0, 103.0, 50.0]
+    y = [3.0, 2.0, 1.0, 103.0, 102.0, 101.0, 50.0]
+    found = spearman_within(x, y, [*"aaabbbc"])
+    assert (found.rho, found.items, found.groups) == (-1.0, 6, 2)
+    assert stats.spearmanr(x, y).statistic > 0.5
+
+
+@pytest.mark.parametrize(("conditions", "units"), [(3, 3), (3, 5), (4, 3)])
+def test_the_same_order_in_each_unit_has_the_p_of_pages_trend_test(conditions, units):
+    rows = [[*range(conditions)]] * units
+    expected = 2 * stats.page_trend_test(rows, method="exact").pvalue
+    assert trend_p_value(conditions, units) == pytest.approx(expected)
 
 
 # What each pair bears on a correlation

@@ -9,7 +9,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from isogloss.core.errors import InputError
-from isogloss.metrics.estimates import LEVEL, crossed_estimate, mean_std
+from isogloss.metrics.estimates import (
+    LEVEL,
+    crossed_estimate,
+    independent_estimate,
+    mean_std,
+    random_effects,
+)
 
 EXAMPLES = 100
 
@@ -92,6 +98,59 @@ def test_min_f_worked_out_by_hand():
     found = crossed_estimate([1.0, 2.0, 3.0], example_error=0.5, examples=25)
     assert (found.mean / found.error) ** 2 == pytest.approx(6.857, abs=1e-3)
     assert found.freedom == pytest.approx(5.851, abs=1e-3)
+
+
+@given(numbers, numbers)
+def test_independent_units_are_compared_by_welchs_test(ours, theirs):
+    found = independent_estimate(ours, theirs)
+    expected = stats.ttest_ind(ours, theirs, equal_var=False)
+    interval = expected.confidence_interval()
+    assert found.p_value() == found.p_units() == pytest.approx(expected.pvalue, abs=1e-9)
+    assert (found.low, found.high) == pytest.approx((interval.low, interval.high), abs=1e-9)
+    assert found.freedom == pytest.approx(expected.df)
+    assert found.units == min(len(ours), len(theirs))
+
+
+@given(numbers, numbers, st.floats(0.001, 1))
+def test_examples_add_to_welchs_error_as_in_min_f(ours, theirs, example_error):
+    welch = independent_estimate(ours, theirs)
+    found = welch.with_examples(example_error, 40)
+    variances = welch.error**2, example_error**2
+    parts = variances[0] ** 2 / welch.freedom + variances[1] ** 2 / 39
+    assert found.error == pytest.approx(math.sqrt(sum(variances)))
+    assert found.freedom == pytest.approx(sum(variances) ** 2 / parts)
+
+
+MEANS, ERRORS = (
+    (0.10, 0.30, 0.35, 0.65, 0.45, 0.15),
+    tuple(map(math.sqrt, (0.03, 0.03, 0.05, 0.01, 0.05, 0.02))),
+)
+
+
+def test_the_mean_over_studies_is_that_of_a_textbook():
+    """Borenstein et al. (2009), Introduction to Meta-Analysis, Chapter 14: M* = 0.3582, T² = 0.0372.
+
+    Hartung's and Knapp's interval is Student's t of five degrees of freedom around the weighted variance.
+    """
+    found = random_effects(MEANS, ERRORS)
+    assert found.mean == pytest.approx(0.3582, abs=2e-3)
+    assert found.between**2 == pytest.approx(0.0372, abs=2e-3)
+    weights = 1 / (np.square(ERRORS) + found.between**2)
+    around = (weights * np.square(np.array(MEANS) - found.mean)).sum() / 5
+    half = stats.t.ppf(0.975, 5) * math.sqrt(max(1, around) / weights.sum())
+    assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half))
+
+
+@given(st.lists(st.floats(-1, 1), min_size=2, max_size=8))
+def test_studies_of_equal_errors_that_agree_have_their_plain_mean(means):
+    found = random_effects(means, [10.0] * len(means))
+    assert found.between == 0 and found.studies == len(means)
+    assert found.mean == pytest.approx(np.mean(means), abs=1e-9)
+
+
+def test_one_study_has_no_mean_over_studies():
+    with pytest.raises(InputError, match=r"1 means and 1 standard errors"):
+        random_effects([1.0], [0.1])
 
 
 def test_one_unit_says_nothing():

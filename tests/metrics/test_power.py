@@ -47,10 +47,16 @@ def test_extreme_differences_take_too_many_seeds_or_two(difference, std, seeds):
 
 
 @pytest.mark.parametrize(
-    ("given", "power"), [((0.0, 0.0, 3), 0.05), ((5.0, 0.1, 1), 0.0), ((1000.0, 0.001, 50), 1.0)]
+    ("given", "power"),
+    [((0.0, 0.0, 3), 0.05), ((5.0, 0.1, 1), 0.0), ((1000.0, 0.001, 50), 1.0), ((1e300, 1e-300, 5), 1.0)],
 )
 def test_extreme_settings_have_known_power(given, power):
     assert power_of(*given) == pytest.approx(power)
+
+
+@given(st.floats(0, 1e6), st.floats(0, 1e3), st.integers(1, 200))
+def test_power_is_a_probability(difference, std, seeds):
+    assert 0 <= power_of(difference, std, seeds) <= 1
 
 
 def test_a_difference_of_nothing_is_no_question():

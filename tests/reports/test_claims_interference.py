@@ -164,7 +164,7 @@ CASES = [
     ("4l", close_pair(DOWN), "contradicted"),
     ("4l", close_pair(NOISY), "undecided"),
     ("4m", {"scores": with_third_language(FLAT, UP)}, "supported"),
-    ("4m", {"scores": with_third_language(UP, UP)}, "mixed"),
+    ("4m", {"scores": with_third_language(UP, UP)}, "differs from print"),
     ("4m", {"scores": with_third_language(NOISY, UP)}, "undecided"),
 ]
 

@@ -3,6 +3,7 @@
 import re
 from typing import Any, get_args
 
+import numpy as np
 import pytest
 import test_claims_adjustment as adjustment
 import test_claims_interference as interference
@@ -75,14 +76,14 @@ def test_a_verdict_follows_the_rule(name: str) -> None:
     worst = min(judged["verdict"], key=get_args(Verdict).index)
     assert worst == ("contradicted" if verdict == "mixed" else verdict)
     tested = judged.dropna(subset="p")
-    assert tested["mean"].between(tested["low"] - 1e-9, tested["high"] + 1e-9).all()
+    assert tested["mean"].between(tested["low"] - 1e-9, tested["high"].fillna(np.inf) + 1e-9).all()
     assert (tested["p_holm"] >= tested["p"]).all()
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
 def test_every_claim_has_cases_of_three_verdicts(claim: Claim) -> None:
     verdicts = {verdict for one, _, verdict in CASES.values() if one == claim.id}
-    assert verdicts >= {"supported"} and verdicts & {"contradicted", "mixed"}
+    assert verdicts >= {"supported"} and verdicts & {"contradicted", "mixed", "differs from print"}
     assert claim.paper > 2 or "undecided" in verdicts
 
 

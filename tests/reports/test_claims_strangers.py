@@ -241,6 +241,71 @@ def test_systems_that_differ_in_one_fact_change_no_verdict(claim: str, factor: f
     assert outcome.verdict == "supported", outcome.found
 
 
+RELATED: Mapping[str, Changes] = {
+    "on test": {"split": "test"},
+    "on dev": {"split": "dev"},
+    "by another metric": {"metric": "another", "main": False},
+    "by words": {"metric": "word_f1", "main": False},
+    "in another language": {"language": "qaz"},
+    "on another corpus": {"corpus": "another"},
+    "in a deeper layer": {"layer": 99},
+    "by cosine": {"distance": "cosine"},
+    "by L2": {"distance": "l2"},
+}
+"""What else may be measured of a model that a claim compares."""
+
+
+def with_related_row(claim: str, frame: str, name: str, factor: float) -> dict[str, list[Row]]:
+    """Return the rows of a claim and one more row of a frame; all else is on dev where that is on test."""
+    frames = {key: [*rows] for key, rows in SUPPORTED[claim].items()}
+    if name == "on test":
+        frames[frame] = [{**row, "split": "dev"} for row in frames[frame]]
+    measured_row = frames[frame][0]
+    numbers = {key: measured_row[key] * factor for key in VALUES if measured_row.get(key) is not None}
+    related = {**measured_row, **numbers, **RELATED[name], "run": f"{measured_row.get('run')} {name}"}
+    frames[frame].append(related)
+    return frames
+
+
+def related_rows() -> Iterator[tuple[str, str, str]]:
+    """Yield every claim, each of its frames, and every column of which the frame can have another value."""
+    for claim, frames in SUPPORTED.items():
+        for frame, rows in frames.items():
+            for name, changes in RELATED.items():
+                changed = {key: rows[0].get(key) for key in changes if key != "main"}
+                if all(changed.values()) and (name == "on test" or {*changed.items()} - {*changes.items()}):
+                    yield claim, frame, name
+
+
+def judged_with_related_row(claim: str, frame: str, name: str, factor: float) -> str:
+    frames = with_related_row(claim, frame, name, factor)
+    outcomes = judge([rule for rule in CLAIMS if rule.id == claim], measured(**frames))
+    return outcomes[0].verdict if outcomes else "not listed"
+
+
+@pytest.mark.parametrize(
+    ("claim", "frame", "name"),
+    [
+        ("2a", "scores", "on test"),
+        ("3a", "scores", "by words"),
+        ("2b", "cka", "in a deeper layer"),
+        ("3c", "word_distance", "by cosine"),
+        ("4a", "scores", "on test"),
+    ],
+)
+def test_one_more_measurement_of_a_model_changes_no_verdict(claim: str, frame: str, name: str) -> None:
+    assert judged_with_related_row(claim, frame, name, 1.7) == "supported"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("claim", "frame", "name"), [*related_rows()])
+@pytest.mark.parametrize("factor", [0.3, 1.7], ids=["far lower", "far higher"])
+def test_no_measurement_of_a_model_changes_a_verdict(
+    claim: str, frame: str, name: str, factor: float
+) -> None:
+    assert judged_with_related_row(claim, frame, name, factor) == "supported"
+
+
 def test_settings_of_the_papers_are_the_defaults_of_their_methods() -> None:
     """Nearest to the paper's are systems with most of these values: a new field must be weighed here."""
     adjusted = dict(field_values(CrossLingualAdjustment))

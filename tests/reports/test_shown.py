@@ -16,7 +16,7 @@ from page_tree import Node, tree_of
 
 from isogloss.core.languages import language_name
 from isogloss.data.result_files import path_sentence
-from isogloss.reports.checks import Check, check_std_ratio
+from isogloss.reports.checks import Check, check_spreads
 from isogloss.reports.compared_runs import ComparisonRequest, compare_runs
 from isogloss.reports.drawing import PAGE, Figure
 from isogloss.reports.line_figures import MOST_ENDS
@@ -248,8 +248,10 @@ def checked_at_random(number: int) -> list[Check]:
         if kind == "none":
             checks.append(Check(about=f"{about}: not measured"))
         elif kind == "ratio":
-            spreads = (random.normal(0.5, scale, (5, 1)) for scale in (random.choice([0.01, 0.3]), 0.02))
-            checks.append(check_std_ratio(about, *map(pd.DataFrame, spreads), least=2.0))
+            spreads = (
+                random.uniform(0.5 - by, 0.5 + by, (6, 1)) for by in (random.choice([0.01, 0.4]), 0.02)
+            )
+            checks += check_spreads(about, *map(pd.DataFrame, spreads), least=2.0)
         else:
             size = 1 if kind == "one" else int(random.integers(3, 6))
             values = random.normal(random.choice([-0.2, -0.01, 0.0, 0.02, 0.3]), 0.05, size)

@@ -147,6 +147,44 @@ def independent_estimate(ours: Sequence[float], theirs: Sequence[float]) -> Esti
     return _estimate(mean, total, freedom, units)
 
 
+@dataclass(frozen=True, slots=True)
+class RandomEffects:
+    """The mean of an effect over studies or tasks, which is not the same in each."""
+
+    mean: float
+    low: float
+    high: float
+    between: float
+    """Standard deviation of the effect between studies."""
+    studies: int
+
+
+def random_effects(means: Sequence[float], errors: Sequence[float]) -> RandomEffects:
+    """Estimate the mean effect over studies from that of each and its standard error.
+
+    Variance between studies by DerSimonian and Laird (1986); the 95 % interval by Hartung and Knapp (2001),
+    with Student's t of one degree less than there are studies and no narrower than without a correction.
+    """
+    if len(means) != len(errors) or len(means) < 2 or not all(error > 0 for error in errors):
+        raise InputError(
+            f"random_effects: {len(means)} means and {len(errors)} standard errors. Give as many of each, "
+            f"two or more, with errors above 0."
+        )
+    k = len(means)
+    weights = [1 / error**2 for error in errors]
+    total = math.fsum(weights)
+    fixed = math.fsum(w * mean for w, mean in zip(weights, means, strict=True)) / total
+    spread = math.fsum(w * (mean - fixed) ** 2 for w, mean in zip(weights, means, strict=True))
+    scale = total - math.fsum(w**2 for w in weights) / total
+    between = max(0.0, (spread - (k - 1)) / scale)
+    weights = [1 / (error**2 + between) for error in errors]
+    total = math.fsum(weights)
+    mean = math.fsum(w * value for w, value in zip(weights, means, strict=True)) / total
+    around = math.fsum(w * (value - mean) ** 2 for w, value in zip(weights, means, strict=True)) / (k - 1)
+    half = t_quantile(1 - LEVEL / 2, k - 1) * math.sqrt(max(1.0, around) / total)
+    return RandomEffects(mean, mean - half, mean + half, math.sqrt(between), k)
+
+
 def _estimate(
     mean: float,
     of_units: float,

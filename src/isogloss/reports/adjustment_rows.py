@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from isogloss.reports.comparison import TEST_SET, best_split, filter_rows, nearest, row_keys, where_any
+from isogloss.reports.comparison import TEST_SET, filter_rows, nearest, row_keys
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import original_names
 
@@ -41,6 +41,12 @@ ALIGNED = "encoder.adjusted.pulled"
 
 ADJUSTING_SEED = "adjusting seed"
 
+WORD_F1 = "word_f1"
+"""The paper's metric of NER."""
+
+DISTANCE = ["distance", "layer"]
+"""Columns that say how words were compared, and where."""
+
 ORIGINAL, ALL, OPENING = "original", "all", "opening"
 """Roles of encoders: not adjusted, or adjusted as in the paper by all words or (Table 7) by [CLS] alone."""
 
@@ -53,9 +59,8 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     """Return scores on the paper's tasks by its metrics, with ids of test set and setting, and the size."""
     rows = m.frame("scores")
     rows = rows[(rows["kind"] == "model") & rows["task"].isin(TASKS)]
-    by_word = (rows["metric"] == "word_f1") & (rows["task"] == "ner")
-    has = by_word.groupby([rows["corpus"], rows["task"]]).transform("any").astype(bool)
-    rows = _with_role(m, best_split(rows[by_word | (rows["main"].astype(bool) & ~has)]))
+    by_word = (rows["metric"] == WORD_F1) & (rows["task"] == "ner")
+    rows = _with_role(m, rows[by_word | rows["main"].astype(bool)])
     setting = [name for name in rows if "encoder.adjusted." in name and name not in (*MAIN, ALIGNED)]
     rows = rows.assign(
         test=row_keys(rows, [*TEST_SET, "encoder.original", *training_columns(rows)]),
@@ -82,13 +87,30 @@ def plain_scores(m: Measurements) -> pd.DataFrame:
     return rows[(rows["inputs"] == "") & (rows["method"] == PLAIN)]
 
 
-def distances(m: Measurements, distance: str = "l2") -> pd.DataFrame:
-    """Return distances in the last layer, as in Figs 1 and 2: L2, or where it was measured another."""
+def distances(m: Measurements, *measures: str) -> pd.DataFrame:
+    """Return distances of words by some measures; ``preferred_distance`` says which ones decide."""
     rows = m.frame("word-distance")
-    rows = _with_role(m, where_any(rows[rows["distance"].isin(("l2", distance))], "distance", distance))
-    rows = rows[rows["layer"] == (-1 if (rows["layer"] == -1).any() else rows["layer"].max())]
+    rows = _with_role(m, rows[rows["distance"].isin(measures)])
     rows = rows.assign(trained=row_keys(rows, training_columns(rows)))
-    return _nearest(rows, ["task", "encoder.original", "trained"])
+    return _nearest(rows, ["task", "encoder.original", "trained", *DISTANCE])
+
+
+def preferred_distance(rows: pd.DataFrame, measures: Sequence[str]) -> list[float]:
+    """Return the preference of rows of one measure and layer: the last layer, then the deepest."""
+    first = rows.iloc[0]
+    layer = float(first["layer"])
+    return [-math.inf if layer == -1 else -layer, measures.index(first["distance"])]
+
+
+def preferred_score(rows: pd.DataFrame) -> list[float]:
+    """Return the preference of rows of one metric: by words, as in the paper, where NER was scored so."""
+    return [float(rows["metric"].iloc[0] != WORD_F1)]
+
+
+def same_test(rows: pd.DataFrame) -> str:
+    """Return what the rows of one test set and training have in common, whatever the split and metric."""
+    columns = [name for name in TEST_SET if name not in ("split", "metric")]
+    return str(row_keys(rows[:1], [*columns, "encoder.original", *training_columns(rows)]).iloc[0])
 
 
 def _with_role(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:

@@ -3,24 +3,27 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
+from isogloss.core.languages import UNKNOWN, is_built_in, language_facts
+from isogloss.data.languages import LANGUAGES
 from isogloss.metrics.estimates import (
-    LEVEL,
     POWER,
     Estimate,
     crossed_estimate,
     independent_estimate,
-    t_p_value,
-    t_quantile,
 )
-from isogloss.metrics.ranks import bootstrap_interval, spearman
-from isogloss.reports.comparison import Comparison
+from isogloss.metrics.ranks import INTERVAL_Z, spearman_within, trend_p_value
+from isogloss.metrics.spreads import logits, spread_ratio
+from isogloss.reports.comparison import FEWEST, Comparison
 
 FEWEST_SEEDS = 3
-"""Fewer do not estimate a standard deviation."""
+"""Fewer say nothing of a spread."""
 
 FEWEST_LANGUAGES = 8
 """With fewer, rank correlations are hardly ever significant: with five languages only ρ = 1."""
@@ -53,6 +56,15 @@ HURTS: Bounds = {"below": 0.0}
 AS_BEFORE: Bounds = {"above": -0.01, "below": 0.01}
 """Within one point: an insignificant difference may yet be large, so equality needs bounds."""
 
+SHARED_WORDS = 0.1
+"""Built-in languages are one group where they share so many content words with the source, or fewer."""
+
+RATIO_LOST = 1.4
+"""By how many half-widths of an interval an effect must differ to be seen in 80 % of studies."""
+
+SPLITS = ("test", "dev")
+"""Splits in the order in which they are preferred."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
@@ -80,6 +92,14 @@ class Check:
     """Whether it decides the verdict; others are printed with the claim, and are not corrected for."""
     ratio: bool = False
     """Whether the number is a ratio of two sizes, of which 2 and 1/2 are equally far from 1."""
+    printed: str = ""
+    """The words of the paper, where it prints no number and the bounds are this project's; else empty."""
+    statement: str = ""
+    """The statement of the claim that it checks, the same for all tasks, corpora and encoders."""
+    compared: str = ""
+    """What is compared, the same on each split, by each metric and in each layer: one of these decides."""
+    preference: tuple[float, ...] = ()
+    """The least decides of the checks of one comparison that have enough units."""
 
     @property
     def estimate(self) -> Estimate | Statistic:
@@ -90,11 +110,27 @@ class Check:
 
     @property
     def p_value(self) -> float:
-        """P of the bound that decides: the least significant bound kept, or the worst one violated."""
+        """P of the bound that decides: the least significant bound kept, or the worst one violated.
+
+        Nan for a number without a range, which decides nothing.
+        """
         estimate = self.estimate
         ends = [(self.above, estimate.mean > self.above), (self.below, estimate.mean < self.below)]
         p_values = [(estimate.p_value(end), inside) for end, inside in ends if math.isfinite(end)]
-        return max([p for p, inside in p_values if not inside] or [p for p, _ in p_values])
+        outside = [p for p, inside in p_values if not inside]
+        return max(outside or [p for p, _ in p_values], default=math.nan)
+
+    @property
+    def inside(self) -> bool:
+        """Whether the number lies in its range."""
+        return self.above < self.estimate.mean < self.below
+
+    @property
+    def typical(self) -> bool:
+        """Whether the median over units agrees with the mean, which a single run that fails moves."""
+        if isinstance(self.statistic, Statistic):
+            return True
+        return (self.above < median(self.values) < self.below) == self.inside
 
     @property
     def text(self) -> str:
@@ -152,27 +188,86 @@ def with_note(checks: Sequence[Check], notes: Sequence[str]) -> list[Check]:
     return [*checks[:-1], replace(checks[-1], note="; ".join(notes))]
 
 
+def check_trend(
+    numbers: Iterable[float] | None, conditions: int, label: str, bounds: Bounds, unit: str = "seed"
+) -> Check:
+    """Check rank correlations with so many ordered conditions, one per unit.
+
+    Where all are 1, or all -1, they have no spread, and their p is that of Page's trend test.
+    """
+    check = check_of(numbers, label, bounds, unit)
+    if len(check.values) < 2 or any(abs(value) < ALMOST_ONE for value in check.values):
+        return check
+    rho, p = check.values[0], trend_p_value(conditions, len(check.values))
+    if any(value * rho < 0 for value in check.values):
+        return check
+    statistic = Statistic(
+        mean=rho, low=rho, high=rho, p_value=lambda _: p, smallest_seen=lambda _: check.above
+    )
+    return replace(check, statistic=statistic)
+
+
+def related_languages(code: str) -> str:
+    """Return the group of languages that one is related to: its family, "" for one of unknown family.
+
+    Built-in languages are grouped by how many words they share with the source of their world.
+    """
+    if is_built_in(code):
+        return "near" if LANGUAGES[code].shared >= SHARED_WORDS else "far"
+    family = language_facts(code).family
+    return "" if family == UNKNOWN else family
+
+
 def check_correlation(
     label: str, x: "pd.Series[float]", y: "pd.Series[float]", bounds: Bounds, *, least: int = 1
 ) -> list[Check]:
-    """Check Spearman's ρ over languages, by its exact p against 0 and by Fisher's z against other bounds.
+    """Check Spearman's ρ over languages: within groups of related ones, or over such groups.
 
-    Empty for fewer than ``least`` languages.
+    Languages of one family are no independent draws. Within groups where these have FEWEST_LANGUAGES
+    languages or more, else over the means of so many groups. Empty for fewer than ``least`` languages.
     """
-    from scipy.special import ndtri
-
     joined = pd.concat([x, y], axis=1).dropna()
-    sides = [*joined.iloc[:, 0]], [*joined.iloc[:, 1]]
     if (n := len(joined)) < least:
         return []
     if n < FEWEST_LANGUAGES:
         return [
             Check(about=f"{label}: {n} languages, and fewer than {FEWEST_LANGUAGES} are too few, not tested")
         ]
-    over = spearman(*sides)
+    sides = [joined.iloc[:, side] for side in range(2)]
+    groups = pd.Series([related_languages(str(code)) for code in joined.index], index=joined.index)
+    sizes = groups.map(groups.value_counts())
+    number = groups.nunique()
+    if (sizes > 1).sum() >= FEWEST_LANGUAGES:
+        several = f", within {groups[sizes > 1].nunique()} groups of related languages"
+        words = f"{label}{several if number > 1 else ''}"
+        return [_correlation(words, sides[0], sides[1], groups, bounds, "language")]
+    if number >= FEWEST_LANGUAGES:
+        means = [side.groupby(groups).mean() for side in sides]
+        ungrouped = pd.Series("", index=means[0].index)
+        return [_correlation(f"{label}, over families", means[0], means[1], ungrouped, bounds, "family")]
+    return [
+        Check(
+            about=f"{label}: {n} languages of {number} groups of related ones, and fewer than "
+            f"{FEWEST_LANGUAGES} groups are too few, not tested"
+        )
+    ]
+
+
+def _correlation(
+    label: str,
+    x: "pd.Series[float]",
+    y: "pd.Series[float]",
+    groups: "pd.Series[str]",
+    bounds: Bounds,
+    unit: str,
+) -> Check:
+    """Check a correlation within groups, by Student's t against 0 and by Fisher's z against other bounds."""
+    from scipy.special import ndtri
+
+    over = spearman_within([*x], [*y], [*groups])
     if math.isnan(over.rho):
-        return [Check(about=f"{label}: the same for every language, not tested")]
-    error = 1 / math.sqrt(n - 3)
+        return Check(about=f"{label}: the same for every language, not tested")
+    error = over.error
     z = math.atanh(max(-ALMOST_ONE, min(ALMOST_ONE, over.rho)))
 
     def p_value(bound: float) -> float:
@@ -181,55 +276,115 @@ def check_correlation(
     def smallest_seen(level: float) -> float:
         return math.tanh(error * float(ndtri(1 - level / 2) + ndtri(POWER)))
 
-    low, high = bootstrap_interval(*sides)
+    low, high = (math.tanh(z + side * INTERVAL_Z * error) for side in (-1, 1))
     rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=smallest_seen)
-    check = Check(about=label, values=sides[1], statistic=rho, unit="language", scale=1, digits=2)
-    return [replace(check, **bounds)]
+    values = [0.0] * over.items
+    check = Check(about=label, values=values, statistic=rho, unit=unit, scale=1, digits=2)
+    return replace(check, **bounds)
 
 
-def check_std_ratio(label: str, above: pd.DataFrame, below: pd.DataFrame, least: float) -> Check:
-    """Check the ratio of the standard deviations over the same seeds of two tables [seed column].
+def check_spreads(
+    label: str, above: pd.DataFrame, below: pd.DataFrame, least: float, printed: str = ""
+) -> list[Check]:
+    """Check that one number varies more over the same seeds than another, by tables [seed column].
 
-    Variances are averaged over columns; one column may stand against several. As both sides have the same
-    seeds, the test is Pitman's and Morgan's (1939): the variances of x and ky are equal if and only if x + ky
-    and x - ky are uncorrelated. Sums over columns take the place of single covariances, and since columns
-    share their models the degrees of freedom are those of one column, which makes the test conservative.
+    In points by ``least``, and on the logit scale at all: near 100 % scores have little room to vary, which
+    makes any other score look unsteady.
     """
     if len(seeds := above.dropna().index.intersection(below.dropna().index)) < FEWEST_SEEDS:
-        return Check(about=f"{label}: fewer than {FEWEST_SEEDS} seeds, not measured")
-    x, y = (side.loc[seeds].to_numpy(dtype=float) for side in (above, below))
-    x, y = x - x.mean(axis=0), y - y.mean(axis=0)
-    large, small = (float((side**2).mean(axis=1).sum()) / (len(seeds) - 1) for side in (x, y))
-    shared = float((x * y).mean(axis=1).sum()) / (len(seeds) - 1)
-    stds = f"{100 * math.sqrt(large):.1f} / {100 * math.sqrt(small):.1f}"
-    if small == 0:
-        return Check(
-            about=f"{label} ({stds}): every seed scores the same, a ratio needs a spread, not tested"
-        )
-    n, ratio = len(seeds) - 2, large / small
-    free = max(0.0, 1 - shared**2 / (large * small)) if large else 1.0
+        return [Check(about=f"{label}: fewer than {FEWEST_SEEDS} seeds, not measured", statement="points")]
+    tables = [side.loc[seeds].to_numpy(dtype=float) for side in (above, below)]
+    return [
+        _spread_check(label, "points", tables, least, printed),
+        _spread_check(label, "logits", [logits(side) for side in tables], 1.0),
+    ]
 
-    def p_value(bound: float) -> float:
-        scaled = bound**2 * small
-        spread = (large + scaled) ** 2 - (2 * bound * shared) ** 2
-        r = (large - scaled) / math.sqrt(spread) if spread > 0 else 0.0
-        return t_p_value(r * math.sqrt(n / (1 - r * r)), n) if abs(r) < 1 else 0.0
 
-    def factor(t: float) -> float:
-        """Return by how much a ratio of variances differs from the one that a t of its test rejects."""
-        k = 1 + 2 * free * t**2 / n
-        return k + math.sqrt(k**2 - 1)
-
-    width = factor(t_quantile(1 - LEVEL / 2, n))
+def _spread_check(
+    label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], least: float, printed: str = ""
+) -> Check:
+    """Check that the first of two tables of scores on a scale varies more over seeds than the second."""
+    words = f"{label}, in {scale}"
+    if not all(np.isfinite(table).all() for table in tables):
+        return Check(about=f"{words}: a score of 0 or 100 % has no logit, not tested", statement=scale)
+    over = spread_ratio(*tables)
+    if not math.isfinite(over.ratio):
+        same = "every seed scores the same, a ratio needs a spread, not tested"
+        return Check(about=f"{words}: {same}", statement=scale)
+    low, high = over.interval()
+    half = max(high / over.ratio if over.ratio else math.inf, 1.0)
     statistic = Statistic(
-        mean=math.sqrt(ratio),
-        low=math.sqrt(ratio / width),
-        high=math.sqrt(ratio * width),
-        p_value=p_value,
-        smallest_seen=lambda level: (
-            least * math.sqrt(factor(t_quantile(1 - level / 2, n) + t_quantile(POWER, n)))
-        ),
+        mean=over.ratio,
+        low=low,
+        high=high,
+        p_value=over.p_value,
+        smallest_seen=lambda _: least * half**RATIO_LOST,
     )
-    words = f"{label} ({stds}, Pitman–Morgan test with {n} {'degree' if n == 1 else 'degrees'} of freedom)"
-    values = (ratio,) * len(seeds)
-    return Check(about=words, values=values, statistic=statistic, above=least, scale=1, ratio=True)
+    spreads = " / ".join(f"{(100 if scale == 'points' else 1) * side.mean():.2g}" for side in over.distances)
+    return Check(
+        about=f"{words} ({spreads})",
+        values=(over.ratio,) * len(over.distances[0]),
+        statistic=statistic,
+        above=least,
+        scale=1,
+        ratio=True,
+        printed=printed,
+        statement=scale,
+    )
+
+
+def compared(
+    checks: Iterable[Check],
+    of: str,
+    *,
+    statement: str = "",
+    split: str = "",
+    preference: Sequence[float] = (),
+) -> list[Check]:
+    """Say of checks what they compare, and which one is preferred where it was measured in several ways.
+
+    ``of`` is equal for each split, metric, layer and distance; without a statement they keep their own.
+    """
+    order = SPLITS.index(split) if split in SPLITS else len(SPLITS)
+    return [
+        replace(
+            check,
+            compared=of,
+            statement=statement or check.statement,
+            preference=(order, *preference),
+        )
+        for check in checks
+    ]
+
+
+def deciding_checks(checks: Sequence[Check]) -> list[Check]:
+    """Return the checks that decide: what else was measured of other systems changes no verdict.
+
+    Of the checks of one comparison the preferred one of those with FEWEST units or more, or with any. A
+    comparison with fewer units, or of which a part was not measured, decides nothing where the same statement
+    was checked by another comparison.
+    """
+    by_comparison: dict[tuple[str, str], list[Check]] = {}
+    for check in checks:
+        by_comparison.setdefault((check.statement, check.compared), []).append(check)
+    chosen = []
+    for (_, of), several in by_comparison.items():
+        best = min((_rank(check) for check in several), default=None)
+        chosen += [check for check in several if not of or _rank(check) == best]
+    most = {check.statement: 0 for check in chosen}
+    for check in chosen:
+        if check.judged:
+            most[check.statement] = max(most[check.statement], enough(check))
+    return [
+        unjudged(check) if check.statement and enough(check) < most[check.statement] else check
+        for check in chosen
+    ]
+
+
+def enough(check: Check) -> int:
+    """Return 0 for a check without units, 1 for one of a pilot, and 2 for one with FEWEST units or more."""
+    return (len(check.values) > 0) + (len(check.values) >= FEWEST)
+
+
+def _rank(check: Check) -> tuple[float, ...]:
+    return -enough(check), *check.preference

@@ -16,6 +16,7 @@ from isogloss.reports.adjustment_rows import (
     ADJUSTMENT,
     ALL,
     CONTINUAL,
+    DISTANCE,
     OPENING,
     ORIGINAL,
     PLAIN,
@@ -27,12 +28,26 @@ from isogloss.reports.adjustment_rows import (
     most,
     paper_scores,
     plain_scores,
+    preferred_distance,
+    preferred_score,
     same_encoder,
+    same_test,
     was_measured,
     with_unit,
     zero_shot,
 )
-from isogloss.reports.checks import AS_BEFORE, HELPS, HURTS, Bounds, Check, check_of, not_measured, with_note
+from isogloss.reports.checks import (
+    AS_BEFORE,
+    HELPS,
+    HURTS,
+    Bounds,
+    Check,
+    check_of,
+    check_trend,
+    compared,
+    not_measured,
+    with_note,
+)
 from isogloss.reports.comparison import (
     compare,
     filter_rows,
@@ -43,7 +58,13 @@ from isogloss.reports.comparison import (
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Rule
 
-NO_HELP: Bounds = {"below": AS_BEFORE["below"]}
+NO_HELP: Bounds = {"below": AS_BEFORE["below"], "printed": "no statistically significant improvement"}
+
+UNHARMED: Bounds = {**AS_BEFORE, "printed": "did not support this conjecture"}
+"""Words of the paper, where it prints no bounds."""
+
+COSINE, L2 = ("cosine", "l2"), ("l2",)
+"""Measures of distance, the preferred one first."""
 
 MIXED = {"mixed": "nli", "mixed-question": "qa", "mixed-passage": "qa"}
 """Inputs partly in the source language, and the paper's task with such inputs (Tables 2 and 4)."""
@@ -67,33 +88,43 @@ def compare_sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
     ends = most(rows[several]), most(rows[several], "min")
     checks = _compare(m, ends, "most − fewest translations", tasks, ("test", "setting"))
     drawn = rows[several].assign(unit=draws(rows[several]))
-    means = drawn.groupby(["task", "original", *SERIES, "unit", "size"])["score"].mean().reset_index()
-    for (task, original, *_), series in means.groupby(["task", "original", "test", "setting"]):
-        rhos = rank_correlations(series, "size", "score", ["unit"], ["encoder.pairs"])
+    for (task, original, *_), series in drawn.groupby(["task", "original", "test", "setting"]):
+        means = series.groupby([*SERIES, "unit", "size"])["score"].mean().reset_index()
+        rhos = rank_correlations(means, "size", "score", ["unit"], ["encoder.pairs"])
         label = f"{_on(task, original)}: ρ of translations and score"
-        checks += [check_of(rhos, label, tasks[task], ADJUSTING_SEED)] if len(rhos) else []
+        if len(rhos):
+            trend = check_trend(rhos, means["size"].nunique(), label, tasks[task], ADJUSTING_SEED)
+            checks += _placed([trend], series, f"{task} ρ of translations and score")
     return checks if was_measured(m, ADJUSTMENT) else []
 
 
 def compare_distances(m: Measurements) -> list[Check]:
     """Compare distances in models of the original encoder with those in the encoder itself (3c)."""
-    rows, pair = distances(m, "cosine"), ["encoder.run", "first", "second"]
+    rows, pair = distances(m, *COSINE), ["encoder.run", "first", "second", *DISTANCE]
     rows = rows[rows["role"] == ORIGINAL]
     start_means = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
     moved = rows[rows["method"] == PLAIN].join(start_means.add_suffix(".before"), on=pair, how="inner")
+    moved = moved.reset_index(drop=True)  # Without rows the keys would be index and columns.
     tuned = plain_scores(m).query("role == @ALL")
     moved = moved[moved["way"].isin(tuned["way"])] if moved["way"].isin(tuned["way"]).any() else moved
     if moved.empty or not (was_measured(m, ADJUSTMENT) or was_measured(m, CONTINUAL)):
         return []
     by_task: dict[str, list[Check]] = {}
-    for (task, original), group in moved.groupby(["task", "original"]):
+    for (task, original, *_), group in moved.groupby(["task", "original", *DISTANCE]):
         for words in ("related", "unrelated"):
             after, start = group[f"{words}_mean"], group[f"{words}_mean.before"]
             label = (
                 f"{_on(task, original)}: {words} words {start.mean():.2f} → {after.mean():.2f}, mean distance"
             )
             values = (after - start).groupby(group["seed"]).mean()
-            by_task.setdefault(task, []).append(check_of(values, label, HURTS))
+            by_task.setdefault(task, []).extend(
+                compared(
+                    [check_of(values, label, HURTS)],
+                    f"{task} {original} distances",
+                    statement=f"{task}, {words} words",
+                    preference=preferred_distance(group, COSINE),
+                )
+            )
     notes = [check.text for task in sorted({*by_task} - {*TASKS}) for check in by_task[task]]
     return with_note([check for task in TASKS for check in by_task.get(task) or [not_measured(task)]], notes)
 
@@ -113,17 +144,26 @@ def continual(m: Measurements, tasks: Mapping[str, Bounds], separation: Iterable
 def _continual(
     m: Measurements, role: str, tasks: Mapping[str, Bounds], separation: Iterable[str]
 ) -> list[Check]:
-    rows, pair = distances(m), ["task", "trained", "encoder.run", "source", "first", "second", "seed"]
+    rows = distances(m, *L2)
+    pair = ["task", "trained", "encoder.run", "source", "first", "second", "seed", *DISTANCE]
     tuned, plain = by_method(rows[rows["role"] == role])
     joined = tuned.join(plain.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner")
+    joined = joined.reset_index(drop=True)  # Without rows the keys would be index and columns.
     all_checks = []
     for task in separation:
         checks = []
-        for (original, _), group in joined[joined["task"] == task].groupby(["original", "way"]):
+        for (original, way, *_), group in joined[joined["task"] == task].groupby(
+            ["original", "way", *DISTANCE]
+        ):
             means = f"{group['auc.plain'].mean():.3f} fine-tuned, {group['auc'].mean():.3f} continual"
             label = f"{_on(task, original)}: AUC {means}, by"
             values = (group["auc"] - group["auc.plain"]).groupby(group["seed"]).mean()
-            checks.append(check_of(values, label, HELPS))
+            checks += compared(
+                [check_of(values, label, HELPS)],
+                f"{task} {original} {way} distances",
+                statement=f"{task}, distances",
+                preference=preferred_distance(group, L2),
+            )
         all_checks += checks or [not_measured(f"{task}, distances")]
     rows = paper_scores(m)
     sides = by_method(zero_shot(rows[rows["inputs"] == ""], role))
@@ -152,7 +192,8 @@ def compare_mixed_inputs(m: Measurements) -> list[Check]:
                 label = f"{_describe(group, ours)}: {gains}, difference"
                 values = (gain[form] - gain[""]).mean(axis=1)
                 bounds = {**HELPS, "scale": 100, "digits": 1}
-                checks.append(check_of(values, label, bounds, ADJUSTING_SEED))
+                check = check_of(values, label, bounds, ADJUSTING_SEED)
+                checks += _placed([check], group, f"{task}, {form}")
         all_checks += checks or [not_measured(f"{task}, {form}")]
     return all_checks
 
@@ -169,7 +210,7 @@ def compare_within_language(m: Measurements) -> list[Check]:
     if ours.empty:
         return []
     tasks = [task for task in TASKS if task == "qa" or task in set(ours["task"])]
-    bounds = dict.fromkeys(tasks, AS_BEFORE)
+    bounds = dict.fromkeys(tasks, UNHARMED)
     pairs = ours.groupby("encoder.pairs")
     return [
         check
@@ -206,9 +247,18 @@ def _compare(
             if result := compare(m, ours_drawn, theirs_drawn, unit="unit"):
                 label = _describe(group[group["language"].isin(result.languages)], ours)
                 unit = "seed" if same_encoder(*shared) else ADJUSTING_SEED
-                checks.append(check_of(result, f"{label}: {what}", bounds, unit))
+                check = check_of(result, f"{label}: {what}", bounds, unit)
+                checks += _placed([check], group, f"{task}, {what}")
         all_checks += checks or [not_measured(task)]
     return all_checks
+
+
+def _placed(checks: Sequence[Check], group: pd.DataFrame, statement: str) -> list[Check]:
+    """Say of checks which statement they make, and what they compare whatever the split and metric."""
+    columns = [name for name in ("setting", "way", "encoder.pairs") if name in group]
+    system = " ".join([same_test(group), *(str(group[name].iloc[0]) for name in columns)])
+    split = str(group["split"].iloc[0])
+    return compared(checks, system, statement=statement, split=split, preference=preferred_score(group))
 
 
 def _describe(rows: pd.DataFrame, among: pd.DataFrame) -> str:

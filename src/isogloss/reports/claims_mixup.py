@@ -5,6 +5,9 @@ they are compared to, is in ``mixup_comparisons``.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
+
+import pandas as pd
 
 from isogloss.reports.checks import (
     FEWEST_LANGUAGES,
@@ -14,12 +17,12 @@ from isogloss.reports.checks import (
     Check,
     check_correlation,
     check_of,
+    compared,
     not_measured,
     unjudged,
 )
 from isogloss.reports.comparison import (
     TEST_SET,
-    best_split,
     labelled_groups,
     model_languages,
     replicates,
@@ -33,7 +36,6 @@ from isogloss.reports.mixup_comparisons import (
     ablations,
     by_unit,
     cka_of,
-    deepest_layer,
     mixup_comparisons,
     mixup_scores,
     of_ways,
@@ -50,6 +52,9 @@ LEAST_SPREAD = 0.1
 
 UNCORRELATED = 0.5
 """Correlations within ± this are negligible: a bound of our own."""
+
+QUALITY = "the translation quality modeling in the mixup process"
+"""Words of the paper on λ, of whose spread it prints nothing."""
 
 STATES = ("", "paired")
 """Inputs of models whose states are compared."""
@@ -74,8 +79,9 @@ def compare_cka(m: Measurements) -> list[Check]:
         plain = _remark(
             ("− source-only", comparison.check(comparison.full, comparison.plain, "", "target", bounds))
         )
-        label = f"CKA, x-mixup − translate-train{plain}"
-        checks.append(comparison.check(comparison.full, comparison.trained, label, "target", bounds))
+        words = "CKA, x-mixup − translate-train"
+        check = comparison.check(comparison.full, comparison.trained, f"{words}{plain}", "target", bounds)
+        checks.append(comparison.compared(check, words))
     return checks
 
 
@@ -87,10 +93,25 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
     rows = of_ways(rows, baselines)
     for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
         _, (group,) = replicates(system)
-        means = target_means(cka_of(m, group)), target_means(group)
-        least = FEWEST_LANGUAGES if group["target"].any() else 1
-        checks += check_correlation(f"{label}: ρ of CKA and score", *means, HELPS, least=least)
+        scores, least = target_means(group), FEWEST_LANGUAGES if group["target"].any() else 1
+        for layer, states in cka_of(m, group).groupby("layer"):
+            correlation = check_correlation(
+                f"{label}: ρ of CKA and score", target_means(states), scores, HELPS, least=least
+            )
+            checks += compared(
+                correlation,
+                _system_of(group),
+                statement="ρ of CKA and score",
+                split=group["split"].iloc[0],
+                preference=[-float(layer)],
+            )
     return checks
+
+
+def _system_of(group: pd.DataFrame) -> str:
+    """Return what a group of rows is of, whatever the split."""
+    columns = (name for name in (*TEST_SET, "encoder", "way", "inputs.translator") if name != "split")
+    return " ".join(str(group[name].iloc[0]) for name in columns)
 
 
 def compare_ablations(m: Measurements) -> list[Check]:
@@ -102,7 +123,8 @@ def compare_ablations(m: Measurements) -> list[Check]:
             check = comparison.check(comparison.full, rows, f"whole − {name}")
             checks += [unjudged(check) if name == MIXING_ALONE else check] if len(rows) else []
         if MIXING_ALONE in parts and NO_MIXUP not in parts:
-            checks.append(not_measured(f"{comparison.name}: whole − {NO_MIXUP}, read without translations"))
+            missing = not_measured(f"{comparison.name}: whole − {NO_MIXUP}, read without translations")
+            checks.append(comparison.compared(missing, f"whole − {NO_MIXUP}"))
     return checks
 
 
@@ -136,8 +158,9 @@ def compare_unseen_languages(m: Measurements) -> list[Check]:
                 comparison.check(comparison.full, comparison.rows[reads], role="unseen"),
             ),
         )
-        label = f"unseen languages, x-mixup − translate-train{remark}"
-        checks.append(comparison.check(comparison.full, comparison.trained, label, "unseen"))
+        words = "unseen languages, x-mixup − translate-train"
+        check = comparison.check(comparison.full, comparison.trained, f"{words}{remark}", "unseen")
+        checks.append(comparison.compared(check, words))
     return checks
 
 
@@ -145,13 +168,15 @@ def check_ratio_spread(m: Measurements) -> list[Check]:
     """Check the standard deviation of λ over examples relative to its mean (2f)."""
     rows = paper_systems(m.frame("mixup-ratio"))
     rows = model_languages(rows[(rows["method"] == "x-mixup") & (rows["without"] == "")])
-    rows, checks = best_split(rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])), []
+    rows, checks = rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"]), []
     rows = of_ways(rows, [comparison.full for comparison in scored_mixups(m)])
     for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]):
         unit, (group,) = replicates(system)
         words = f"{label}: std of λ over examples in percent of its mean, {group['mean'].mean():.3f}"
         means = by_unit(group, unit).dropna().mean(axis=1)
-        checks.append(check_of(means, words, {"above": LEAST_SPREAD, "scale": 100, "digits": 2}, UNITS[unit]))
+        bounds = {"above": LEAST_SPREAD, "printed": QUALITY, "scale": 100, "digits": 2}
+        check = check_of(means, words, bounds, UNITS[unit])
+        checks += compared([check], _system_of(group), statement="spread of λ", split=group["split"].iloc[0])
     return checks
 
 
@@ -165,8 +190,9 @@ def compare_gaps(m: Measurements) -> list[Check]:
             for role, rows in {"target": full, "source": unmixed}.items()
         ]
         target, source = (gain.dropna(axis="columns", how="all").dropna().mean(axis=1) for gain in gains)
-        label = f"{comparison.name}: gap of translate-train − of x-mixup"
-        checks.append(check_of((target - source).dropna(), label, bounds, UNITS[unit]))
+        words = "gap of translate-train − of x-mixup"
+        check = check_of((target - source).dropna(), f"{comparison.name}: {words}", bounds, UNITS[unit])
+        checks.append(comparison.compared(check, words))
     return checks
 
 
@@ -192,9 +218,8 @@ def compare_layers(m: Measurements) -> list[Check]:
     """Compare mixing in each layer with translate-train; in classification only the lower ones count (2k)."""
     stacks: dict[object, list[MixupComparison]] = {}
     for comparison in mixup_comparisons(m, mixup_scores(m), layers=True):
-        stacks.setdefault((comparison.group, comparison.full["inputs.translator"].iloc[0]), []).append(
-            comparison
-        )
+        key = comparison.group, comparison.full["split"].iloc[0], comparison.full["inputs.translator"].iloc[0]
+        stacks.setdefault(key, []).append(comparison)
     checks = []
     for unsorted in stacks.values():
         *_, highest = layers = sorted(unsorted, key=_layer)
@@ -223,7 +248,7 @@ def compare_centroids(m: Measurements) -> list[Check]:
     first = rows["source"].str.split("+").str[0]
     rows = rows.assign(score=rows["between"], language=first, metric="between", split="")
     checks, others = list[Check](), list[Check]()
-    for comparison in mixup_comparisons(m, deepest_layer(rows), inputs=STATES):
+    for comparison in mixup_comparisons(m, rows, inputs=STATES):
         name, theirs = (
             ("translate-train", comparison.trained)
             if len(comparison.trained)
@@ -232,7 +257,8 @@ def compare_centroids(m: Measurements) -> list[Check]:
         for languages, full in comparison.full.groupby("languages"):
             label = f"variance between languages in percent, x-mixup − {name}"
             comparable = theirs[theirs["languages"] == languages]
-            check = comparison.check(full, comparable, label, "source", HURTS)
+            of_map = replace(comparison, systems=f"{comparison.systems} {languages}")
+            check = of_map.check(full, comparable, label, "source", HURTS)
             (checks if len(comparable) or theirs.empty else others).append(check)
     return checks or others
 
@@ -242,17 +268,20 @@ def correlate_gains(m: Measurements) -> list[Check]:
 
     Models of too few targets say nothing where others have enough.
     """
-    checks, bounds = [], {"above": -UNCORRELATED, "below": UNCORRELATED}
+    bounds = {"above": -UNCORRELATED, "below": UNCORRELATED, "printed": "no obvious correlation"}
+    checks, words = list[Check](), "ρ of gains in CKA and in score"
     for comparison in scored_mixups(m):
         if len(comparison.trained):
             _, sides = replicates(comparison.full, comparison.trained)
-            full, trained = (target_means(cka_of(m, rows)) for rows in sides)
-            cka = full - trained
             full, trained = (target_means(comparison.on(rows, "target")) for rows in sides)
             score = full - trained
-            checks += check_correlation(
-                f"{comparison.name}: ρ of gains in CKA and in score", cka, score, bounds
-            )
+            states = [cka_of(m, rows) for rows in sides]
+            for layer in sorted({*states[0]["layer"]} & {*states[1]["layer"]}):
+                full, trained = (target_means(rows[rows["layer"] == layer]) for rows in states)
+                label = f"{comparison.name}: {words}"
+                of_layer = replace(comparison, preference=(-float(layer),))
+                for check in check_correlation(label, full - trained, score, bounds):
+                    checks.append(of_layer.compared(check, words))
     return [check for check in checks if check.values] or checks
 
 

@@ -21,12 +21,14 @@ from isogloss.reports.checks import (
     Check,
     check_independent,
     check_of,
-    check_std_ratio,
+    check_spreads,
+    check_trend,
+    compared,
     not_measured,
+    unjudged,
 )
 from isogloss.reports.comparison import (
     TEST_SET,
-    best_split,
     labelled_groups,
     rows_of,
     unit_of,
@@ -35,6 +37,7 @@ from isogloss.reports.comparison import (
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.path_examples import Added, difference, error_over_examples, example_error
 from isogloss.reports.transfer_rows import (
+    NEAR,
     WHOLE,
     barrier_rows,
     delta_rows,
@@ -51,7 +54,14 @@ SMOOTH = 0.9
 """Rank correlation of α and score from which a rise is smooth, and R² from which it is linear."""
 
 FAR_LARGER = 3.0
-"""A standard deviation that is "far larger" is this many times the other."""
+"""A spread that is "far larger" is this many times the other."""
+
+FLAT = 0.1
+"""A flat surface rises by less than ten points per unit of α: 2.5 points up to α = 0.25."""
+
+SIMILAR = "consistently similar source language performance"
+SMOOTHLY = "smoothly and linearly improves"
+"""Words of the paper, where it prints no numbers."""
 
 ON_PATH = [*TEST_SET, "encoder", "way", "start.way"]
 
@@ -60,6 +70,7 @@ LINEAR = ("slope", "gain", "drop")
 """Statistics of a path that are sums of scores, so that examples have a share in each."""
 
 PLAIN: Bounds = {"scale": 1, "digits": 2}
+SIMILARLY: Bounds = {"below": HARDLY, "printed": SIMILAR}
 SOURCE, TARGET = {"role": "source"}, {"role": "target"}
 EQ_1, EQ_2 = ({"start.method": start, **WHOLE} for start in ("source-only", "target-only"))
 
@@ -74,7 +85,7 @@ def compare_stds(m: Measurements) -> list[Check]:
     rows = without_pilots(rows, ["corpus", "task", "source", "encoder"], ["way", "encoder.run"], "seed")
     checks = []
     several = rows.groupby("encoder")["encoder.run"].nunique() > 1
-    for label, group in labelled_groups(m, best_split(rows), [*TEST_SET, "encoder", "way", "encoder.run"]):
+    for label, group in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "encoder.run"]):
         first = group.iloc[0]
         which = f" pretraining seed {first['encoder.seed']}" if several[first["encoder"]] else ""
         table = group.pivot_table(index="seed", columns="language", values="score")
@@ -83,19 +94,34 @@ def compare_stds(m: Measurements) -> list[Check]:
         sources = [code for code in table if code in group["source"].iloc[0].split("+")]
         targets = table.drop(columns=sources).dropna(axis="columns")
         if targets.columns.size and sources:
-            words = f"{label}{which}: std of targets / std of the source"
-            checks.append(check_std_ratio(words, targets, table[sources], FAR_LARGER))
+            words = f"{label}{which}: spread of targets / of the source"
+            spreads = check_spreads(words, targets, table[sources], FAR_LARGER, "much higher variance")
+            checks += compared(spreads, _place(group, "encoder.run"), split=first["split"])
     return checks
 
 
+def _place(group: pd.DataFrame, *more: str) -> str:
+    """Return what rows of a group compare, whatever the split."""
+    return " ".join(
+        str(group[name].iloc[0]) for name in (*ON_PATH, *more) if name in group and name != "split"
+    )
+
+
 def compare_slopes(m: Measurements) -> list[Check]:
-    """Compare how steeply target and source rise from the source-only model on, on paths and planes (1k)."""
+    """Compare how steeply target and source rise from the source-only model on, on paths and planes (1k).
+
+    Along (α₁, 0) a plane has the points of the path, so that either makes the same two statements.
+    """
     paths, planes = rows_of(path_rows(m), EQ_1), plane_rows(m)
     checks = []
     for name, rows in (("Eq. 1", paths), ("Eq. 3", planes)):
         words = f"slope at the source-only model along {name}, target − source"
         if {"source", "target"} <= {*rows.get("role", ())}:
-            checks += _each(m, rows, _mean(words, "slope", HELPS, TARGET, SOURCE))
+            flat = {"above": -FLAT, "below": FLAT, "printed": SIMILAR}
+            source = _mean(f"slope at the source-only model along {name}, source", "slope", flat, SOURCE)
+            steeper = _mean(words, "slope", HELPS, TARGET, SOURCE)
+            for statement, part in (("target − source", steeper), ("source", source)):
+                checks += [replace(check, statement=statement) for check in _each(m, rows, part)]
     return checks
 
 
@@ -103,8 +129,9 @@ def compare_parts(m: Measurements) -> list[Check]:
     """Compare the gain of moving the encoder alone or the head alone with that of the whole model (1i)."""
     rows = rows_of(path_rows(m), {"start.method": "source-only", **TARGET})
     near = {"above": -HARDLY, "below": HARDLY}
-    less = _mean("gain of the whole − of the encoder", "gain", near, WHOLE, {"part": "encoder"})
-    head = _mean("gain of the head", "gain", near, {"part": "head"})
+    as_whole, negligible = {**near, "printed": "similar findings"}, {**near, "printed": "a negligible effect"}
+    less = _mean("gain of the whole − of the encoder", "gain", as_whole, WHOLE, {"part": "encoder"})
+    head = _mean("gain of the head", "gain", negligible, {"part": "head"})
     return _each(m, rows, less, head) if {"all"} < {*rows["part"]} else []
 
 
@@ -123,7 +150,7 @@ def _each(m: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
         check
         for label, group in labelled_groups(m, rows, ON_PATH)
         for part in parts
-        for check in part(label, group)
+        for check in compared(part(label, group), _place(group), split=group["split"].iloc[0])
     ]
 
 
@@ -140,7 +167,13 @@ def _mean(
         sides = [rows_of(group, side) for side in (of, minus)]
         values, less = (side.groupby(["unit", "target"])[name].mean() for side in sides)
         means = _complete(values - less if minus else values)
-        return [_check(f"{label}: {words}", means, bounds, _unit(group), _added(name, means, sides, minus))]
+        if name == "rho":
+            rhos = means.mean(axis=1)
+            check = check_trend(rhos, int(group["points"].min()), f"{label}: {words}", bounds, _unit(group))
+        else:
+            added = _added(name, means, sides, minus)
+            check = _check(f"{label}: {words}", means, bounds, _unit(group), added)
+        return [replace(check, statement=words)]
 
     return check
 
@@ -183,26 +216,22 @@ def _check(
 def _level(label: str, group: pd.DataFrame) -> list[Check]:
     """Check that scores have no barrier between the ends, and that the last is not below the first."""
     if not group["highest"].max() > 0:
-        return [Check(about=f"{label}: every score is 0, nothing was learned")]
-    return [
-        _barrier(f"{label}: barrier", group),
-        *_mean("drop from end to end", "drop", {"below": HARDLY})(label, group),
-    ]
+        return [Check(about=f"{label}: every score is 0, nothing was learned", statement="barrier")]
+    barrier = replace(_barrier(f"{label}: barrier", group), statement="barrier")
+    return [barrier, *_mean("drop from end to end", "drop", SIMILARLY)(label, group)]
 
 
 def _barrier(label: str, group: pd.DataFrame) -> Check:
     barriers, with_examples = barrier_rows(group)
     means = _complete(barriers)
-    return _check(
-        label, means, {"below": HARDLY}, _unit(group), example_error(with_examples, "barrier", means)
-    )
+    return _check(label, means, SIMILARLY, _unit(group), example_error(with_examples, "barrier", means))
 
 
 def _variances(label: str, group: pd.DataFrame) -> list[Check]:
     starts, ends = (group.pivot_table(index="unit", columns="target", values=at) for at in ("first", "last"))
-    words = f"{label}: std of targets at α = 0 / at α = 1"
+    words = f"{label}: spread of targets at α = 0 / at α = 1"
     measured = starts.columns.size and ends.columns.size
-    return [check_std_ratio(words, starts, ends, 1.0)] if measured else []
+    return check_spreads(words, starts, ends, 1.0) if measured else []
 
 
 def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
@@ -216,14 +245,14 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
     all_checks = []
     for label, group in labelled_groups(m, rows, [*TEST_SET, "way", "start.way", "points"]):
         unit = unit_of(group)
-        first, slope = (
+        first, slope, gain = (
             group.pivot_table(index=[unit, "target"], columns="encoder", values=name)
-            for name in ("first", "slope")
+            for name in ("first", "slope", "gain")
         )
         names = dict(zip(group["encoder"], group["encoder.label"], strict=True))
         order = first.mean().sort_values(kind="stable").index if len(first) else []
         checks = []
-        for worse, better in pairwise(order):
+        for worse, better in pairwise([name for name in order if name in slope]):
             sides = [slope[name].dropna().unstack("target") for name in (worse, better)]
             shared = sides[0].columns.intersection(sides[1].columns)
             ours, theirs = (side[shared].dropna().mean(axis=1) for side in sides)
@@ -232,8 +261,25 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
                 scaled = {**HELPS, "scale": 100, "digits": 1}
                 error = _slope_error(group, unit, (worse, better), [side[shared].dropna() for side in sides])
                 check = check_independent(ours, theirs, words, scaled, UNITS[unit], examples=error)
-                checks.append(replace(check, examples=error[1]))
-        all_checks += checks or [not_measured(f"{label}: no paths that two encoders share")]
+                pair = compared(
+                    [replace(check, examples=error[1])],
+                    f"{_place(group)} {worse} {better}",
+                    statement="slope",
+                    split=group["split"].iloc[0],
+                    preference=[-group["points"].iloc[0]],
+                )
+                gaps = [gain[name].unstack("target")[shared].mean(axis=1) for name in (worse, better)]
+                closed = [(side / gap).dropna() for side, gap in zip((ours, theirs), gaps, strict=True)]
+                share = f"{words}, as a share of the gap to the bilingual model"
+                checks += pair
+                if all(map(len, closed)):
+                    checks.append(
+                        unjudged(check_independent(closed[0], closed[1], share, PLAIN, UNITS[unit]))
+                    )
+        nothing = not_measured(
+            f"{label}: slopes up to {NEAR} from the source-only model, on paths that two encoders share"
+        )
+        all_checks += checks or [replace(nothing, statement="slope")]
     return all_checks
 
 
@@ -249,15 +295,18 @@ def _slope_error(
     return error_over_examples(difference(*sides)) if all(sides) else (0.0, 0)
 
 
-RISES = (_mean("ρ of α and score", "rho", {"above": SMOOTH, **PLAIN}), _mean("gain", "gain", HELPS))
+RISES = (
+    _mean("ρ of α and score", "rho", {"above": SMOOTH, "printed": SMOOTHLY, **PLAIN}),
+    _mean("gain", "gain", HELPS),
+)
 
-STRAIGHT = _mean("R² of a line", "straight", {"above": SMOOTH, **PLAIN})
+STRAIGHT = _mean("R² of a line", "straight", {"above": SMOOTH, "printed": SMOOTHLY, **PLAIN})
 
-RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", {"above": 0.8, "below": 1.25, "ratio": True, **PLAIN})
-"""About equal norms."""
+EQUAL: Bounds = {"above": 0.8, "below": 1.25, "ratio": True, "printed": "near identical norms", **PLAIN}
+RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", EQUAL)
 
-ANGLE = _mean("angle in degrees", "angle", {"above": 45, "below": 65, "scale": 1, "digits": 0})
-"""About 55 degrees."""
+AROUND_55: Bounds = {"above": 45, "below": 65, "printed": "around 55°", "scale": 1, "digits": 0}
+ANGLE = _mean("angle in degrees", "angle", AROUND_55)
 
 RULES: Mapping[str, Rule] = {
     "1a": lambda m: _each(m, rows_of(path_rows(m), EQ_1 | SOURCE), _level),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.reports.comparison import filter_rows, main_scores, nearest, row_keys
+from isogloss.reports.comparison import filter_rows, nearest, row_keys
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.run_facts import FACTS
 from isogloss.reports.similarity import noise_corrected
@@ -159,7 +159,7 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     """Return scores on the paper's tasks, with ``half``: within languages or zero-shot."""
     rows = m.frame("scores")
     rows = paper_encoders(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
-    rows = main_scores(rows)
+    rows = rows[rows["main"].astype(bool)]
     rows = filter_rows(rows, lambda code, languages: code in languages.split("+"), "language", "languages")
     models = zip(*(rows[name] for name in ("method", "language", "source", "target")), strict=True)
     rows = rows.assign(half=pd.Series([_half(*model) for model in models], index=rows.index, dtype=object))
@@ -167,8 +167,11 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
     trained = [name for name in rows if "optimization." in name or "peft" in name]
     equal_columns = ["corpus", "task", "split", "metric", "start", "shape", *trained]
+    common = [name for name in equal_columns if name not in ("split", "metric")]
     return rows.assign(
-        test=row_keys(rows, equal_columns), system=rows["encoder"].where(rows["role"] != "mono", "alone")
+        test=row_keys(rows, equal_columns),
+        place=row_keys(rows, common),
+        system=rows["encoder"].where(rows["role"] != "mono", "alone"),
     )
 
 

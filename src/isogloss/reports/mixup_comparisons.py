@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of
+from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of, compared
 from isogloss.reports.comparison import (
+    SYSTEM,
     TEST_SET,
     compare,
     filter_rows,
     labelled_groups,
-    main_scores,
     model_languages,
     replicates,
     rows_of,
@@ -73,6 +73,10 @@ class MixupComparison:
     """Words for the test set and encoder."""
     name: str
     """The group, and which X-Mixup where it has several."""
+    systems: str
+    """What is compared, whatever the split and the layer of states."""
+    preference: tuple[float, ...]
+    """The deepest layer of states is preferred."""
     rows: pd.DataFrame
     """Everything on this encoder; ``role`` of a language is "source", "target" or "unseen"."""
     full: pd.DataFrame
@@ -111,7 +115,16 @@ class MixupComparison:
     ) -> Check:
         """Check a difference on languages of one role, by default above 0."""
         unit, sides = replicates(*(self.on(rows, role) for rows in (ours, theirs)))
-        return check_of(compare(self.m, *sides, unit=unit), f"{self.name}: {label}", bounds, UNITS[unit])
+        check = check_of(compare(self.m, *sides, unit=unit), f"{self.name}: {label}", bounds, UNITS[unit])
+        return self.compared(check, label)
+
+    def compared(self, check: Check, statement: str) -> Check:
+        """Say of a check which statement it makes and what it compares."""
+        split = self.full["split"].iloc[0]
+        (placed,) = compared(
+            [check], self.systems, statement=statement, split=split, preference=self.preference
+        )
+        return placed
 
     def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
         """Return the rows of languages of one role; on unseen ones, all models count."""
@@ -123,7 +136,8 @@ def mixup_comparisons(
     m: Measurements, rows: pd.DataFrame, *, inputs: Sequence[str] = ("paired",), layers: bool = False
 ) -> Iterator[MixupComparison]:
     """Yield every full X-Mixup: with ``layers`` those that name a layer, else those with the paper's."""
-    for group, frame in labelled_groups(m, rows, [*TEST_SET, "encoder"]):
+    by_layer = ["layer"] if "layer" in rows else []
+    for group, frame in labelled_groups(m, rows, [*TEST_SET, "encoder", *by_layer]):
         scored = frame.assign(targets=frame["target"].str.split("+").map(len).where(frame["target"] != "", 0))
         mixes = scored[
             (scored["method"] == "x-mixup") & (scored["without"] == "") & scored["inputs"].isin(inputs)
@@ -145,7 +159,11 @@ def mixup_comparisons(
         ]
         for comparison in judged:
             system = comparison.full["system"].iloc[0]
-            yield replace(comparison, name=group if len(judged) == 1 else f"{group} {system}")
+            yield replace(
+                comparison,
+                name=group if len(judged) == 1 else f"{group} {system}",
+                preference=tuple(-float(frame[name].iloc[0]) for name in by_layer),
+            )
 
 
 def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.DataFrame) -> MixupComparison:
@@ -159,6 +177,8 @@ def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.Data
         m=m,
         group=group,
         name=group,
+        systems=" ".join(str(full[name].iloc[0]) for name in [*TEST_SET, *SYSTEM] if name != "split"),
+        preference=(),
         rows=rows,
         full=full,
         trained=_most_similar(rows, full, "translate-train", "translator"),
@@ -189,20 +209,18 @@ def ablations(comparison: MixupComparison) -> dict[str, pd.DataFrame]:
 
 @cached
 def mixup_scores(m: Measurements) -> pd.DataFrame:
-    """Return the main scores of the paper's systems."""
+    """Return the scores of the paper's systems by the tasks' main metrics."""
     rows = m.frame("scores")
-    return main_scores(paper_systems(rows))
+    return paper_systems(rows[rows["main"].astype(bool)])
 
 
 @cached
 def source_cka(m: Measurements) -> pd.DataFrame:
-    """Return CKA with the source in the deepest layer measured, with the columns of scores."""
+    """Return CKA with the source in each layer measured, with the columns of scores."""
     rows = paper_systems(m.frame("cka"))
     rows = filter_rows(rows, lambda code, source: code in source.split("+"), "first", "source")
     rows = rows.dropna(subset="cka")
-    return deepest_layer(
-        rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
-    )
+    return rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
 
 
 def cka_of(m: Measurements, scored: pd.DataFrame) -> pd.DataFrame:

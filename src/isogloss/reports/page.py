@@ -203,11 +203,15 @@ def verdict_counts(outcomes: Sequence[Outcome]) -> str:
 def claim_table(title: str, outcomes: Sequence[Outcome]) -> Table:
     """Return a paper's claims with verdict, findings and rule."""
     rows = [
-        (claim.id, claim.says, claim.where, claim.code, outcome.verdict, outcome.found, claim.rule)
+        (
+            *(claim.id, claim.says, claim.where, claim.code, outcome.verdict, outcome.found, claim.rule),
+            claim.threshold,
+        )
         for outcome in outcomes
         for claim in [outcome.claim]
     ]
-    data = pd.DataFrame(rows, columns=["claim", "says", "where", "code", "verdict", "found", "rule"])
+    columns = ["claim", "says", "where", "code", "verdict", "found", "rule", "threshold"]
+    data = pd.DataFrame(rows, columns=columns)
     table = plain_table(slug("claims", SUBJECTS.get(title, title)), title, data)
     return replace(table, caption="Each verdict follows from these runs alone, by its rule.")
 

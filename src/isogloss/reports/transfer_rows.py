@@ -14,7 +14,7 @@ from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.path_examples import Added, Weights, examples_of
 
 NEAR = 0.25
-"""What is at the source-only model lies within this α of Eq. 1."""
+"""What is at the source-only model lies within this α of Eq. 1, and of Eq. 3 within this of (1, 0)."""
 
 DIGITS = 6
 """α is compared after rounding, so that 0.1 + 0.2 equals 0.3."""
@@ -136,20 +136,25 @@ def plane_rows(m: Measurements) -> pd.DataFrame:
 def _surface(grid: pd.DataFrame) -> dict[str, float]:
     """Return the score at the source-only model, at (1, 0), and its slope there.
 
-    The slope is the gain per unit towards the bilingual model, at (0, 0), up to the nearest point measured.
+    The slope is the gain per unit towards the bilingual model, at (0, 0), up to a point within NEAR.
     """
     first = grid.loc[1.0, 0.0] if 1.0 in grid.index and 0.0 in grid.columns else math.nan
     nearest = _nearest(grid)
     complete = not math.isnan(first) and not math.isnan(nearest)
+    last = grid.loc[0.0, 0.0] if 0.0 in grid.index and 0.0 in grid.columns else math.nan
     return {
+        "gain": float(last) - float(first),
         "slope": (grid.loc[nearest, 0.0] - first) / (1 - nearest) if complete else math.nan,
         "first": float(first),
     }
 
 
 def _nearest(grid: pd.DataFrame) -> float:
-    """Return the point towards the bilingual model that is nearest to the source-only one; nan without."""
-    return max((float(at) for at in grid.index if 0 <= at < 1), default=math.nan)
+    """Return the point towards the bilingual model farthest within NEAR of the source-only one; nan without.
+
+    It is the same as on the path of Eq. 1, of which (α₁, 0) is the point at α = 1 - α₁.
+    """
+    return min((float(at) for at in grid.index if 1 - NEAR <= at < 1), default=math.nan)
 
 
 def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]:

@@ -3,10 +3,14 @@
 **supported**: every check lies significantly in its range. That all do is an intersection of tests, each at
 5 %, whose level is 5 % without a correction (Berger 1982). **contradicted**: a check lies significantly
 outside, after Holm's correction over all checks of the claim, since one is enough. **mixed**: a check
-contradicts, and another one supports the claim after the same correction. **not tested**: a part was not
-measured. **undecided**: all was measured, but not all is significant; the smallest effect that would have
-been detected, at the corrected level, is reported. Significance is judged over the unit that the claim is
-about, and over recorded predictions of examples.
+contradicts, and another one supports the claim after the same correction. **differs from print**: a check
+lies significantly outside bounds that are this project's, where the paper prints words such as "around 55°".
+**not tested**: a part was not measured. **undecided**: all was measured, but not all is significant; the
+smallest effect that would have been detected, at the corrected level, is reported. Significance is judged
+over the unit that the claim is about, and over recorded predictions of examples.
+
+A few seeds without a failure say little of how often runs fail, and one run in five that fails can undo a
+gain. So a verdict over seeds holds given that no run failed, and says which rate of failures they exclude.
 """
 
 import json
@@ -15,7 +19,7 @@ import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -27,13 +31,13 @@ from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, one_line
 from isogloss.core.languages import is_built_in
 from isogloss.core.untrusted import fitting, parse_json, read_regular
-from isogloss.metrics.estimates import LEVEL
+from isogloss.metrics.estimates import LEVEL, Estimate, RandomEffects, random_effects
 from isogloss.metrics.significance import holm
-from isogloss.reports.checks import Check
+from isogloss.reports.checks import Check, deciding_checks
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list
 
-Verdict = Literal["contradicted", "mixed", "not tested", "undecided", "supported"]
+Verdict = Literal["contradicted", "mixed", "differs from print", "not tested", "undecided", "supported"]
 """A check is never mixed; of the others, the first that a check has is the verdict of its claim."""
 
 CLAIMS_FILE = "tables/claims.json"
@@ -69,6 +73,8 @@ class Claim:
     needs: Sequence[str] = ("scores",)
     """Frames without which the claim is not listed."""
     test: Rule
+    threshold: str = ""
+    """Whose its thresholds are: the paper's, or this project's with the paper's words."""
     code: str = ""
     """What the authors' released code does otherwise than the paper says, where it bears on the claim."""
     title: str = ""
@@ -110,6 +116,34 @@ class Outcome:
     checks: Sequence[Check] = ()
     p_holm: Sequence[float] = ()
     """P of each check after Holm's correction over those of the claim; nan where it is not judged."""
+    seeds: int = 0
+    """Fewest seeds of a judged check; 0 where seeds are not the units, or nothing was decided."""
+
+    @property
+    def failures_excluded(self) -> float:
+        """The rate of failing runs that so many seeds without a failure exclude at 5 %; 0 without seeds."""
+        return 1 - LEVEL ** (1 / self.seeds) if self.seeds else 0.0
+
+    @property
+    def condition(self) -> str:
+        """What the verdict takes for granted, in words; empty where seeds are not its units."""
+        if not self.seeds:
+            return ""
+        rate = f"{100 * self.failures_excluded:.0f} %"
+        return f"given no failure in {self.seeds} seeds, which excludes a rate of failures above {rate}"
+
+    @property
+    def over_tasks(self) -> list[tuple[str, RandomEffects, Check]]:
+        """Each statement that several comparisons check, with its mean over them and one of the checks."""
+        several: dict[str, list[Check]] = {}
+        for check in self.checks:
+            if check.judged and check.statement and _has_error(check):
+                several.setdefault(check.statement, []).append(check)
+        return [
+            (statement, _pooled(checks), checks[0])
+            for statement, checks in several.items()
+            if len(checks) > 1
+        ]
 
     @property
     def deciding(self) -> Check | None:
@@ -135,7 +169,7 @@ def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
     """Judge every claim that the measurements are about."""
     scope = scope_of(m)
     tested = [(claim, claim.test(m)) for claim in claims if all(map(m.has_rows, claim.needs))]
-    return [_outcome(claim, checks, scope) for claim, checks in tested if checks]
+    return [judge_checks(claim, checks, scope) for claim, checks in tested if checks]
 
 
 def scope_of(m: Measurements) -> str:
@@ -162,26 +196,60 @@ def scope_of(m: Measurements) -> str:
     return f"{', '.join(parts)}: " if parts else ""
 
 
-def _outcome(claim: Claim, checks: Sequence[Check], scope: str) -> Outcome:
-    checks = sorted(checks, key=lambda check: not check.judged)
+def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Outcome:
+    """Judge a claim by its checks; ``scope`` begins its finding."""
+    checks = sorted(deciding_checks(checks), key=lambda check: not check.judged)
+    verdict, corrected = weigh(checks)
+    decided = verdict not in ("not tested", "undecided")
+    units = [len(check.values) for check in checks if check.judged and "seed" in check.unit and check.values]
+    outcome = Outcome(
+        claim=claim,
+        verdict=verdict,
+        found="",
+        checks=checks,
+        p_holm=corrected,
+        seeds=min(units, default=0) if decided else 0,
+    )
+    tests = sum(not math.isnan(p_holm) for p_holm in corrected)
+    findings = [_finding(check, p_holm, tests) for check, p_holm in zip(checks, corrected, strict=True)]
+    findings += [
+        f"mean over {over.studies} comparisons {check.written(over.mean)} "
+        f"[{check.written(over.low)}, {check.written(over.high)}]"
+        for _, over, check in outcome.over_tasks
+    ]
+    findings += [outcome.condition] if outcome.condition else []
+    return replace(outcome, found=scope + "; ".join(findings))
+
+
+def weigh(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
+    """Return the verdict that checks lead to, and the p of each after Holm's correction."""
     p_values = [check.p_value if check.judged and check.values else math.nan for check in checks]
-    tests = sum(not math.isnan(p) for p in p_values)
-    corrected = [*zip(checks, holm(p_values), strict=True)]
-    verdicts = [(_verdict(check, p_holm), p_holm) for check, p_holm in corrected if check.judged]
+    corrected = holm(p_values)
+    verdicts = [
+        (_verdict(check, p_holm), p_holm)
+        for check, p_holm in zip(checks, corrected, strict=True)
+        if check.judged
+    ]
     worst = min((verdict for verdict, _ in verdicts), key=get_args(Verdict).index)
     supports = any(p_holm < LEVEL and verdict == "supported" for verdict, p_holm in verdicts)
-    return Outcome(
-        claim=claim,
-        verdict="mixed" if worst == "contradicted" and supports else worst,
-        found=scope + "; ".join(_finding(check, p_holm, tests) for check, p_holm in corrected),
-        checks=checks,
-        p_holm=[p_holm for _, p_holm in corrected],
-    )
+    return "mixed" if worst == "contradicted" and supports else worst, corrected
+
+
+def _has_error(check: Check) -> bool:
+    """Return whether a check is of a mean with a standard error, so that it can be pooled with others."""
+    if len(check.values) < 2:
+        return False
+    return isinstance(check.estimate, Estimate) and check.estimate.error > 0
+
+
+def _pooled(checks: Sequence[Check]) -> RandomEffects:
+    estimates = [check.estimate for check in checks if isinstance(check.estimate, Estimate)]
+    return random_effects([of.mean for of in estimates], [of.error for of in estimates])
 
 
 CHECKED = (
     *("claim", "verdict", "about", "mean", "low", "high", "above", "below", "unit", "units"),
-    *("examples", "p", "p_holm", "smallest_seen", "judged", "note"),
+    *("examples", "p", "p_holm", "smallest_seen", "judged", "printed", "note"),
 )
 """The columns of checks."""
 
@@ -205,7 +273,7 @@ def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
                 row |= {name: check.scale * value for name, value in numbers.items() if math.isfinite(value)}
                 row |= {"p": check.p_value, "p_holm": p_holm}
             row |= {"examples": check.comparison.examples if check.comparison else check.examples}
-            rows.append(row | {"judged": check.judged, "note": check.note})
+            rows.append(row | {"judged": check.judged, "printed": check.printed, "note": check.note})
     return pd.DataFrame(rows, columns=[*CHECKED])
 
 
@@ -220,13 +288,26 @@ def claims_content(outcomes: Sequence[Outcome], m: Measurements) -> dict[str, ob
             {
                 **{"id": claim.id, "paper": claim.title or PAPERS[claim.paper], "where": claim.where},
                 **{"published": claim.says, "code": claim.code, "rule": claim.rule},
-                **{"verdict": outcome.verdict, "here": outcome.found},
+                "threshold": claim.threshold,
+                **{"verdict": outcome.verdict, "given": outcome.condition, "here": outcome.found},
+                "over_tasks": _over_tasks(outcome),
                 "checks": checks[checks["claim"] == claim.id].drop(columns="claim").to_dict("records"),
             }
             for outcome in outcomes
             for claim in [outcome.claim]
         ],
     }
+
+
+def _over_tasks(outcome: Outcome) -> list[dict[str, object]]:
+    """Return the mean of each statement over its comparisons, as numbers of the text."""
+    return [
+        {
+            **{"statement": statement, "comparisons": over.studies, "between": check.scale * over.between},
+            **{name: check.scale * getattr(over, name) for name in ("mean", "low", "high")},
+        }
+        for statement, over, check in outcome.over_tasks
+    ]
 
 
 @dataclass(frozen=True)
@@ -305,10 +386,12 @@ def _verdict(check: Check, p_holm: float) -> Verdict:
     """Return the verdict of one check: of support before Holm's correction, of contradiction after it."""
     if not check.values:
         return "not tested"
-    inside = check.above < check.estimate.mean < check.below
-    if not (check.p_value if inside or not check.judged else p_holm) < LEVEL:
+    significant = (check.p_value if check.inside or not check.judged else p_holm) < LEVEL
+    if not (significant and check.typical):
         return "undecided"
-    return "supported" if inside else "contradicted"
+    if check.inside:
+        return "supported"
+    return "differs from print" if check.printed else "contradicted"
 
 
 def _insignificance(candidate: tuple[Check, float]) -> float:
@@ -341,9 +424,13 @@ def _numbers(check: Check, p_holm: float, tests: int) -> str:
         )
     after = [f"{p_text(p_holm)} of {tests} tests"] if tests > 1 and check.judged else []
     parts = [f"{check.text} [{number(estimate.low)}, {number(estimate.high)}]", p, *after, f"n = {n}"]
-    if _verdict(check, p_holm) == "undecided":
-        smallest = number(estimate.smallest_seen(LEVEL / max(tests, 1)))
-        parts.append(f"effects from {smallest} on would have been seen")
+    verdict = _verdict(check, p_holm)
+    if verdict == "undecided":
+        smallest = estimate.smallest_seen(LEVEL / max(tests, 1))
+        effect = f"effects from {number(smallest)} on would have been seen"
+        parts.append(effect if math.isfinite(smallest) else f"{n} {check.unit}s are too few to decide")
+    if verdict == "differs from print":
+        parts.append(f"the paper prints “{check.printed}”")
     return ", ".join(parts)
 
 

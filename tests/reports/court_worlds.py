@@ -1,0 +1,450 @@
+"""Worlds in which a claim is false, and how often its rule finds it supported there.
+
+The numbers that a rule checks are drawn for each seed, and judged as the rule judges them: no rows are made,
+so that thousands of draws take seconds (``court`` makes rows). Each claim is listed with its checks; a test
+compares them with those that the rule makes from rows. One statement at a time is false, and the others are
+true by far: the share of draws that support the claim is the largest over its statements.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from court import ALPHAS, Rng
+
+from isogloss.core.languages import all_language_facts
+from isogloss.metrics.estimates import crossed_estimate
+from isogloss.metrics.ranks import spearman
+from isogloss.reports.checks import (
+    AS_BEFORE,
+    HELPS,
+    HURTS,
+    Bounds,
+    Check,
+    check_correlation,
+    check_independent,
+    check_of,
+    check_spreads,
+    check_trend,
+)
+from isogloss.reports.verdicts import weigh
+
+Array = npt.NDArray[np.float64]
+
+SPREAD = 0.01
+"""Standard deviation of scores over seeds."""
+
+SHARED = 0.5
+"""Share of their variance that systems of one seed have in common."""
+
+FAILING = 0.2
+"""Share of runs that fail."""
+
+DEPTH = 30.0
+"""By how many standard deviations a run that fails is worse."""
+
+EXAMPLE_ERROR = 0.01
+"""Standard error over the examples of a path, of which all seeds answer the same ones."""
+
+EXAMPLES = 200
+
+
+class World:
+    """How the runs of two systems vary over seeds: by numbers of mean 0 and standard deviation 1."""
+
+    name = "normal"
+
+    def __init__(self, rng: Rng) -> None:
+        self.rng = rng
+
+    def numbers(self, *shape: int) -> Array:
+        """Return independent numbers."""
+        return self.rng.normal(size=shape)
+
+    def ours(self, *shape: int) -> Array:
+        """Return what is added to the runs of the system that the claim is about."""
+        return self.numbers(*shape)
+
+    def theirs(self, *shape: int) -> Array:
+        """Return what is added to the runs of the other system."""
+        return self.numbers(*shape)
+
+    def observed(self, scores: Array) -> Array:
+        """Return scores as they are measured."""
+        return scores
+
+
+class Heavy(World):
+    """Student's t with three degrees of freedom."""
+
+    name = "heavy tails"
+
+    def numbers(self, *shape: int) -> Array:
+        return np.asarray(self.rng.standard_t(3, shape) / np.sqrt(3))
+
+
+class Contaminated(World):
+    """Normal, but 15 % of all runs vary six times as much."""
+
+    name = "some runs wild"
+
+    def numbers(self, *shape: int) -> Array:
+        share, factor = 0.15, 6.0
+        wild = np.where(self.rng.random(shape) < share, factor, 1.0)
+        return np.asarray(self.rng.normal(size=shape) * wild / np.sqrt(1 - share + share * factor**2))
+
+
+class Ties(World):
+    """Scores on so few examples that one of them is as much as seeds vary."""
+
+    name = "ties"
+
+    def observed(self, scores: Array) -> Array:
+        return np.round(scores, 2)
+
+
+class Failing(World):
+    """One run in five of our system fails, and the others are as good as the other system's."""
+
+    name = "one in five fails, else equal"
+    lift = 0.0
+
+    def ours(self, *shape: int) -> Array:
+        failed = self.rng.random(shape) < FAILING
+        return self.numbers(*shape) - DEPTH * failed + self.lift
+
+
+class FailingOnAverage(Failing):
+    """One run in five of our system fails, and the others are so much better that the means are equal."""
+
+    name = "one in five fails, means equal"
+    lift = DEPTH * FAILING
+
+
+class BothFailing(Failing):
+    """One run in five of both systems fails."""
+
+    name = "one in five of both fails"
+    theirs = Failing.ours
+
+
+class Skewed(World):
+    """Just below the ceiling: numbers that are normal on the logit scale around .985."""
+
+    name = "skewed"
+
+    def numbers(self, *shape: int) -> Array:
+        scores = from_logit(to_logit(0.985) + 0.8 * self.rng.normal(size=shape))
+        return np.asarray((scores - 0.9813) / 0.0146)
+
+
+class Ceiling(World):
+    """Equal spread on the logit scale, with one side near 100 %."""
+
+    name = "ceiling"
+
+
+class TwoFamilies(World):
+    """Languages of two families, which differ in both numbers; within a family nothing is related."""
+
+    name = "two families"
+    families: Sequence[str] = ("Indo-European", "Turkic")
+
+
+class FourFamilies(TwoFamilies):
+    """Languages of four families."""
+
+    name = "four families"
+    families = ("Indo-European", "Turkic", "Uralic", "Dravidian")
+
+
+GENERAL = (World, Heavy, Contaminated, Ties, Failing, FailingOnAverage, BothFailing, Skewed)
+
+
+def to_logit(share: float) -> float:
+    """Return the logit of a share."""
+    return float(np.log(share / (1 - share)))
+
+
+def from_logit(values: Array) -> Array:
+    """Return the shares with these logits."""
+    return np.asarray(1 / (1 + np.exp(-values)))
+
+
+Kind = Literal["paired", "independent", "mean", "path", "curve", "sizes", "layers", "ratio", "languages"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """A statement of a claim: the number where it is just false, and where it is true by far."""
+
+    kind: Kind
+    bounds: Bounds
+    false: float
+    true: float
+    spread: float = SPREAD
+
+    def value(self, strength: float) -> float:
+        """Return the number for a strength: 0 where the statement is just false, 1 where it is true."""
+        return self.false + strength * (self.true - self.false)
+
+    def capped(self, strength: float) -> float:
+        """Return a strength that does not leave a range at its other end."""
+        return min(strength, 1.0) if {"above", "below"} <= self.bounds.keys() else strength
+
+
+def system_scores(world: World, seeds: int, value: float, spread: float, sign: float) -> tuple[Array, Array]:
+    """Return the scores of two systems with each seed; a failure makes the statement look true or false."""
+    common = SHARED**0.5 * world.rng.normal(size=seeds)
+    alone = (1 - SHARED) ** 0.5
+    ours = 0.5 + value + spread * sign * (common + alone * world.ours(seeds))
+    theirs = 0.5 + spread * sign * (common + alone * world.theirs(seeds))
+    return world.observed(ours), world.observed(theirs)
+
+
+def sign_of(bounds: Bounds) -> float:
+    """Return 1 where greater numbers support a statement, and -1 where lesser ones do."""
+    return 1.0 if "above" in bounds and "below" not in bounds else -1.0
+
+
+def draw(part: Part, world: World, seeds: int, strength: float) -> list[Check]:
+    """Draw the checks of a statement."""
+    value, sign = part.value(strength), sign_of(part.bounds)
+    return DRAWS[part.kind](part, world, seeds, value, sign)
+
+
+def paired(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+    ours, theirs = system_scores(world, seeds, value, part.spread, sign)
+    return [check_of(ours - theirs, "paired", part.bounds)]
+
+
+def independent(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+    ours = world.observed(0.5 + value + part.spread * sign * world.ours(seeds))
+    theirs = world.observed(0.5 + part.spread * sign * world.theirs(seeds))
+    return [check_independent(ours, theirs, "independent", part.bounds, "pretraining seed")]
+
+
+def mean(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+    numbers = value + part.spread * sign * world.ours(seeds)
+    return [check_of(numbers, "mean", part.bounds)]
+
+
+def path(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+    of_seeds = part.spread * sign * world.ours(seeds)
+    numbers = value + of_seeds + EXAMPLE_ERROR * world.rng.normal()
+    estimate = crossed_estimate([*numbers], example_error=EXAMPLE_ERROR, examples=EXAMPLES)
+    return [
+        Check(about="path", values=[*numbers], statistic=estimate, examples=EXAMPLES, **dict(part.bounds))
+    ]
+
+
+def curves(world: World, seeds: int, rises: Array, spread: float, sign: float) -> Array:
+    """Return the scores of seeds along a series of systems [seed system]."""
+    alone = world.ours(seeds, len(rises))
+    return world.observed(0.5 + rises + spread * sign * alone)
+
+
+def rhos(scores: Array) -> list[float]:
+    """Return Spearman's ρ of the order of systems and the score with each seed; 0 for a level one."""
+    order = np.arange(scores.shape[1])
+    found = [spearman([*order], [*row]).rho for row in scores]
+    return [*np.nan_to_num(found)]
+
+
+def trend(scores: Array, bounds: Bounds) -> Check:
+    """Check the trend of scores [seed system]."""
+    return check_trend(rhos(scores), scores.shape[1], "ρ", bounds)
+
+
+def curve(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+    """Draw a path whose scores wander, as neighbouring models answer most examples alike."""
+    wander = np.cumsum(world.numbers(seeds, len(ALPHAS)), axis=1) * part.spread / 3
+    rises = value + part.spread * sign * world.ours(seeds, 1)
+    scores = world.observed(0.5 + rises * np.array(ALPHAS) + wander)
+    return [trend(scores, part.bounds), check_of(scores[:, -1] - scores[:, 0], "gain", HELPS)]
+
+
+def sizes(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+    scores = curves(world, seeds, value * np.arange(3), part.spread * 0.7, sign)
+    return [
+        check_of(scores[:, 2] - scores[:, 0], "most − fewest", part.bounds),
+        trend(scores, part.bounds),
+    ]
+
+
+def layers(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
+    scores = curves(world, seeds, value * np.arange(4), part.spread / 2, sign)
+    return [trend(scores, part.bounds)]
+
+
+def ratio(part: Part, world: World, seeds: int, value: float, _: float) -> list[Check]:
+    """Draw scores of two models of each seed; the first ones vary more by a ratio."""
+    high, low = (0.985, 0.65) if isinstance(world, Ceiling) else (0.8, 0.5)
+    common = SHARED**0.5 * world.rng.normal(size=seeds)
+    alone = (1 - SHARED) ** 0.5
+    wide, narrow = (common + alone * world.numbers(seeds) for _ in range(2))
+    if isinstance(world, Ceiling):
+        wide, narrow = from_logit(to_logit(low) + 0.25 * wide), from_logit(to_logit(high) + 0.25 * narrow)
+    else:
+        wide, narrow = low + part.spread * value * wide, high + part.spread * narrow
+    table = pd.DataFrame({"wide": world.observed(wide), "narrow": world.observed(narrow)})
+    return check_spreads("spread", table[["wide"]], table[["narrow"]], part.bounds["above"])
+
+
+def family_codes(families: Sequence[str], each: int) -> dict[str, str]:
+    """Return languages of some families with their family, so many of each."""
+    by_family: dict[str, list[str]] = {}
+    for code, facts in sorted(all_language_facts().items()):
+        by_family.setdefault(facts.family, []).append(code)
+    return {code: family for family in families for code in by_family[family][:each]}
+
+
+def distant_codes(number: int) -> dict[str, str]:
+    """Return languages of as many families as there are."""
+    turns: dict[str, list[str]] = {}
+    for code, facts in sorted(all_language_facts().items()):
+        if facts.family != "unknown":
+            turns.setdefault(facts.family, []).append(code)
+    ordered = sorted((place, family, code) for family, of in turns.items() for place, code in enumerate(of))
+    return {code: family for _, family, code in ordered[:number]}
+
+
+def languages(part: Part, world: World, _: int, value: float, __: float) -> list[Check]:
+    """Draw two numbers of languages with a correlation; of families they differ in both."""
+    number = 100 if "below" in part.bounds else 12
+    if isinstance(world, TwoFamilies):
+        codes = family_codes(world.families, number // len(world.families))
+    else:
+        codes = distant_codes(number)
+    pairs = world.rng.multivariate_normal([0, 0], [[1, value], [value, 1]], len(codes))
+    if isinstance(world, TwoFamilies):
+        places = [world.families.index(family) for family in codes.values()]
+        pairs = 4 * world.rng.normal(size=(len(world.families), 2))[places] + pairs
+    if isinstance(world, Ties):
+        pairs = np.round(pairs)
+    x, y = (pd.Series(side, index=[*codes]) for side in pairs.T)
+    return check_correlation("ρ", x, y, part.bounds)
+
+
+DRAWS: Mapping[str, Callable[[Part, World, int, float, float], list[Check]]] = {
+    "paired": paired,
+    "independent": independent,
+    "mean": mean,
+    "path": path,
+    "curve": curve,
+    "sizes": sizes,
+    "layers": layers,
+    "ratio": ratio,
+    "languages": languages,
+}
+
+POINT, EFFECT = 0.01, 0.04
+NO_HELP: Bounds = {"below": POINT}
+NEAR: Bounds = {"above": -0.03, "below": 0.03}
+HARDLY: Bounds = {"below": 0.03}
+FLAT: Bounds = {"above": -0.1, "below": 0.1}
+PLAIN: Bounds = {"scale": 1, "digits": 2}
+
+HELPED = Part("paired", HELPS, 0.0, EFFECT)
+HURT = Part("paired", HURTS, 0.0, -EFFECT)
+UNHELPED = Part("paired", NO_HELP, POINT, -POINT)
+SAME = Part("paired", AS_BEFORE, POINT, 0.0, 0.003)
+BETTER = Part("independent", HELPS, 0.0, EFFECT)
+WORSE = Part("independent", HURTS, 0.0, -EFFECT)
+AS_GOOD = Part("independent", AS_BEFORE, POINT, 0.0)
+LEVEL = Part("path", HARDLY, 0.03, 0.0, 0.005)
+GAIN = Part("path", HELPS, 0.0, 0.3)
+RISE = Part("curve", {"above": 0.9, **PLAIN}, 0.0, 0.3)
+SIZES_UP, SIZES_DOWN = Part("sizes", HELPS, 0.0, EFFECT), Part("sizes", HURTS, 0.0, -EFFECT)
+LAYERS = Part("layers", HURTS, 0.0, -EFFECT)
+
+PARTS: Mapping[str, Sequence[Part]] = {
+    "1a": (LEVEL, LEVEL),
+    "1b": (RISE,),
+    "1c": (Part("ratio", {"above": 3.0}, 3.0, 50.0, 0.002),),
+    "1d": (Part("mean", {"above": 0.8, "below": 1.25, **PLAIN}, 1.25, 1.0, 0.02),),
+    "1e": (Part("independent", HELPS, 0.0, 0.3, 0.03),),
+    "1f": (Part("mean", {"above": 0.9, **PLAIN}, 0.9, 0.99, 0.02),),
+    "1g": (Part("mean", {"above": 45.0, "below": 65.0, "scale": 1}, 65.0, 55.0, 1.0),),
+    "1h": (Part("ratio", {"above": 1.0}, 1.0, 10.0, 0.005),),
+    "1i": (Part("path", NEAR, 0.03, 0.0), Part("path", NEAR, 0.03, 0.0)),
+    "1j": (LEVEL, LEVEL, RISE),
+    "1k": (Part("path", HELPS, 0.0, 0.3, 0.03), Part("path", FLAT, 0.1, 0.0, 0.01)),
+    "1l": (Part("independent", HELPS, 0.0, 0.3, 0.03),),
+    "2a": (HELPED, HELPED),
+    "2b": (HELPED,),
+    "2c": (Part("languages", HELPS, 0.0, 0.95),),
+    "2d": (HELPED, HELPED, HELPED),
+    "2e": (HELPED,),
+    "2f": (Part("mean", {"above": 0.1}, 0.1, 0.15),),
+    "2g": (HELPED,),
+    "2h": (HELPED,),
+    "2i": (HELPED,),
+    "2j": (HELPED,),
+    "2k": (HELPED, HELPED),
+    "2l": (HURT,),
+    "2m": (Part("languages", {"above": -0.5, "below": 0.5}, 0.56, 0.0),),
+    "3a": (HELPED, HELPED, UNHELPED),
+    "3b": (SIZES_UP, SIZES_UP),
+    "3c": (HURT,) * 6,
+    "3d": (HELPED,) * 4,
+    "3e": (HELPED,) * 3,
+    "3f": (UNHELPED, UNHELPED),
+    "3g": (SAME, SAME),
+    "3h": (SIZES_DOWN,),
+    "3i": (HELPED, HELPED),
+    "3j": (HELPED, HELPED, UNHELPED, UNHELPED),
+    "4a": (BETTER,),
+    "4b": (Part("mean", HURTS, 0.0, -EFFECT), Part("mean", HELPS, 0.0, EFFECT)),
+    "4c": (LAYERS, HELPED),
+    "4d": (BETTER, WORSE) * 3,
+    "4e": (BETTER, BETTER),
+    "4f": (LAYERS, HELPED),
+    "4g": (BETTER,) * 4,
+    "4h": (BETTER,),
+    "4i": (BETTER, WORSE),
+    "4j": (BETTER, BETTER),
+    "4k": (BETTER, AS_GOOD),
+    "4l": (BETTER,),
+    "4m": (AS_GOOD, BETTER),
+}
+"""The statements of each claim."""
+
+
+def worlds_of(part: Part) -> Sequence[type[World]]:
+    """Return the worlds in which a statement can be false."""
+    return WORLDS.get(part.kind, GENERAL)
+
+
+WORLDS: Mapping[str, Sequence[type[World]]] = {
+    "ratio": (World, Heavy, Contaminated, Ties, Ceiling),
+    "languages": (World, Ties, TwoFamilies, FourFamilies),
+}
+"""Worlds of some kinds of statements; of others all that are general."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Shares of draws with a verdict."""
+
+    supported: float
+    contradicted: float
+    """Contradicted, mixed or differing from what the paper prints."""
+
+
+def rates(part: Part, world: type[World], seeds: int, draws: int, strength: float = 0.0) -> Rates:
+    """Return how often a statement is supported, and contradicted; by default where it is just false.
+
+    The other statements of a claim change neither where they are true by far: all have to be supported
+    without a correction, and Holm's correction multiplies the largest p by 1.
+    """
+    found = []
+    for number in range(draws):
+        rng = np.random.default_rng([*map(ord, part.kind + world.name), seeds, number])
+        verdict, _ = weigh(draw(part, world(rng), seeds, strength))
+        found.append(verdict)
+    wrong = sum(found.count(verdict) for verdict in ("contradicted", "mixed", "differs from print"))
+    return Rates(found.count("supported") / draws, wrong / draws)
