@@ -350,9 +350,9 @@ def requests() -> Iterator[Door]:
 
 def translations() -> Iterator[Door]:
     """Yield stored translations, which are made again where they are damaged."""
-    from isogloss.translators import Translated, TranslateSetting
+    from isogloss.data.projection.label_projection import Translated
     from isogloss.translators.built_in import BuiltIn
-    from isogloss.translators.setting import in_chunks
+    from isogloss.translators.setting import TranslateSetting, in_chunks
 
     def load(texts: list[str]) -> list[Translated]:
         return [Translated(text, 0) for text in texts]

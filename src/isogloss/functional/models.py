@@ -14,11 +14,14 @@ from isogloss.core.untrusted import from_home
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources
-from isogloss.encoders import FAMILIES, family_named, load_model, load_tokenizer
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.families import family_named
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import SHIPPED, shipped_folder
 from isogloss.encoders.hub import is_hub_name
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.recipes.descriptions import register_corpus
 
 SECONDS_BEFORE_BAR = 2

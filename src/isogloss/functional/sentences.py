@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from isogloss.aligners import AlignSetting
 from isogloss.aligners.encoder_similarity import EncoderSimilarity, Matching
 from isogloss.aligners.fast_align import FastAlign
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
 from isogloss.data.examples import Translation
