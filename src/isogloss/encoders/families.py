@@ -11,6 +11,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean
 from isogloss.core.run_parts import Architecture
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.family import Ability, Config, EncoderFamily, Model, Site
 
 BERT = EncoderFamily(
