@@ -28,7 +28,7 @@ from isogloss.core.run_parts import (
     is_nested,
     values_of,
 )
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING

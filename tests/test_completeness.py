@@ -14,7 +14,7 @@ import isogloss
 from each import each
 from isogloss.aligners import ALIGNERS
 from isogloss.core.run_parts import Architecture, Optimization
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING

@@ -11,8 +11,8 @@ import pytest
 
 from each import each
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import concatenated
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.corpus import every_split

@@ -20,7 +20,7 @@ import torch
 
 from isogloss.core.checksums import Checksum, as_text, from_text
 from isogloss.core.errors import DataError, StorageError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.formats.kinds import KINDS
 

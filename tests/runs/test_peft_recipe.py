@@ -9,7 +9,7 @@ import torch
 import isogloss
 from isogloss.core.errors import ModelError
 from isogloss.core.identity import identity
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.languages import BuiltInLanguages
 from isogloss.encoders.folders import shipped_folder
 from isogloss.encoders.loading import load_model

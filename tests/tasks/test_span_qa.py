@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES, BuiltInLanguages
 from isogloss.encoders.tokenizers import load_tokenizer

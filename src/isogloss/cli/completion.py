@@ -23,7 +23,7 @@ def recipes(incomplete: str) -> list[str]:
 
 def corpora(incomplete: str) -> list[str]:
     """Complete corpora."""
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
 
     return [name for name in sorted(CORPORA) if name.startswith(incomplete)]
 

@@ -49,7 +49,7 @@ Listing = tuple[Sequence[str], Rows]
 
 
 def _corpora(_: Path) -> Listing:
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.corpora.described import shipped
 
     rows: list[Sequence[str]] = [(name, *_corpus_columns(corpus)) for name, corpus in CORPORA.items()]
@@ -68,7 +68,7 @@ def _shipped_columns(name: str) -> Sequence[str]:
 def corpora_in(texts: Sequence[str]) -> Listing:
     """List the corpora in some languages: with training data or not, parallel or not, and how to get them."""
     from isogloss.core.languages import languages_named
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.fetching.releases import corpora_in, covers, fetchable, releases
     from isogloss.data.hub import hub_splits
 
@@ -263,7 +263,7 @@ def machine(data: str | None) -> Rows:
     """Return a table of devices, versions, precision and corpora of this machine."""
     import torch
 
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.hub import data_source
     from isogloss.engine.devices import described, gpus
     from isogloss.training.precision import faster, matrix_speeds

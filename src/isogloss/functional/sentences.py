@@ -27,7 +27,7 @@ from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.functional.models import require_encoder, showing_progress
+from isogloss.functional.beginning import require_encoder, showing_progress
 from isogloss.metrics.ranks import separation
 from isogloss.training.precision import resolved_precision
 from isogloss.training.states import BitextSentences, Pooling, pooling_warning

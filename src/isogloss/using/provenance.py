@@ -31,7 +31,7 @@ from isogloss.core.records import (
 from isogloss.core.run_parts import Count, Positive
 from isogloss.core.shared_files import is_file
 from isogloss.core.untrusted import fitting, parse_json, read_regular
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.corpus import Corpus
 from isogloss.data.files import some
