@@ -25,7 +25,8 @@ from transformers import BatchEncoding
 
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.adjustments import CrossLingualAdjustment
 from isogloss.training.setting import AdjustSetting
 from material import BATCH, SHAPES, make_material

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from transformers import AutoConfig, AutoModelForTokenClassification
 
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.encoders.folders import shipped_folder
 from isogloss.using.explorer import Route, load_models
 

@@ -14,7 +14,8 @@ import torch
 from isogloss.core.run_parts import Architecture, Optimization
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import TaggedSentence
-from isogloss.encoders import new_encoder, save_model
+from isogloss.encoders.initial import new_encoder
+from isogloss.encoders.saving import save_model
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import UPOS
 
@@ -44,7 +45,7 @@ class Material:
 
     @cached_property
     def tokenizer(self) -> Any:
-        from isogloss.encoders import load_tokenizer
+        from isogloss.encoders.tokenizers import load_tokenizer
 
         return load_tokenizer(str(self.folder))
 

@@ -10,8 +10,8 @@ from safetensors.torch import load_file, save_file
 from foreign import trainer
 from isogloss.diagnostics.weight_space import COARSE, Interpolation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.encoders import fastest_attention
-from isogloss.encoders import load_model
+from isogloss.encoders.computation import fastest_attention
+from isogloss.encoders.loading import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
 from isogloss.training.states import BitextSentences

@@ -35,8 +35,8 @@ from transformers import (
 from transformers.utils import logging
 
 from isogloss.core.run_parts import Architecture
-from isogloss.encoders import fastest_attention
-from isogloss.encoders import new_encoder
+from isogloss.encoders.computation import fastest_attention
+from isogloss.encoders.initial import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.masked_lm import TextStream, write_stream
 from isogloss.training.fit import fit

@@ -25,7 +25,7 @@ import pretraining
 import training_speed
 import x_mixup
 from isogloss.data.examples import Question
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.span_qa import QA
 from material import BATCH, SHAPES, make_material
 

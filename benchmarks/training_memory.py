@@ -22,7 +22,9 @@ from torch import nn
 from transformers import AutoModelForMaskedLM, AutoModelForTokenClassification
 
 from isogloss.core.run_parts import Architecture, Updates
-from isogloss.encoders import FAMILIES, fastest_attention, set_dropout
+from isogloss.encoders import FAMILIES
+from isogloss.encoders.computation import fastest_attention
+from isogloss.encoders.initial import set_dropout
 from isogloss.encoders.initial import config_of
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import Batch, EncodedRow, collate

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import torch
 
 from foreign import trainer
-from isogloss.encoders import fastest_attention
-from isogloss.tasks import Task
+from isogloss.encoders.computation import fastest_attention
+from isogloss.tasks.task import Task
 from isogloss.tasks.batch import EncodedRow, collate
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.batching import Bucketed

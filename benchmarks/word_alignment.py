@@ -25,7 +25,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
 import torch
 
-from isogloss.aligners import Aligned, AlignSetting
+from isogloss.data.formats.word_links import Aligned
+from isogloss.aligners.setting import AlignSetting
 from isogloss.aligners.eflomal import Eflomal
 from isogloss.aligners.encoder_similarity import EncoderSimilarity
 from isogloss.aligners.fast_align import FastAlign
@@ -34,7 +35,7 @@ from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link, symmetrized
-from isogloss.encoders import load_encoder_config
+from isogloss.encoders.folders import load_encoder_config
 from isogloss.metrics.texts import AlignmentScores, alignment_scores
 
 SHIPPED = str(files("isogloss") / "shipped")

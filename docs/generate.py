@@ -17,7 +17,6 @@ from types import ModuleType
 from typing import Any
 
 from isogloss.aligners import ALIGNERS
-from isogloss.cli import lists, packaged_lists
 from isogloss.core import run_parts
 from isogloss.core.rows import ROWS
 from isogloss.core.run_parts import (
@@ -29,7 +28,7 @@ from isogloss.core.run_parts import (
     is_nested,
     values_of,
 )
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
@@ -53,7 +52,6 @@ def main() -> None:
         if (made := render(text)) != text:
             page.write_text(made, encoding="utf-8")
             print(page.relative_to(DOCS))
-    lists.WRITTEN.write_text(packaged_lists.as_text(), encoding="utf-8")
 
 
 def render(text: str) -> str:

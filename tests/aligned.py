@@ -5,7 +5,8 @@ import random
 import torch
 
 from isogloss.data.examples import Translation
-from isogloss.encoders import load_tokenizer, load_whole
+from isogloss.encoders.loading import load_whole
+from isogloss.encoders.tokenizers import load_tokenizer
 from made_up import TEXT
 
 

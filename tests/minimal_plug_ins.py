@@ -12,12 +12,13 @@ from torch.nn.functional import cross_entropy
 from isogloss.core.rows.models import total
 from isogloss.core.run_parts import TextTraining, Updates
 from isogloss.data.corpus import About, CorpusDefaults, locate
-from isogloss.diagnostics import Diagnostic, MeasureSetting
-from isogloss.encoders import family_of, load_tokenizer, load_whole
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.added.differences import write_sparse
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import unfrozen
-from isogloss.encoders.loading import load_with_new_head
+from isogloss.encoders.loading import load_whole, load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import label_contributions
 from isogloss.reports.checks import Check
 from isogloss.reports.verdicts import Claim

@@ -7,7 +7,7 @@ import pytest
 import isogloss
 from isogloss import api
 from isogloss.core.errors import ConfigError, DataError, IsoglossError, ModelError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.languages import BuiltInLanguages
 from tiny import RUNS, tiny
 

@@ -14,7 +14,7 @@ import isogloss
 from each import each
 from isogloss.aligners import ALIGNERS
 from isogloss.core.run_parts import Architecture, Optimization
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PRETRAINING, TRANSLATION_TRAINING
@@ -26,7 +26,7 @@ from isogloss.runs.measure import Measure
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.translate import TrainTranslator, Translate
-from isogloss.tasks import ALL_TASKS, TASKS
+from isogloss.tasks import ALL_TASKS
 from isogloss.translators import TRANSLATORS
 
 ROOT = Path(isogloss.__file__).parent
@@ -63,14 +63,14 @@ def test_every_plug_in_of_a_package_is_in_its_table(package: str) -> None:
 
 
 def test_every_instance_of_a_task_is_in_the_table() -> None:
-    modules = {type(task).__module__ for task in TASKS.values()}
+    modules = {type(task).__module__ for task in ALL_TASKS.values()}
     made = [
         value
         for module in modules
         for value in vars(import_module(module)).values()
-        if type(value) in kinds(TASKS.values())
+        if type(value) in kinds(ALL_TASKS.values())
     ]
-    assert sorted(task.name for task in made) == sorted(TASKS)
+    assert sorted(task.name for task in made) == sorted(ALL_TASKS)
 
 
 @pytest.mark.parametrize("package", TABLES)

@@ -13,9 +13,9 @@ import torch
 import isogloss
 from each import each
 from isogloss.core.identity import identity
-from isogloss.encoders import load_masked_lm
 from isogloss.encoders.added.added_weights import language_parameters, shared_parameters
 from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.loading import load_masked_lm
 
 pytestmark = pytest.mark.slow
 """Some forty runs."""

@@ -37,7 +37,7 @@ def test_zero_shot_prints_scores_and_the_gap(tmp_path, capsys):
 @pytest.mark.slow
 def test_path_begins_and_ends_at_the_models(tmp_path, capsys):
     import isogloss
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.languages import BuiltInLanguages
 
     load("path").main(tmp_path, examples=32)

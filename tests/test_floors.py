@@ -11,7 +11,7 @@ import pytest
 
 import isogloss
 from isogloss.aligners import ALIGNERS
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders import FAMILIES
 from isogloss.methods import ADJUSTMENTS, METHODS, PRETRAINING

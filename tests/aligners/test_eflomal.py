@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from isogloss.aligners import AlignSetting
 from isogloss.aligners.eflomal import Eflomal, write_sentences
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.data.examples import Translation
 

@@ -3,8 +3,8 @@ from dataclasses import replace
 import pytest
 
 from each import each
-from isogloss.aligners import AlignSetting
 from isogloss.aligners.encoder_similarity import EncoderSimilarity
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError
 from isogloss.data.examples import Translation
 from made_up import TEXT

@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from each import each
-from isogloss.aligners import AlignSetting
 from isogloss.aligners.fast_align import FastAlign
+from isogloss.aligners.setting import AlignSetting
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import SYMMETRIZATIONS
 

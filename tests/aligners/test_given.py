@@ -1,7 +1,7 @@
 import pytest
 
-from isogloss.aligners import AlignSetting
 from isogloss.aligners.given import Given
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import DataError
 from isogloss.data.examples import Translation
 

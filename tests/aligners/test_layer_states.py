@@ -3,8 +3,9 @@ import torch
 
 from isogloss.aligners.encoder_similarity import default_layer, subword_states
 from isogloss.core.errors import ConfigError
-from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.loading import load_model
 from isogloss.encoders.subwords import SplitWords, split_words
+from isogloss.encoders.tokenizers import load_tokenizer
 
 SENTENCES = [["the", "cat", "sat", "on", "the", "mat", "."], ["a", "dog", "ran"], [], ["unbelievable"]]
 

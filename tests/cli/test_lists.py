@@ -1,27 +1,74 @@
-"""The lists that are written down: they are what the tables of the package contain."""
+"""Lists name what the package contains, and say what it is, without importing it."""
 
-from isogloss.cli.lists import LISTS, WRITTEN, packaged
-from isogloss.cli.packaged_lists import as_text, packaged_lists
+import subprocess
+import sys
+
+import pytest
+
+from isogloss.aligners import ALIGNERS
+from isogloss.cli.lists import LISTS, METHOD_TABLES
+from isogloss.core.registry import Registry
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.encoders import FAMILIES
+from isogloss.tasks import ALL_TASKS
+from isogloss.translators import TRANSLATORS
+
+TABLES = {
+    **METHOD_TABLES,
+    "aligners": ALIGNERS,
+    "diagnostics": DIAGNOSTICS,
+    "encoders": FAMILIES,
+    "tasks": ALL_TASKS,
+    "translators": TRANSLATORS,
+}
+WITHOUT_TORCH = ("aligners", "claims", "diagnostics", "encoders", "methods", "tasks", "translators")
 
 
-def test_written_lists_are_what_the_tables_contain():
-    assert WRITTEN.read_text(encoding="utf-8") == as_text(), (
-        "lists.json is not what the code says: run make docs"
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_an_entry_has_the_name_of_its_object(table):
+    assert {name: entry.name for name, entry in table.items()} == {name: name for name in table}
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
+def test_an_entry_says_in_a_sentence_what_it_is(table):
+    summaries = {name: table.summary(name) for name in table}
+    assert {name: text for name, text in summaries.items() if not text.endswith((".", "?"))} == {}
+    assert len({*summaries.values()}) == len(summaries)
+
+
+def test_a_summary_read_from_source_is_the_docstring_of_the_class():
+    for name, diagnostic in DIAGNOSTICS.items():
+        first = " ".join((diagnostic.__doc__ or "").partition("\n\n")[0].split())
+        assert DIAGNOSTICS.summary(name) == first.replace("``", "")
+        assert DIAGNOSTICS.constant(name, "subject") == diagnostic.subject
+
+
+def test_a_registry_imports_an_entry_when_it_is_looked_up():
+    table = Registry({"there": "json:dumps", "absent": "no_such_module:part"})
+    assert [*table] == ["there", "absent"] and "absent" in table and len(table) == 2
+    assert table["there"]([1]) == "[1]"
+    with pytest.raises(ModuleNotFoundError, match="no_such_module"):
+        table["absent"]
+    with pytest.raises(KeyError, match="unknown"):
+        table["unknown"]
+
+
+@pytest.mark.parametrize("name", WITHOUT_TORCH)
+def test_a_list_imports_no_torch(name):
+    code = (
+        "import sys; from pathlib import Path; from isogloss.cli.lists import LISTS;"
+        f"heads, rows = LISTS[{name!r}](Path());"
+        "assert rows and {len(row) for row in rows} == {len(heads)};"
+        "assert 'torch' not in sys.modules"
     )
-
-
-def test_each_written_list_can_be_printed():
-    names = [*packaged_lists()]
-    assert len(names) == 7
-    for name in names:
-        heads, rows = packaged(name)
-        assert name in LISTS and rows and {len(row) for row in rows} == {len(heads)}
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=100)
+    assert name in LISTS
 
 
 def test_methods_say_where_a_recipe_names_them():
-    heads, rows = packaged("methods")
+    heads, rows = LISTS["methods"](None)
     used_in = {row[0]: row[1] for row in rows}
-    assert heads == ["method", "used in", "what"]
+    assert heads == ("method", "used in", "what")
     assert (used_in["bilingual"], used_in["lora"], used_in["procrustes"]) == (
         "[[grid.method]]",
         "peft",

@@ -305,7 +305,7 @@ def test_lists_show_plug_ins_with_docstring_fields_and_package_and_the_broken_wi
         what: [[*line.values()] for line in command("list", what, "--json").lines]
         for what in ("diagnostics", "tasks", "corpora", "claims")
     }
-    assert ["word-sentiment", "accuracy", "neg none pos [transfer-extras 1.2]"] in found["tasks"]
+    assert ["word-sentiment", "neg none pos; accuracy [transfer-extras 1.2]"] in found["tasks"]
     assert ["reviews", "word-sentiment", "CC0", " [transfer-extras 1.2]"] in found["corpora"]
     assert [
         "S1",

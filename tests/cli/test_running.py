@@ -13,7 +13,7 @@ from isogloss.cli.lists import LISTS, OF_A_FOLDER
 from isogloss.core.identity import identity
 from isogloss.core.progress import Progress
 from isogloss.core.records import read_record
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import shipped
 from isogloss.planning.plan import plan_recipe
 from tiny import MODELS, RUNS, tiny

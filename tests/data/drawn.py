@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import strategies as st
 
 from isogloss.core.errors import InputError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import (
     ComparableText,

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated, concatenated, parts_of
 from says import says
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import isogloss.data
 from each import each
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import Concatenated
 from isogloss.data.corpora.described import DescribedCorpus
 from isogloss.data.examples import (

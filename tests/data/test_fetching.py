@@ -17,7 +17,7 @@ from fake_downloads import Server, drop, refuse, send, tarred, zipped
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.languages import check_language
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import shipped
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.fetching.downloading import RetryPolicy

@@ -21,8 +21,8 @@ from trees import is_tree
 
 from isogloss.core.errors import DataError, InputError
 from isogloss.core.languages import NAMES
-from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import WHOLES, Bitext
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.corpus import SPLITS, Corpus, Split
 from isogloss.data.examples import (

@@ -9,7 +9,7 @@ from huggingface_hub import constants
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence
 from isogloss.data.files import DiskFolder

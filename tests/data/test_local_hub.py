@@ -8,7 +8,7 @@ import pytest
 from huggingface_hub import constants
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import DescribedCorpus, shipped
 from isogloss.data.fetching import hub_address
 from isogloss.data.fetching.official_files import existing, fetch

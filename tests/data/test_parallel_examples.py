@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.examples import Choice, Question, SentencePair
 from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.projection.parallel_examples import check_parallel, matched, mixed_pairs, mixed_questions

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.formats.questions import read_questions, repairs_message
 
 MLQA, SQUAD, TYDIQA = (CORPORA["mlqa"], CORPORA["squad"], CORPORA["tydiqa"])

@@ -11,8 +11,8 @@ import pytest
 
 from each import each
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.concatenated import concatenated
 from isogloss.data.corpora.texts_and_trees import Ud
 from isogloss.data.corpus import every_split
@@ -20,11 +20,11 @@ from isogloss.data.formats.conllu import read_conllu, text_comment, with_tree, w
 from isogloss.data.projection.parallel_examples import matched, mixed_pairs, mixed_questions
 from isogloss.data.projection.words import detokenize, tokenize
 from isogloss.data.sources import Sources
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import universal
-from isogloss.tasks import all_measures
 from isogloss.tasks.dependency_trees import is_tree
 from isogloss.tasks.parsing import PARSING
+from isogloss.tasks.task import all_measures
 
 XNLI, MLQA = CORPORA["xnli"], CORPORA["mlqa"]
 

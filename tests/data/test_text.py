@@ -5,8 +5,8 @@ from itertools import chain
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA
 from isogloss.data.corpora.bitext import Bitext
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.texts_and_trees import Bible, RawText
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import TaggedSentence

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import paths
 from isogloss.data.examples import SentencePair
 from says import says

@@ -9,9 +9,11 @@ from isogloss.core.run_parts import Modules
 from isogloss.data.corpora.bitext import apart
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
-from isogloss.encoders import load_masked_lm, load_tokenizer, save_model
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import add_modules
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.states import BitextSentences
 from made_up import TEXT
 

@@ -14,7 +14,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.examples import LabelledText, ParsedSentence
 from isogloss.diagnostics.label_free import LabelFree, estimated_by_threshold, moved_weights
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS, find_task
 from isogloss.training.evaluation import evaluation
 

@@ -26,11 +26,12 @@ from isogloss.diagnostics.language_gates import (
     specific_gates,
     specific_rows,
 )
-from isogloss.encoders import load_masked_lm, save_model
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.gates import GateGroup, GateKinds, Mask, gate_groups, prune_encoder, read_masks
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.saving import save_model
 from made_up import TEXT
 from tiny import tiny
 

@@ -14,9 +14,9 @@ from in_translation import READ, setting
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.diagnostics.mixup import MixupRatio, MixupSweep, grid_of, mean_share, mixing_at, ratio_summary
 from isogloss.diagnostics.weight_space import Interpolation, Plane, _mixing_so
-from isogloss.encoders import load_tokenizer
 from isogloss.encoders import mixup as mixing
 from isogloss.encoders.mixup import Mixup
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
 

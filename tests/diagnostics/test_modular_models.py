@@ -15,8 +15,9 @@ from isogloss.diagnostics.representation_map import RepresentationMap
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.weight_space import Deltas, Interpolation, Plane
 from isogloss.diagnostics.word_distance import WordDistance
-from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.loading import load_model
 from isogloss.encoders.mixup import Mixup
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation, pair_with_translations
 

@@ -12,7 +12,7 @@ from isogloss.core.rows import as_row
 from isogloss.core.rows.models import Score
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.diagnostics.scores import RunVariance, Scores, TransferGap, run_variance
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
 from made_up import tagged

@@ -10,7 +10,7 @@ from isogloss.core.rows.encoders import Retrieval as Row
 from isogloss.diagnostics import retrieval as module
 from isogloss.diagnostics.retrieval import Retrieval, mean_nearest, retrieval_accuracy
 from isogloss.diagnostics.setting import directions
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 
 SEEDS = st.integers(0, 10_000)

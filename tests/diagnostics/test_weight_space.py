@@ -35,7 +35,7 @@ from isogloss.diagnostics.weight_space import (
     replaced_parameters,
     weights_of,
 )
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.texts import GoldAnswers
 from isogloss.tasks import TASKS

@@ -10,10 +10,10 @@ from torch import nn
 
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import Modules
-from isogloss.encoders import load_model, load_tokenizer, load_whole, load_with_new_head
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import add_modules, modules_of
-from isogloss.encoders.loading import load_with_own_head
+from isogloss.encoders.loading import load_model, load_whole, load_with_new_head, load_with_own_head
+from isogloss.encoders.tokenizers import load_tokenizer
 
 LABELS = ("O", "B-PER", "I-PER")
 LANGUAGES = ("en", "sw", "to")

@@ -9,14 +9,6 @@ from networks import IDS, LANGUAGES, LOADS, hooks, modular, refusal, tagger
 from safetensors.torch import load_file, save_file
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.encoders import (
-    family_of,
-    load_masked_lm,
-    load_model,
-    load_tokenizer,
-    load_with_new_head,
-    save_model,
-)
 from isogloss.encoders.added.active_language import (
     LanguageMaps,
     active_language,
@@ -36,6 +28,10 @@ from isogloss.encoders.added.added_weights import (
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.added.module_settings import COPIES, KINDS
+from isogloss.encoders.families import family_of
+from isogloss.encoders.loading import load_masked_lm, load_model, load_with_new_head
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 
 FAMILIES = ("xlm-roberta", "modernbert", "deberta-v2", "distilbert")
 

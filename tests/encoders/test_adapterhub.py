@@ -13,7 +13,6 @@ from safetensors.torch import load_file
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Modules
-from isogloss.encoders import load_masked_lm
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.adapterhub import (
     ADAPTER_CONFIG,
@@ -23,6 +22,7 @@ from isogloss.encoders.added.adapterhub import (
     write_hub_adapters,
 )
 from isogloss.encoders.added.language_modules import add_modules, modules_of
+from isogloss.encoders.loading import load_masked_lm
 from says import says
 
 MADE = Path(__file__).with_name("adapterhub")

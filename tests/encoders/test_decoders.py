@@ -11,9 +11,11 @@ from transformers import AutoModel
 
 from each import each
 from isogloss.core.errors import ConfigError
-from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.initial import check_attention, prepared
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import for_causal, pair_frame
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from made_up import tagged

@@ -14,17 +14,12 @@ from networks import batch_of, change_config, fresh, hooks, same, tagger
 
 from each import each
 from isogloss.core.errors import ModelError
-from isogloss.encoders import (
-    FAMILIES,
-    family_named,
-    family_of,
-    load_masked_lm,
-    load_model,
-    load_tokenizer,
-    offer_explicit_attention,
-    require,
-)
+from isogloss.encoders import FAMILIES
+from isogloss.encoders.computation import offer_explicit_attention
+from isogloss.encoders.families import family_named, family_of, require
 from isogloss.encoders.family import ModuleName
+from isogloss.encoders.loading import load_masked_lm, load_model
+from isogloss.encoders.tokenizers import load_tokenizer
 
 SINGLE = get_args(ModuleName)
 PROJECTIONS = ("query", "key", "value")

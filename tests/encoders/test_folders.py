@@ -12,8 +12,10 @@ from huggingface_hub.errors import LocalEntryNotFoundError, RepositoryNotFoundEr
 from networks import change_config, refusal, same, tagger
 
 from isogloss.core.errors import StorageError
-from isogloss.encoders import load_encoder_config, load_masked_lm, load_model, load_tokenizer, save_model
-from isogloss.encoders.folders import hub_commit
+from isogloss.encoders.folders import hub_commit, load_encoder_config
+from isogloss.encoders.loading import load_masked_lm, load_model
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from networks import IDS, batch_of, fresh, weights
 from each import each
 from isogloss.core.errors import ConfigError, ModelError, StorageError
 from isogloss.data.result_files import write_tensors
-from isogloss.encoders import family_of, load_whole
 from isogloss.encoders.added.active_language import LanguageMaps, language_maps_of
 from isogloss.encoders.added.added_weights import write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import without_gradients
 from isogloss.encoders.gates import (
     OF_ATTENTION,
@@ -28,6 +28,7 @@ from isogloss.encoders.gates import (
     read_mask,
     read_masks,
 )
+from isogloss.encoders.loading import load_whole
 from isogloss.methods.plain import SourceOnly
 from isogloss.training.precision import scoring
 

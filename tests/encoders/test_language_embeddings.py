@@ -7,7 +7,6 @@ from networks import LANGUAGES, fresh, modular, stirred
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content
 from isogloss.core.run_parts import Modules
-from isogloss.encoders import load_whole
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.added_weights import (
     language_parameters,
@@ -17,6 +16,7 @@ from isogloss.encoders.added.added_weights import (
     write_language_modules,
 )
 from isogloss.encoders.added.language_modules import add_language, add_modules, modules_of
+from isogloss.encoders.loading import load_whole
 
 IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 12, 8, 5, 3], [2, 5, 6, 9, 3]])
 OTHERS = ("feed-forward", "attention", "adapter", "shared-adapter")

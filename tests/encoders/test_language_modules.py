@@ -10,16 +10,6 @@ from transformers import AutoModelForMaskedLM
 
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.run_parts import Modules
-from isogloss.encoders import (
-    family_of,
-    load_encoder_config,
-    load_masked_lm,
-    load_model,
-    load_tokenizer,
-    load_whole,
-    offer_explicit_attention,
-    save_model,
-)
 from isogloss.encoders.added.active_language import active_language, check_languages
 from isogloss.encoders.added.added_weights import (
     language_parameters,
@@ -35,7 +25,13 @@ from isogloss.encoders.added.language_modules import (
     modules_of,
 )
 from isogloss.encoders.added.module_settings import KINDS
+from isogloss.encoders.computation import offer_explicit_attention
+from isogloss.encoders.families import family_of
+from isogloss.encoders.folders import load_encoder_config
+from isogloss.encoders.loading import load_masked_lm, load_model, load_whole
 from isogloss.encoders.new_subwords import add_embeddings
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 
 OWN = ("feed-forward", "attention", "adapter", "embedding")
 IDS = torch.tensor([[2, 7, 9, 11, 3, 0], [2, 12, 8, 3, 0, 0], [2, 5, 6, 9, 10, 3], [2, 14, 3, 0, 0, 0]])

@@ -12,16 +12,11 @@ from safetensors.torch import load_file, save_file
 
 from each import each
 from isogloss.core.errors import ModelError, StorageError
-from isogloss.encoders import (
-    family_of,
-    load_masked_lm,
-    load_model,
-    load_tokenizer,
-    load_with_new_head,
-    offer_explicit_attention,
-    save_model,
-)
-from isogloss.encoders.computation import EXPLICIT
+from isogloss.encoders.computation import EXPLICIT, offer_explicit_attention
+from isogloss.encoders.families import family_of
+from isogloss.encoders.loading import load_masked_lm, load_model, load_with_new_head
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 
 
 @pytest.fixture

@@ -8,10 +8,11 @@ from networks import fresh, hooks, modular, stirred, tagger
 from torch import nn
 
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.encoders import family_of, offer_explicit_attention, save_model
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import language_site
 from isogloss.encoders.added.module_settings import KINDS
+from isogloss.encoders.computation import offer_explicit_attention
+from isogloss.encoders.families import family_of
 from isogloss.encoders.mixup import (
     Mixup,
     MixupRatio,
@@ -21,6 +22,7 @@ from isogloss.encoders.mixup import (
     mixing,
     save_mixup,
 )
+from isogloss.encoders.saving import save_model
 
 FAMILIES = ("bert", "xlm-roberta", "distilbert")
 LENGTHS = ((5, 7), (6, 4), (3, 3))

@@ -9,7 +9,7 @@ from torch import nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.diagnostics.mixup import on_links
-from isogloss.encoders import family_of
+from isogloss.encoders.families import family_of
 from isogloss.encoders.mixup import load_mixup, save_mixup
 
 LINKS = (

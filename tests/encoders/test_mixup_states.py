@@ -10,7 +10,7 @@ from test_mixup_links import links_of
 from torch.nn.functional import cosine_similarity
 
 import isogloss
-from isogloss.encoders import family_of
+from isogloss.encoders.families import family_of
 from isogloss.encoders.mixup import load_mixup, mixing, save_mixup
 
 FAMILIES = ("bert", "modernbert", "gemma3_text", "llama", "qwen3", "mt5", "deberta_v2", "xmod")

@@ -9,16 +9,13 @@ from networks import same
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.languages import NAMES, canonical_language
 from isogloss.core.run_parts import Architecture
-from isogloss.encoders import (
-    FAMILIES,
-    family_of,
-    load_masked_lm,
-    new_encoder,
-    save_model,
-    set_dropout,
-    train_tokenizer,
-)
+from isogloss.encoders import FAMILIES
+from isogloss.encoders.families import family_of
+from isogloss.encoders.initial import new_encoder, set_dropout
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.seq2seq import FLORES, MBART, Direction, direction_between
+from isogloss.encoders.tokenizers import train_tokenizer
 from isogloss.tasks import TASKS
 from made_up import TEXT
 

@@ -8,9 +8,9 @@ import torch
 
 from isogloss.core.errors import ConfigError, StorageError
 from isogloss.data.examples import Translation
-from isogloss.encoders import load_masked_lm, load_tokenizer, load_whole, save_model, write_tokenizer
 from isogloss.encoders.families import family_of
 from isogloss.encoders.initial import load_text_tokenizer, load_to_continue
+from isogloss.encoders.loading import load_masked_lm, load_whole
 from isogloss.encoders.new_subwords import (
     add_embeddings,
     add_subwords,
@@ -19,7 +19,9 @@ from isogloss.encoders.new_subwords import (
     subword_averages,
     word_translations,
 )
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import split_words
+from isogloss.encoders.tokenizers import load_tokenizer, write_tokenizer
 from made_up import SPANS, TEXT
 
 WORDS = ("sitting", "hatter", "catly", "slowest", "ωμέγα", "αβγ", "ωμω")

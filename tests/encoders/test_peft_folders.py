@@ -8,8 +8,9 @@ import torch
 import transformers
 from networks import IDS, LABELS, refusal
 
-from isogloss.encoders import load_model, load_tokenizer, load_with_new_head
 from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.loading import load_model, load_with_new_head
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.pretrained import model_folder, pretrained
 from isogloss.using import load_model as load_fine_tuned
 

@@ -11,8 +11,8 @@ from transformers import PreTrainedTokenizerFast
 
 from each import each
 from isogloss.core.errors import ModelError
-from isogloss.encoders import load_tokenizer, train_tokenizer
 from isogloss.encoders.subwords import Window, pair_frame, special_subwords, split_texts, split_words, windows
+from isogloss.encoders.tokenizers import load_tokenizer, train_tokenizer
 
 # Words
 

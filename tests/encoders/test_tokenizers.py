@@ -13,15 +13,10 @@ from transformers import AutoConfig
 
 from forked import Forked
 from isogloss.core.errors import ConfigError, StorageError
-from isogloss.encoders import (
-    load_model,
-    load_tokenizer,
-    read_tokenizer,
-    save_model,
-    train_tokenizer,
-    write_tokenizer,
-)
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import split_words
+from isogloss.encoders.tokenizers import load_tokenizer, read_tokenizer, train_tokenizer, write_tokenizer
 from made_up import TEXT
 
 FAMILIES = ["bert", "xlm-roberta", "deberta-v2", "modernbert", "roberta"]

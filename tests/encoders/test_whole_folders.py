@@ -20,7 +20,8 @@ from networks import change_config, refusal
 from safetensors.torch import load_file, save_file
 
 from isogloss.core.errors import ModelError
-from isogloss.encoders import FAMILIES, load_model
+from isogloss.encoders import FAMILIES
+from isogloss.encoders.loading import load_model
 from isogloss.using import load_model as load_predictor
 
 WEIGHTS = "model.safetensors"

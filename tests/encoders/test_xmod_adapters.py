@@ -5,9 +5,9 @@ import torch
 from networks import IDS, fresh, hooks
 
 from isogloss.core.errors import ConfigError
-from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language, check_languages
 from isogloss.encoders.added.added_weights import shared_parameters
+from isogloss.encoders.families import family_of
 from isogloss.runs.pretrained import model_folders, pretrained
 
 TEXTS = torch.cat([IDS, IDS.flip(1), IDS])

@@ -21,7 +21,9 @@ from isogloss.diagnostics.cka import Cka
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.word_distance import WordDistance
-from isogloss.encoders import fastest_attention, load_masked_lm, load_tokenizer, load_whole
+from isogloss.encoders.computation import fastest_attention
+from isogloss.encoders.loading import load_masked_lm, load_whole
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.states import BitextSentences
 from made_up import TEXT
 

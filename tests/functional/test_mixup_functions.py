@@ -6,8 +6,8 @@ import torch
 import isogloss
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.data.examples import LabelledText, TaggedSentence
-from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.x_mixup import MixedModel, XMixup
 from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.tagging import Tagging

@@ -15,7 +15,8 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders import fastest_attention, load_tokenizer
+from isogloss.encoders.computation import fastest_attention
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import SourceOnly

@@ -11,7 +11,8 @@ from copy import deepcopy
 import pytest
 import torch
 
-from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from shared_models import (
     LOSSES,
     MEASUREMENTS,

@@ -20,7 +20,7 @@ import torch
 
 from isogloss.core.checksums import Checksum, as_text, from_text
 from isogloss.core.errors import DataError, StorageError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.formats.kinds import KINDS
 
@@ -350,9 +350,9 @@ def requests() -> Iterator[Door]:
 
 def translations() -> Iterator[Door]:
     """Yield stored translations, which are made again where they are damaged."""
-    from isogloss.translators import Translated, TranslateSetting
+    from isogloss.data.projection.label_projection import Translated
     from isogloss.translators.built_in import BuiltIn
-    from isogloss.translators.setting import in_chunks
+    from isogloss.translators.setting import TranslateSetting, in_chunks
 
     def load(texts: list[str]) -> list[Translated]:
         return [Translated(text, 0) for text in texts]

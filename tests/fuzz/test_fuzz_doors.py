@@ -4,7 +4,7 @@ import pytest
 from doors import ROWS, Door, doors
 from fuzzing import fuzz, tried
 
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.formats.kinds import KINDS
 from isogloss.tasks import TASKS
 

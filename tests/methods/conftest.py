@@ -3,7 +3,7 @@
 import pytest
 
 from in_translation import setting
-from isogloss.encoders import save_model
+from isogloss.encoders.saving import save_model
 from isogloss.methods.plain import SourceOnly
 
 

@@ -14,8 +14,10 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.data.languages import translations as built_in
-from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
+from isogloss.encoders.loading import load_model, load_whole
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import split_words
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.adjustments import ContrastiveAlignment, CrossLingualAdjustment
 from isogloss.training.aligned_batches import aligned_batch, alignment_terms, frozen_copy, states_of
 from isogloss.training.bitext import PairEncoding, in_subwords, read_bitext

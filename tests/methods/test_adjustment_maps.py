@@ -8,8 +8,10 @@ import torch
 from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import with_fields
-from isogloss.encoders import load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.added.active_language import active_language, language_maps_of
+from isogloss.encoders.loading import load_model, load_whole
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods import ADJUSTMENTS
 from isogloss.methods.adjustments import Centring, ContrastiveAlignment, LevelEncoding, Procrustes
 from isogloss.training.setting import AdjustSetting

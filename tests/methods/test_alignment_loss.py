@@ -10,7 +10,9 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import content, derive
 from isogloss.data.examples import Translation
-from isogloss.encoders import load_tokenizer, load_whole, save_model
+from isogloss.encoders.loading import load_whole
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.alignment_loss import AlignmentLoss, sampled_rows
 from isogloss.methods.plain import FewShot, SourceOnly
 from isogloss.tasks import TASKS

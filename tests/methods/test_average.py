@@ -13,7 +13,8 @@ from safetensors.torch import load_file
 import isogloss
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import identity
-from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.average import Average, dropped, elected, limit_of, mean, summed
 from isogloss.planning.plan import plan_recipe
 from isogloss.tasks import TASKS

@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy, softmax
 from in_translation import linked, sentences
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import SentencePair
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.consistency import Consistency, inconsistency
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate

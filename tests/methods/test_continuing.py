@@ -11,9 +11,11 @@ import made_up_text
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import NewSubwords, Replay, with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders import load_masked_lm, load_model, load_tokenizer, load_whole, save_model
 from isogloss.encoders.added.active_language import LanguageMaps, attach_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
+from isogloss.encoders.loading import load_masked_lm, load_model, load_whole
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.batching import BatchSampling, TextBatches, language_shares
 from made_up import TEXT

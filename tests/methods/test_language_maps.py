@@ -6,9 +6,10 @@ import torch
 from aligned import Slowly, in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
-from isogloss.encoders import load_model, load_tokenizer
 from isogloss.encoders.added.active_language import mapped
 from isogloss.encoders.added.language_layers import Moments, language_map
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.adjustments import language_maps
 from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.states import sentence_states

@@ -8,7 +8,10 @@ import torch
 from isogloss.core.errors import ConfigError, DataError, ModelError, StorageError
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders import FAMILIES, load_masked_lm, load_tokenizer, save_model
+from isogloss.encoders import FAMILIES
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods import masked_language_modelling as module
 from isogloss.training import pretraining
 from isogloss.training.batching import TextBatches

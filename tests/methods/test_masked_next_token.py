@@ -6,9 +6,11 @@ import torch
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
-from isogloss.encoders import load_model, load_tokenizer, save_model
 from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.initial import load_to_continue, prepared
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, MaskedNextToken
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from made_up_text import TINY, further

@@ -7,9 +7,11 @@ from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import content, derive
 from isogloss.core.run_parts import Modules, with_fields
-from isogloss.encoders import FAMILIES, load_masked_lm, save_model
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.added_weights import language_parameters, shared_parameters
 from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.saving import save_model
 from isogloss.methods import meta_learning as module
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss

@@ -11,11 +11,14 @@ from aligned import translations
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import Modules, with_fields
-from isogloss.encoders import load_tokenizer, load_whole, save_model, set_dropout
 from isogloss.encoders.added.active_language import LanguageMaps, language_maps_of
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import add_modules, modules_of
+from isogloss.encoders.initial import set_dropout
+from isogloss.encoders.loading import load_whole
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
 from isogloss.methods.alignment_loss import AlignmentLoss

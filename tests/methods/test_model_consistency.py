@@ -8,7 +8,8 @@ from torch.nn.functional import kl_div
 
 import in_translation
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.consistency import ModelConsistency
 from isogloss.methods.plain import SourceOnly
 from isogloss.tasks import TASKS, find_task

@@ -10,7 +10,8 @@ import in_translation
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import with_fields
-from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.multi_task import HEADS, MultiTask, task_of_steps
 from isogloss.methods.peft import LoRA
 from isogloss.methods.plain import SourceOnly

@@ -16,14 +16,16 @@ from isogloss.core.rows.models import Contributions
 from isogloss.core.run_parts import Modules
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.diagnostics.weight_space import Interpolation
-from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.adapters import merge_adapters
 from isogloss.encoders.added.differences import encoder_weights
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.added.module_settings import KINDS as KINDS_OF_MODULES
-from isogloss.encoders.families import FAMILIES, family_of
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import head_parameters
 from isogloss.encoders.loading import load_whole, unmerge
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods import PEFT
 from isogloss.methods.peft import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import Bilingual, SourceOnly

@@ -6,7 +6,7 @@ import pytest
 
 from isogloss.core.errors import DataError
 from isogloss.data.examples import shots
-from isogloss.encoders import save_model
+from isogloss.encoders.saving import save_model
 from isogloss.methods import METHODS
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.methods.x_mixup import XMixup

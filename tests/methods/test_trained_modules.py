@@ -10,10 +10,10 @@ import torch
 from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, Modules, with_fields
-from isogloss.encoders import load_masked_lm
 from isogloss.encoders.added.added_weights import language_parameters, module_parameters
 from isogloss.encoders.added.language_modules import ensure_modules, modules_of
 from isogloss.encoders.added.module_settings import KINDS
+from isogloss.encoders.loading import load_masked_lm
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss

@@ -14,7 +14,8 @@ from isogloss.core.errors import DataError
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.data.languages import translations
-from isogloss.encoders import save_model, seq2seq
+from isogloss.encoders import seq2seq
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.seq2seq import read_translation_tokenizer
 from isogloss.methods.translation_modelling import (
     TranslationModelling,
@@ -25,7 +26,8 @@ from isogloss.methods.translation_modelling import (
     translation_loss,
 )
 from isogloss.training.setting import Trained
-from isogloss.translators import TRANSLATORS, TranslateSetting
+from isogloss.translators import TRANSLATORS
+from isogloss.translators.setting import TranslateSetting
 from trained import equal, interrupted
 
 SMALL = with_fields(

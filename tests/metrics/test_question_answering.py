@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.rows.models import total
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.metrics.texts import (
     GoldAnswers,
     answer_f1_contributions,

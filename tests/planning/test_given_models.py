@@ -8,7 +8,7 @@ import torch
 import isogloss
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.data.sources import Sources
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.planning.plan import plan_recipe
 from tiny import of
 

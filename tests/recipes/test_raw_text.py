@@ -13,7 +13,8 @@ from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.records import RECORD
 from isogloss.data.result_files import read_tensors
 from isogloss.data.sources import Sources
-from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.diagnostics.setting import Diagnostic
 from isogloss.methods.plain import SourceOnly
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure, masked_lm_of, text_of

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import isogloss
-from isogloss.aligners import AlignSetting
 from isogloss.aligners.fast_align import FastAlign
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import DataError
 from isogloss.data.files import disk_file
 from isogloss.data.formats.word_links import read_pharaoh
 from isogloss.data.sources import Sources
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.engine.single import BitextToAlign, align_bitext
 from isogloss.methods.adjustments import CrossLingualAdjustment
 from isogloss.runs.adjust import Adjust

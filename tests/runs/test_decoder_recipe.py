@@ -8,7 +8,7 @@ import pytest
 import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.encoders import load_encoder_config
+from isogloss.encoders.folders import load_encoder_config
 from isogloss.planning.plan import plan_recipe
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.pretrained import Pretrained

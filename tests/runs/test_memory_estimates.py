@@ -7,8 +7,8 @@ import pytest
 from isogloss.core.run_parts import Architecture, Modules, NewSubwords, Optimization, with_fields
 from isogloss.data.corpora.described import KNOWN, DescribedCorpus
 from isogloss.diagnostics import DIAGNOSTICS
-from isogloss.encoders import load_model
 from isogloss.encoders.added.language_modules import add_modules
+from isogloss.encoders.loading import load_model
 from isogloss.methods import ADJUSTMENTS, PEFT
 from isogloss.methods.alignment_loss import AlignmentLoss
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling

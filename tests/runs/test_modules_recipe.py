@@ -7,8 +7,8 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content, identity
 from isogloss.core.run_parts import Architecture, Modules
 from isogloss.data.sources import Sources
-from isogloss.encoders import load_model as load_encoder
 from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.loading import load_model as load_encoder
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure

@@ -5,7 +5,7 @@ import torch
 
 import isogloss
 from each import each
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.languages import LANGUAGES, BuiltInLanguages
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS

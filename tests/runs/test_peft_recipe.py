@@ -9,10 +9,10 @@ import torch
 import isogloss
 from isogloss.core.errors import ModelError
 from isogloss.core.identity import identity
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.languages import BuiltInLanguages
-from isogloss.encoders import load_model
 from isogloss.encoders.folders import shipped_folder
+from isogloss.encoders.loading import load_model
 from isogloss.methods.peft import LoRA, LotteryTicket
 from isogloss.runs.fine_tune import FineTune
 from isogloss.tasks import TASKS

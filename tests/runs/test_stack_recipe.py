@@ -9,10 +9,10 @@ from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import content
 from isogloss.data.sources import Sources
-from isogloss.encoders import load_masked_lm
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.folders import shipped_folder
+from isogloss.encoders.loading import load_masked_lm
 from isogloss.methods.peft import TaskAdapter
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.pretrain import Pretrain

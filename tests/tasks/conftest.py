@@ -2,7 +2,7 @@
 
 import pytest
 
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 
 
 @pytest.fixture(scope="session", params=["bert", "xlm_roberta"])

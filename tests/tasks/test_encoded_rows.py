@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.data.examples import LabelledText
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import find_task
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.classification import NLI, UNLABELLED

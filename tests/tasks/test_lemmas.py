@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from isogloss.core.errors import DataError
-from isogloss.tasks import all_measures, find_task
+from isogloss.tasks import find_task
 from isogloss.tasks.tagging import UNTAGGED
+from isogloss.tasks.task import all_measures
 from task_examples import perfect, tagged
 
 RULES = ("?", "lower |", "lower | -1", "title |", "is go", "lower | -4")

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.errors import DataError
-from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
+from isogloss.encoders.families import family_of
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import batch as batches
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 

@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from isogloss.core.errors import DataError
-from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.loading import load_model
 from isogloss.encoders.subwords import set_causal
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.consistency import inconsistency
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.core.errors import DataError
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.examples import Question
 from isogloss.data.languages import LANGUAGES, BuiltInLanguages
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.texts import normalized
 from isogloss.runs.pretrained import model_folder
-from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
 from isogloss.tasks.span_qa import CONSTANT_SPANS, MAX_ANSWER_SUBWORDS, MAX_QUESTION_SUBWORDS, QA, best_span
+from isogloss.tasks.task import all_measures
 from task_examples import PASSAGE, examples_of, question, span_scores
 
 

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from isogloss.core.errors import DataError
 from isogloss.metrics.labels import repair
-from isogloss.tasks import all_measures
 from isogloss.tasks.batch import collate
 from isogloss.tasks.tagging import NER, UPOS
+from isogloss.tasks.task import all_measures
 from task_examples import WORDS, parsed, perfect, tagged
 
 

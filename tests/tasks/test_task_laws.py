@@ -16,9 +16,10 @@ from isogloss.core.rows.models import Contributions, total
 from isogloss.data.examples import LabelledText
 from isogloss.metrics.labels import Tree
 from isogloss.metrics.texts import GoldAnswers
-from isogloss.tasks import TASKS, all_measures
+from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.tasks.classification import TEXT
+from isogloss.tasks.task import all_measures
 from task_examples import SMALL_TASKS, choice, examples_of, pair, parsed, perfect, question, tagged
 
 UNLABELLED = {

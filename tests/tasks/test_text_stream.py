@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from isogloss.core import atomic_files
 from isogloss.core.errors import DataError, StorageError
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import masked_lm
 from isogloss.tasks.masked_lm import is_stream, open_stream, subwords_of, write_stream
 from made_up import TEXT

@@ -13,7 +13,7 @@ from toys import Drawn, Points, loss, no_time, toy
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Updates, with_fields
 from isogloss.data.examples import SentencePair
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.engine.work import ran_out
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import LABELS_ROUNDED_TO, ROUNDED_TO, collate

@@ -14,8 +14,10 @@ from in_translation import sentences
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.run_parts import Architecture, Modules, with_fields
-from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
 from isogloss.encoders.added.language_modules import add_modules
+from isogloss.encoders.families import family_of
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.plain import Bilingual, TranslateTrain

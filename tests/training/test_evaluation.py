@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from isogloss.core.run_parts import Optimization, with_fields
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training import evaluation as module

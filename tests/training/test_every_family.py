@@ -10,8 +10,10 @@ import torch
 
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import SentencePair
-from isogloss.encoders import family_of, load_tokenizer, save_model
+from isogloss.encoders.families import family_of
 from isogloss.encoders.loading import load_model
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation

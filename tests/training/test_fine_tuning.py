@@ -3,7 +3,7 @@ from torch import nn
 
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training import fine_tuning
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import fine_tune

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from isogloss.encoders import family_of, load_masked_lm, load_tokenizer
+from isogloss.encoders.families import family_of
 from isogloss.encoders.gates import GateKinds, gate_groups, gated, kept_share, open_probability
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss, subwords_of
 from isogloss.training.batching import perplexity
 from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, at_target_sparsity, learn_gates

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 from isogloss.core.run_parts import Architecture, Modules
-from isogloss.encoders import FAMILIES, family_of, new_encoder
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import add_modules
+from isogloss.encoders.families import family_of
+from isogloss.encoders.initial import new_encoder
 from isogloss.tasks.masked_lm import Masking, Vocabulary
 from isogloss.training.hypergradient import exact, finite_difference, first_order, hypergradient, norm
 from isogloss.training.meta_learning import functional_loss, plain_step, preconditioned_step

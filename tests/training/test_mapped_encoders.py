@@ -7,10 +7,11 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError
-from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.added.active_language import LanguageMaps, active_language, language_maps_of
 from isogloss.encoders.added.added_weights import write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.plain import Bilingual, FewShot, SourceOnly, TargetOnly, TranslateTrain
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fine_tuning import plain_training

@@ -5,8 +5,8 @@ import torch
 
 from in_translation import READ, linked, sentences, setting
 from isogloss.core.errors import DataError
-from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup, MixupRatio, mixing
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training.evaluation import evaluation, pair_with_translations

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from in_translation import sentences, setting, without_tags
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import SentencePair, TaggedSentence
-from isogloss.encoders import load_tokenizer, save_model
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.plain import SourceOnly, TranslateTrain
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import EncodedRow

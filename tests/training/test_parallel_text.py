@@ -9,8 +9,9 @@ import torch
 from each import each
 from in_translation import READ, linked, sentences
 from isogloss.core.errors import DataError, ModelError
-from isogloss.encoders import load_model, load_tokenizer
+from isogloss.encoders.loading import load_model
 from isogloss.encoders.mixup import Mixup, MixupRatio, mixing
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.training.sides import RowPair, reversed_links, subword_links

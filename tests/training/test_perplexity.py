@@ -10,7 +10,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.masked_lm import Masking, TextStream, Vocabulary, write_stream
 from isogloss.training import batching as module
 from isogloss.training.batching import BatchSampling, held_out_batches, perplexity, perplexity_rows

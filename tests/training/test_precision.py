@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from isogloss.encoders import load_masked_lm
+from isogloss.encoders.loading import load_masked_lm
 from isogloss.training.precision import (
     _trim,
     autocast,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from in_translation import linked, sentences, spelled
 from isogloss.core.errors import DataError
 from isogloss.data.examples import TaggedSentence
-from isogloss.encoders import load_tokenizer
 from isogloss.encoders.subwords import set_causal
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.training.sides import RowPair, check_linked, reversed_links, subword_links
 

@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from isogloss.core.errors import ConfigError
-from isogloss.encoders import load_masked_lm, load_tokenizer
+from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training import evaluation as module
 from isogloss.training.states import WORDS, cut, word_states
 

@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 import tiny_models
-from isogloss.translators import TRANSLATORS, Translated, TranslateSetting
+from isogloss.data.projection.label_projection import Translated
+from isogloss.translators import TRANSLATORS
+from isogloss.translators.setting import TranslateSetting
 
 Translate = Callable[..., list[Translated]]
 

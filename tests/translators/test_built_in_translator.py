@@ -6,7 +6,8 @@ import pytest
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.languages import Translator, translations
-from isogloss.translators import TRANSLATORS, TranslateSetting
+from isogloss.translators import TRANSLATORS
+from isogloss.translators.setting import TranslateSetting
 
 
 def setting(folder: Path, source: str = "qaa", target: str = "qab") -> TranslateSetting:

@@ -3,8 +3,8 @@
 import pytest
 
 from isogloss.data.files import byte_stream
-from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.using import Model, PredictOptions, predict_file
 from isogloss.using.predicting import input_translator

@@ -8,8 +8,9 @@ import pytest
 
 import tiny_models
 from isogloss.core.errors import ConfigError, ModelError
-from isogloss.translators import TRANSLATORS, TranslateSetting
+from isogloss.translators import TRANSLATORS
 from isogloss.translators import setting as translating
+from isogloss.translators.setting import TranslateSetting
 
 TEXTS = [
     "the cat sat on the mat",

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup, MixupRatio
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import find_task
 from isogloss.using import Model
 from isogloss.using.provenance import Provenance

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.files import disk_file

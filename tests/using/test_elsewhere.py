@@ -9,7 +9,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import total
 from isogloss.data.files import File
 from isogloss.data.sources import Sources
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import span_contributions
 from isogloss.using import load_model
 from isogloss.using.predicting import PredictOptions, predict_file

@@ -9,9 +9,9 @@ from huggingface_hub import constants
 
 import isogloss
 from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.encoders import load_model as load_encoder
-from isogloss.encoders import load_tokenizer
 from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.loading import load_model as load_encoder
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.using import load_exportable, load_model
 from isogloss.using.adapters import AdapterExport, attach
 from isogloss.using.pushing import PushOptions, push

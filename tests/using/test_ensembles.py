@@ -10,8 +10,8 @@ from torch import nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.examples import TaggedSentence
-from isogloss.encoders import load_tokenizer
 from isogloss.encoders.mixup import Mixup
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import repair
 from isogloss.tasks import ALL_TASKS
 from isogloss.using import Model, ensemble, load_model

@@ -236,7 +236,7 @@ def test_a_head_saved_with_lora_predicts_as_in_peft(family, save_as_transformers
 
 @pytest.mark.slow
 def test_training_goes_on_from_a_trained_head_and_replaces_one_for_other_labels(save_as_transformers):
-    from isogloss.encoders import load_with_new_head
+    from isogloss.encoders.loading import load_with_new_head
 
     model, _, folder = save_as_transformers("llama", "texts")
     kind = "AutoModelForSequenceClassification"
@@ -250,7 +250,7 @@ def test_training_goes_on_from_a_trained_head_and_replaces_one_for_other_labels(
 
 @pytest.mark.slow
 def test_an_encoder_is_read_from_a_question_answering_decoder(save_as_transformers):
-    from isogloss.encoders import load_model as load_encoder
+    from isogloss.encoders.loading import load_model as load_encoder
 
     model, _, folder = save_as_transformers("qwen3", "spans")
     ids = torch.tensor([[2, 9, 8, 3]])

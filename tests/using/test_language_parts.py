@@ -9,13 +9,14 @@ from used import joined, text_file
 from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules
-from isogloss.encoders import load_model as load_encoder
-from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.added.active_language import LanguageMaps
 from isogloss.encoders.added.adapters import add_task_adapter
 from isogloss.encoders.added.added_weights import language_parameters, write_language_maps
 from isogloss.encoders.added.language_layers import LanguageMap
 from isogloss.encoders.added.language_modules import add_modules
+from isogloss.encoders.loading import load_model as load_encoder
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.using import PredictOptions, load_model, predict_file
 from isogloss.using.exporting import export
 

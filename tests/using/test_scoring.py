@@ -7,7 +7,7 @@ import torch
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.records import read_record
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.files import DiskFolder, disk_file
 from isogloss.data.formats.conllu import read_conllu
 from isogloss.data.languages import BuiltInLanguages

@@ -1,28 +1,18 @@
-"""Floor 5: one word aligner per file."""
+"""Word aligners, one per file, and the table that lists them."""
 
-from typing import ClassVar, Protocol
+from typing import TYPE_CHECKING
 
-from isogloss.aligners.eflomal import Eflomal
-from isogloss.aligners.encoder_similarity import EncoderSimilarity
-from isogloss.aligners.fast_align import FastAlign
-from isogloss.aligners.given import Given
-from isogloss.aligners.setting import AlignSetting
-from isogloss.core.run_parts import Named
-from isogloss.data.formats.word_links import Aligned
+from isogloss.core.registry import Registry
 
+if TYPE_CHECKING:
+    from isogloss.aligners.setting import Aligner
 
-class Aligner(Named, Protocol):
-    """A word aligner; its fields are its hyper-parameters."""
-
-    needs_encoder: ClassVar[bool]
-    """Whether it uses the states of an encoder (otherwise the statistics of the bitext alone)."""
-
-    def align(self, setting: AlignSetting) -> list[Aligned]:
-        """Align every pair, in order."""
-        ...
-
-
-_ALL: tuple[type[Aligner], ...] = (FastAlign, Eflomal, EncoderSimilarity, Given)
-ALIGNERS: dict[str, type[Aligner]] = {aligner.name: aligner for aligner in _ALL}
-
-__all__ = ["ALIGNERS", "AlignSetting", "Aligned", "Aligner"]
+ALIGNERS: "Registry[type[Aligner]]" = Registry(
+    {
+        "fast-align": "isogloss.aligners.fast_align:FastAlign",
+        "eflomal": "isogloss.aligners.eflomal:Eflomal",
+        "encoder": "isogloss.aligners.encoder_similarity:EncoderSimilarity",
+        "given": "isogloss.aligners.given:Given",
+    }
+)
+"""[align]: how words of translations are linked."""

@@ -20,9 +20,10 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.data.formats.word_links import Aligned, pair_words
-from isogloss.encoders import family_of, load_model, load_tokenizer
 from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.loading import load_model
 from isogloss.encoders.subwords import (
     SplitWords,
     Window,
@@ -32,6 +33,7 @@ from isogloss.encoders.subwords import (
     split_words,
     windows,
 )
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.evaluation import in_batches
 from isogloss.training.precision import device, scoring
 from isogloss.training.states import check_layers

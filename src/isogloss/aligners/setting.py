@@ -1,9 +1,12 @@
-"""The inputs of a word aligner."""
+"""What a word aligner is, and its inputs."""
 
 from dataclasses import dataclass
+from typing import ClassVar, Protocol
 
 from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.run_parts import Named
 from isogloss.data.examples import Translation
+from isogloss.data.formats.word_links import Aligned
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,3 +24,14 @@ class AlignSetting:
     """Precision of the encoder: auto, float32 or bfloat16."""
 
     on_progress: OnProgress = no_progress
+
+
+class Aligner(Named, Protocol):
+    """A word aligner; its fields are its hyper-parameters."""
+
+    needs_encoder: ClassVar[bool]
+    """Whether it uses the states of an encoder (otherwise the statistics of the bitext alone)."""
+
+    def align(self, setting: AlignSetting) -> list[Aligned]:
+        """Align every pair, in order."""
+        ...

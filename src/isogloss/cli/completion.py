@@ -23,31 +23,30 @@ def recipes(incomplete: str) -> list[str]:
 
 def corpora(incomplete: str) -> list[str]:
     """Complete corpora."""
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
 
     return [name for name in sorted(CORPORA) if name.startswith(incomplete)]
 
 
-def written(what: str, incomplete: str) -> list[str]:
-    """Complete the names of a list that is written down."""
-    from isogloss.cli.lists import packaged
-
-    return [row[0] for row in packaged(what)[1] if row[0].startswith(incomplete)]
-
-
 def methods(incomplete: str) -> list[str]:
     """Complete methods."""
-    return written("methods", incomplete)
+    from isogloss.cli.lists import METHOD_TABLES
+
+    return [name for table in METHOD_TABLES.values() for name in table if name.startswith(incomplete)]
 
 
 def aligners(incomplete: str) -> list[str]:
     """Complete aligners."""
-    return written("aligners", incomplete)
+    from isogloss.aligners import ALIGNERS
+
+    return [name for name in ALIGNERS if name.startswith(incomplete)]
 
 
 def translators(incomplete: str) -> list[str]:
     """Complete translators."""
-    return written("translators", incomplete)
+    from isogloss.translators import TRANSLATORS
+
+    return [name for name in TRANSLATORS if name.startswith(incomplete)]
 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:

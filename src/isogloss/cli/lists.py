@@ -1,9 +1,5 @@
-"""Tables of what the package, the machine or a folder of runs contains.
+"""Tables of what the package, the machine or a folder of runs contains."""
 
-Those whose entries import torch are written down in ``lists.json`` by ``packaged_lists``.
-"""
-
-import json
 import os
 import platform
 import re
@@ -16,11 +12,18 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isogloss.aligners import ALIGNERS
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, StorageError
-from isogloss.core.plug_ins import Group, check_any, find_plug_in, package_named, plugged_names
+from isogloss.core.plug_ins import Group, check_any, described, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
+from isogloss.core.registry import Registry
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.encoders import FAMILIES
+from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.recipes.recipe_text import QUICKSTART
+from isogloss.tasks import ALL_TASKS
+from isogloss.translators import TRANSLATORS
 
 if TYPE_CHECKING:
     from isogloss.data.corpus import Corpus
@@ -31,15 +34,22 @@ NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
 DEFAULT_FOLDER = Path(QUICKSTART)
 """Where runs are looked for that no --in names; those of papers in their own folders."""
 
-WRITTEN = Path(__file__).with_name("lists.json")
-"""The head and the rows of each list whose entries import torch; ``make docs`` writes it."""
+METHOD_TABLES: Mapping[str, Registry[type[object]]] = {
+    "[[grid.method]]": METHODS,
+    "auxiliary": AUXILIARY_LOSSES,
+    "peft": PEFT,
+    "[encoder.pretrain]": PRETRAINING,
+    "[[adjust]]": ADJUSTMENTS,
+    "[translate.train]": TRANSLATION_TRAINING,
+}
+"""Methods, by the part of a recipe that names them."""
 
 Rows = Sequence[Sequence[str]]
 Listing = tuple[Sequence[str], Rows]
 
 
 def _corpora(_: Path) -> Listing:
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.corpora.described import shipped
 
     rows: list[Sequence[str]] = [(name, *_corpus_columns(corpus)) for name, corpus in CORPORA.items()]
@@ -58,7 +68,7 @@ def _shipped_columns(name: str) -> Sequence[str]:
 def corpora_in(texts: Sequence[str]) -> Listing:
     """List the corpora in some languages: with training data or not, parallel or not, and how to get them."""
     from isogloss.core.languages import languages_named
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.fetching.releases import corpora_in, covers, fetchable, releases
     from isogloss.data.hub import hub_splits
 
@@ -101,31 +111,47 @@ def _language_facts(_: Path) -> Listing:
     return ("language", *LanguageFacts._fields), rows
 
 
-def packaged(what: str) -> Listing:
-    """Return the head and rows of a list that is written down."""
-    heads, *rows = json.loads(WRITTEN.read_text(encoding="utf-8"))[what]
-    return heads, rows
+def _summaries(table: Registry[object]) -> list[Sequence[str]]:
+    return [(name, table.summary(name)) for name in sorted(table)]
 
 
-def _written(what: str, group: Group | None = None) -> Callable[[Path], Listing]:
-    """Return the function that lists what is written down, and the plug-ins of a group, which it imports."""
+def _aligners(_: Path) -> Listing:
+    return ("aligner", "what"), _summaries(ALIGNERS)
 
-    def listed(_: Path) -> Listing:
-        heads, rows = packaged(what)
-        names = [row[0] for row in rows]
-        return heads, [*rows, *(_plugged(group, names, len(heads)) if group else ())]
 
-    return listed
+def _translators(_: Path) -> Listing:
+    return ("translator", "what"), _summaries(TRANSLATORS)
+
+
+def _encoders(_: Path) -> Listing:
+    shipped = ("shipped", "The small encoder of the built-in languages.")
+    return ("encoder", "what; models of these families are given by folder or hub name"), [
+        shipped,
+        *_summaries(FAMILIES),
+    ]
+
+
+def _tasks(_: Path) -> Listing:
+    return ("task", "what"), [*_summaries(ALL_TASKS), *_plugged("tasks", ALL_TASKS, 2)]
+
+
+def _methods(_: Path) -> Listing:
+    rows = [(name, part, what) for part, table in METHOD_TABLES.items() for name, what in _summaries(table)]
+    names = [row[0] for row in rows]
+    return ("method", "used in", "what"), [*rows, *_plugged("methods", names, 3)]
+
+
+def _diagnostics(_: Path) -> Listing:
+    rows = [(name, DIAGNOSTICS.constant(name, "subject"), what) for name, what in _summaries(DIAGNOSTICS)]
+    return ("diagnostic", "measures", "what"), [*rows, *_plugged("diagnostics", DIAGNOSTICS, 3)]
 
 
 def _claims(_: Path) -> Listing:
-    if not plugged_names("claims"):
-        return packaged("claims")
     from isogloss.reports.report import all_claims
 
     claims, errors = all_claims()
     rows = [(o.id, o.where, o.says, o.rule) for o in claims] + [("", "", error, "") for error in errors]
-    return packaged("claims")[0], rows
+    return ("claim", "in the paper", "what", "rule"), rows
 
 
 def _recipes(_: Path) -> Listing:
@@ -214,19 +240,19 @@ def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
 
 
 LISTS: dict[str, Callable[[Path], Listing]] = {
-    "aligners": _written("aligners"),
+    "aligners": _aligners,
     "claims": _claims,
     "corpora": _corpora,
-    "diagnostics": _written("diagnostics", "diagnostics"),
-    "encoders": _written("encoders"),
+    "diagnostics": _diagnostics,
+    "encoders": _encoders,
     "language-facts": _language_facts,
     "languages": _languages,
-    "methods": _written("methods", "methods"),
+    "methods": _methods,
     "papers": _papers,
     "recipes": _recipes,
     "runs": list_runs,
-    "tasks": _written("tasks", "tasks"),
-    "translators": _written("translators"),
+    "tasks": _tasks,
+    "translators": _translators,
 }
 
 OF_A_FOLDER = ("papers", "runs")
@@ -237,7 +263,7 @@ def machine(data: str | None) -> Rows:
     """Return a table of devices, versions, precision and corpora of this machine."""
     import torch
 
-    from isogloss.data import CORPORA
+    from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.hub import data_source
     from isogloss.engine.devices import described, gpus
     from isogloss.training.precision import faster, matrix_speeds
@@ -284,9 +310,18 @@ def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequ
         from isogloss.data.corpus import Corpus
 
         return (Corpus,), _corpus_columns
-    from isogloss.cli.packaged_lists import COLUMNS
+    if group == "tasks":
+        from isogloss.tasks.task import Task
 
-    return COLUMNS[group]
+        return (Task,), lambda task: (f"{' '.join(task.labels) or 'The labels of a corpus'}; {task.metric}",)
+    if group == "diagnostics":
+        from isogloss.diagnostics.setting import Diagnostic
+
+        return (Diagnostic,), lambda diagnostic: (diagnostic.subject, described(diagnostic))
+    from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
+
+    protocols = (Method, AuxiliaryLoss, Peft, Pretraining, Adjustment)
+    return protocols, lambda method: ("a plug-in", described(method))
 
 
 def _plugged(group: Group, built_in: Collection[str], width: int) -> Iterator[Sequence[str]]:

@@ -1,5 +1,1 @@
-"""Floor 1: corpora and formats, read into examples; the built-in languages."""
-
-from isogloss.data.corpora.catalogue import CORPORA
-
-__all__ = ["CORPORA"]
+"""Corpora and formats, read into examples; the built-in languages."""

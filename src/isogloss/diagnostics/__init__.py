@@ -1,40 +1,33 @@
-"""Floor 5: measurements of models, encoders and scores."""
+"""Measurements of models, encoders and scores, and the table that lists them."""
 
-from isogloss.diagnostics.anisotropy import Anisotropy
-from isogloss.diagnostics.cka import Cka
-from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict
-from isogloss.diagnostics.label_free import LabelFree
-from isogloss.diagnostics.language_gates import LanguageGates
-from isogloss.diagnostics.mining import Mining
-from isogloss.diagnostics.mixup import LinkAttention, MixupRatio, MixupSweep
-from isogloss.diagnostics.representation_map import RepresentationMap
-from isogloss.diagnostics.retrieval import Retrieval
-from isogloss.diagnostics.scores import RunVariance, Scores, TransferGap
-from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.diagnostics.weight_space import Deltas, Interpolation, Plane
-from isogloss.diagnostics.word_distance import WordDistance
+from typing import TYPE_CHECKING
 
-_ALL: tuple[type[Diagnostic], ...] = (
-    Scores,
-    Interpolation,
-    Plane,
-    Deltas,
-    RunVariance,
-    TransferGap,
-    LabelFree,
-    Retrieval,
-    Mining,
-    Anisotropy,
-    WordDistance,
-    Cka,
-    RepresentationMap,
-    MixupRatio,
-    MixupSweep,
-    LinkAttention,
-    GradientConflict,
-    TaskGradientConflict,
-    LanguageGates,
+from isogloss.core.registry import Registry
+
+if TYPE_CHECKING:
+    from isogloss.diagnostics.setting import Diagnostic
+
+DIAGNOSTICS: "Registry[type[Diagnostic]]" = Registry(
+    {
+        "scores": "isogloss.diagnostics.scores:Scores",
+        "interpolation": "isogloss.diagnostics.weight_space:Interpolation",
+        "plane": "isogloss.diagnostics.weight_space:Plane",
+        "deltas": "isogloss.diagnostics.weight_space:Deltas",
+        "run-variance": "isogloss.diagnostics.scores:RunVariance",
+        "transfer-gap": "isogloss.diagnostics.scores:TransferGap",
+        "label-free": "isogloss.diagnostics.label_free:LabelFree",
+        "retrieval": "isogloss.diagnostics.retrieval:Retrieval",
+        "mining": "isogloss.diagnostics.mining:Mining",
+        "anisotropy": "isogloss.diagnostics.anisotropy:Anisotropy",
+        "word-distance": "isogloss.diagnostics.word_distance:WordDistance",
+        "cka": "isogloss.diagnostics.cka:Cka",
+        "representation-map": "isogloss.diagnostics.representation_map:RepresentationMap",
+        "mixup-ratio": "isogloss.diagnostics.mixup:MixupRatio",
+        "mixup-sweep": "isogloss.diagnostics.mixup:MixupSweep",
+        "link-attention": "isogloss.diagnostics.mixup:LinkAttention",
+        "gradient-conflict": "isogloss.diagnostics.gradient_conflict:GradientConflict",
+        "task-gradient-conflict": "isogloss.diagnostics.gradient_conflict:TaskGradientConflict",
+        "language-gates": "isogloss.diagnostics.language_gates:LanguageGates",
+    }
 )
-DIAGNOSTICS: dict[str, type[Diagnostic]] = {diagnostic.name: diagnostic for diagnostic in _ALL}
-
-__all__ = ["DIAGNOSTICS", "Diagnostic", "MeasureSetting"]
+"""[[measure]]: what is measured, and of what."""

@@ -19,7 +19,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.rows.encoders import Conflict
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.encoders import family_of
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary, subwords_of
 from isogloss.training.gradient_conflict import (

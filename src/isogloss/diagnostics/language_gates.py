@@ -28,7 +28,7 @@ from isogloss.core.rows.encoders import MaskKept, MaskPerplexity, MaskSimilarity
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole, with_fields
 from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
-from isogloss.encoders import family_of
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.gates import (
     NONE,

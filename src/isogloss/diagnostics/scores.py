@@ -12,7 +12,7 @@ from typing import ClassVar
 from isogloss.core.rows.models import Gap, Score, SeedSpread
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, main_scores, role_of
 from isogloss.metrics.estimates import mean_std
-from isogloss.tasks import all_measures
+from isogloss.tasks.task import all_measures
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean
 from isogloss.core.run_parts import Architecture
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.family import Ability, Config, EncoderFamily, Model, Site
 
 BERT = EncoderFamily(
     name="bert",
-    about="BERT (Devlin et al. 2019), and with it multilingual BERT.",
     first_position=0,
     lacks={},
     layers="encoder.layer",
@@ -46,13 +46,15 @@ BERT = EncoderFamily(
     masked_lm_scores=lambda model, states: model.cls(states),
     tag_scores=lambda model, states: model.classifier(model.dropout(states)),
 )
-"""Two segments, positions from 0; post-norm layers as in the original Transformer, where each sub-layer ends
-in dropout, residual and norm (Vaswani et al. 2017, Section 3.1)."""
+"""BERT (Devlin et al. 2019), and with it multilingual BERT.
+
+Two segments, positions from 0; post-norm layers as in the original Transformer, where each sub-layer ends
+in dropout, residual and norm (Vaswani et al. 2017, Section 3.1).
+"""
 
 XLM_ROBERTA = replace(
     BERT,
     name="xlm-roberta",
-    about="RoBERTa (Liu et al. 2019) and those built like it: XLM-R (Conneau et al. 2020), CamemBERT.",
     first_position=2,
     extra_config=lambda _: {"type_vocab_size": 1},
     tokenizer="XLMRobertaTokenizer",
@@ -63,16 +65,20 @@ XLM_ROBERTA = replace(
         r"^classifier\.bias$": "classifier.out_proj.bias",
     },
 )
-"""BERT's layers, one segment. Padding has position 1, its id; texts start at position 2."""
+"""XLM-R (Conneau et al. 2020): RoBERTa in 100 languages.
+
+BERT's layers, one segment. Padding has position 1, its id; texts start at position 2.
+"""
 
 CAMEMBERT = replace(XLM_ROBERTA, name="camembert")
+"""CamemBERT (Martin et al. 2020): RoBERTa for French."""
+
 ROBERTA = replace(XLM_ROBERTA, name="roberta", tokenizer="RobertaTokenizer")
-"""Byte-level subwords."""
+"""RoBERTa (Liu et al. 2019): byte-level subwords."""
 
 DISTILBERT = replace(
     BERT,
     name="distilbert",
-    about="DistilBERT (Sanh et al. 2019): BERT's layers, half as many, without segments.",
     layers="transformer.layer",
     layer=Site(
         attention=("attention", "sa_layer_norm"),
@@ -101,6 +107,7 @@ DISTILBERT = replace(
         model.vocab_layer_norm(model.activation(model.vocab_transform(states)))
     ),
 )
+"""DistilBERT (Sanh et al. 2019): BERT's layers, half as many, without segments."""
 
 
 def _mdeberta_v3(architecture: Architecture) -> dict[str, object]:
@@ -126,8 +133,6 @@ def _deberta_masked_lm(model: Model, states: Tensor) -> Tensor:
 DEBERTA = replace(
     BERT,
     name="deberta-v2",
-    about="DeBERTa-v2 and v3 (He et al. 2021, 2023), and with them mDeBERTa-v3: attention that weighs "
-    "distances.",
     lacks={
         "projections": "projects distances with the matrices of queries and keys as well",
         "new-positions": "sees how far apart subwords stand, and no positions",
@@ -138,9 +143,12 @@ DEBERTA = replace(
     tokenizer="DebertaV2Tokenizer",
     masked_lm_scores=_deberta_masked_lm,
 )
-"""BERT's layers with disentangled attention; v2 and v3 share the ``model_type``.
+"""DeBERTa-v2 and v3 (He et al. 2021, 2023), and with them mDeBERTa-v3: attention that weighs distances.
+
+BERT's layers with disentangled attention; v2 and v3 share the ``model_type``.
 
 The convolution after the first layer (v2-xlarge) belongs to no site. Layers and attention return tuples.
+
 """
 
 
@@ -158,8 +166,6 @@ def _even_heads(architecture: Architecture) -> dict[str, object]:
 MODERNBERT = replace(
     BERT,
     name="modernbert",
-    about="ModernBERT (Warner et al. 2024), and with it mmBERT: norms first, rotated positions, gated "
-    "feed-forward.",
     lacks={
         "post-norm": "normalises before attention and feed-forward",
         "projections": "makes queries, keys and values with one matrix",
@@ -184,13 +190,15 @@ MODERNBERT = replace(
     masked_lm_scores=lambda model, states: model.decoder(model.head(states)),
     tag_scores=lambda model, states: model.classifier(model.drop(model.head(states))),
 )
-"""No segments, a final norm after the last layer. The first attention norm is the identity, since embeddings
-are normed already. Two of three layers have local attention (``local_attention``)."""
+"""ModernBERT (Warner et al. 2024), and with it mmBERT: norms first, rotated positions, gated feed-forward.
+
+No segments, a final norm after the last layer. The first attention norm is the identity, since embeddings
+are normed already. Two of three layers have local attention (``local_attention``).
+"""
 
 XLM_ROBERTA_XL = replace(
     XLM_ROBERTA,
     name="xlm-roberta-xl",
-    about="XLM-R XL and XXL (Goyal et al. 2021): XLM-R with norms first.",
     lacks={"post-norm": "normalises before attention and feed-forward"},
     layer=replace(
         BERT.layer,
@@ -200,12 +208,14 @@ XLM_ROBERTA_XL = replace(
         output_dropout="attention.output.dropout",
     ),
 )
-"""The attention sub-layer is one module, its norm and residual within."""
+"""XLM-R XL and XXL (Goyal et al. 2021): XLM-R with norms first.
+
+The attention sub-layer is one module, its norm and residual within.
+"""
 
 REMBERT = replace(
     BERT,
     name="rembert",
-    about="RemBERT (Chung et al. 2021): BERT with narrow embeddings before and wide ones after its layers.",
     lacks={"attention-kinds": "computes attention in its own way"},
     extra_config=lambda shape: {
         "type_vocab_size": 2,
@@ -215,11 +225,11 @@ REMBERT = replace(
     dropouts=(*BERT.dropouts, "classifier_dropout_prob"),
     tokenizer="DebertaV2Tokenizer",
 )
+"""RemBERT (Chung et al. 2021): BERT with narrow embeddings before and wide ones after its layers."""
 
 XMOD = replace(
     XLM_ROBERTA,
     name="xmod",
-    about="X-MOD (Pfeiffer et al. 2022): XLM-R with an adapter for each language of its pretraining.",
     lacks={
         "post-norm": "normalises its feed-forward twice, or first (pre_norm)",
         "new-encoders": "has adapters for its own languages (take xlm-roberta and modules instead)",
@@ -227,7 +237,10 @@ XMOD = replace(
     layer=replace(BERT.layer, own_adapters="output.adapter_modules"),
     languages=lambda config: tuple(str(name).partition("_")[0] for name in config.languages),
 )
-"""A language's adapters stand in the feed-forward's output; where they reuse its norm, that runs twice."""
+"""X-MOD (Pfeiffer et al. 2022): XLM-R with an adapter for each language of its pretraining.
+
+A language's adapters stand in the feed-forward's output; where they reuse its norm, that runs twice.
+"""
 
 
 def _own_or(name: str) -> Callable[[Model, Tensor], Tensor]:
@@ -250,7 +263,6 @@ OWN_HEADS = (
 EUROBERT = replace(
     MODERNBERT,
     name="eurobert",
-    about="EuroBERT (Boizard et al. 2025): built like Llama, without its mask.",
     lacks={"post-norm": MODERNBERT.lacks["post-norm"]},
     layer=Site(
         attention=("input_layernorm", "self_attn"),
@@ -270,12 +282,14 @@ EUROBERT = replace(
     own_heads=("AutoModelForQuestionAnswering",),
     word_embeddings="embed_tokens",
 )
-"""A gated feed-forward; a final norm after the last layer."""
+"""EuroBERT (Boizard et al. 2025): built like Llama, without its mask.
+
+A gated feed-forward; a final norm after the last layer.
+"""
 
 LLAMA = replace(
     EUROBERT,
     name="llama",
-    about="Llama 2 and 3 (Touvron et al. 2023) and those built like it: a decoder.",
     lacks={**EUROBERT.lacks, "new-encoders": "is a decoder, which learns by predicting the next subword"},
     tag_scores=_own_or("score"),
     lifted_where=("is_causal", False),
@@ -283,15 +297,18 @@ LLAMA = replace(
     own_heads=OWN_HEADS,
     loaded_with={"use_cache": False},
 )
-"""Keys of earlier subwords are not kept: each text is read once, and language modules would mix them up.
-transformers calls the encoder of a question-answering model ``transformer``."""
+"""Llama 2 and 3 (Touvron et al. 2023) and those built like it: a decoder.
 
-QWEN3 = replace(LLAMA, name="qwen3", about="Qwen 3 (Yang et al. 2025): a decoder like Llama.")
+Keys of earlier subwords are not kept: each text is read once, and language modules would mix them up.
+transformers calls the encoder of a question-answering model ``transformer``.
+"""
+
+QWEN3 = replace(LLAMA, name="qwen3")
+"""Qwen 3 (Yang et al. 2025): a decoder like Llama."""
 
 GEMMA3 = replace(
     LLAMA,
     name="gemma3_text",
-    about="Gemma 3 (Kamath et al. 2025), text only: a decoder with norms around attention and feed-forward.",
     lacks={**LLAMA.lacks, "post-norm": "normalises before and after each sub-layer, within the residual"},
     layer=replace(
         LLAMA.layer,
@@ -301,12 +318,14 @@ GEMMA3 = replace(
     ),
     lifted_where=("use_bidirectional_attention", True),
 )
-"""Five of six layers see a window of neighbours; with the mask lifted, half of it stands to either side."""
+"""Gemma 3 (Kamath et al. 2025), text only: a decoder with norms around attention and feed-forward.
+
+Five of six layers see a window of neighbours; with the mask lifted, half of it stands to either side.
+"""
 
 M2M_100 = replace(
     BERT,
     name="m2m_100",
-    about="The encoder of M2M-100 and NLLB (Fan et al. 2021; NLLB Team 2022): fixed positions, norms first.",
     lacks={
         "post-norm": MODERNBERT.lacks["post-norm"],
         "new-positions": "counts positions itself",
@@ -334,12 +353,14 @@ M2M_100 = replace(
     word_embeddings="embed_tokens",
     loaded_with={"encoder_layerdrop": 0.0},
 )
-"""All layers run in training too: no layer is dropped at random, as in pretraining."""
+"""The encoder of M2M-100 and NLLB (Fan et al. 2021; NLLB Team 2022): fixed positions, norms first.
+
+All layers run in training too: no layer is dropped at random, as in pretraining.
+"""
 
 MT5 = replace(
     M2M_100,
     name="mt5",
-    about="The encoder of mT5 (Xue et al. 2021): relative positions, norms first, gated feed-forward.",
     lacks={
         **M2M_100.lacks,
         "new-positions": "sees how far apart subwords stand, and no positions",
@@ -368,12 +389,10 @@ MT5 = replace(
     longest=1024,
     loaded_with={},
 )
-"""The first layer's attention holds the weights of distances for all layers."""
+"""The encoder of mT5 (Xue et al. 2021): relative positions, norms first, gated feed-forward.
 
-FAMILIES = {family.name: family for family in (
-    BERT, CAMEMBERT, DEBERTA, DISTILBERT, EUROBERT, GEMMA3, LLAMA, M2M_100, MODERNBERT, MT5, QWEN3, REMBERT,
-    ROBERTA, XLM_ROBERTA, XLM_ROBERTA_XL, XMOD,
-)}  # fmt: skip
+The first layer's attention holds the weights of distances for all layers.
+"""
 
 
 def family_of(model: Model) -> EncoderFamily:

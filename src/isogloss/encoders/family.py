@@ -131,9 +131,6 @@ class EncoderFamily:
     name: str
     """The family's ``model_type`` in config.json."""
 
-    about: str
-    """One-line description."""
-
     first_position: int
     """Position id of the first subword of a text."""
 

@@ -16,9 +16,9 @@ import torch
 from isogloss.core.atomic_files import atomic_folder
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Architecture, TextAttention
-from isogloss.encoders import folders
+from isogloss.encoders import FAMILIES, folders
 from isogloss.encoders.added.active_language import refuse_mapped
-from isogloss.encoders.families import FAMILIES, check_new
+from isogloss.encoders.families import check_new
 from isogloss.encoders.family import Config, Model, Tokenizer
 from isogloss.encoders.folders import from_pretrained, load_encoder_config, quiet
 from isogloss.encoders.loading import AutoClass, draw_parameters, load_model, load_with_head, model_folder

@@ -25,12 +25,11 @@ from torch import Tensor, nn
 from isogloss.core.errors import ModelError
 from isogloss.core.identity import derive
 from isogloss.data.files import some
-from isogloss.encoders import folders
+from isogloss.encoders import FAMILIES, folders
 from isogloss.encoders.added.active_language import attach_language_maps, cast_outputs_back
 from isogloss.encoders.added.adapters import PREFIX, load_adapters, read_task_adapter
 from isogloss.encoders.added.added_weights import read_language_maps, read_language_modules, read_weights
 from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
-from isogloss.encoders.families import FAMILIES
 from isogloss.encoders.family import Config, Model, initial_spread
 from isogloss.encoders.folders import from_pretrained, load_encoder_config
 from isogloss.encoders.sentence_parts import keep_sentence_parts

@@ -20,8 +20,8 @@ import numpy as np
 
 from isogloss.core.atomic_files import disk_error, reading_error, write_text
 from isogloss.core.errors import ConfigError, ModelError, StorageError
-from isogloss.encoders import folders
-from isogloss.encoders.families import FAMILIES, check_new, is_causal
+from isogloss.encoders import FAMILIES, folders
+from isogloss.encoders.families import check_new, is_causal
 from isogloss.encoders.folders import from_pretrained, load_encoder_config
 from isogloss.encoders.subwords import pair_frame, set_causal, set_own_frame
 

@@ -31,7 +31,7 @@ from isogloss.store import store_at
 from isogloss.tasks import find_task
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging
-from isogloss.translators import TranslateSetting
+from isogloss.translators.setting import TranslateSetting
 
 COMMAND_LINE = "command line"
 

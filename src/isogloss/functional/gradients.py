@@ -24,7 +24,7 @@ from isogloss.encoders.added.language_modules import ensure_modules, modules_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.gates import GateKinds, Mask, gate_groups
 from isogloss.encoders.shared_weights import copy_sharing_weights, differentiable_copy, keep_activations
-from isogloss.functional.models import require_encoder, showing_progress
+from isogloss.functional.beginning import require_encoder, showing_progress
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training import meta_learning
 from isogloss.training.fit import Callbacks

@@ -17,7 +17,7 @@ from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import Attends, Mixed, MixingTrace, Mixup, Residual
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
-from isogloss.functional.models import require_encoder
+from isogloss.functional.beginning import require_encoder
 from isogloss.methods.x_mixup import MixedModel, XMixup
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification

@@ -1,28 +1,18 @@
-"""Encoders and corpora by name, and what every function does: check a model, show progress."""
+"""Encoders and corpora by name."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic
-from typing import Any
 
-from torch import nn
-
-from isogloss.core.errors import ModelError
-from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.untrusted import from_home
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.sources import Sources
-from isogloss.encoders import FAMILIES, family_named, load_model, load_tokenizer
 from isogloss.encoders.added.peft_folders import completed
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import SHIPPED, shipped_folder
 from isogloss.encoders.hub import is_hub_name
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.recipes.descriptions import register_corpus
-
-SECONDS_BEFORE_BAR = 2
-"""What takes longer shows a bar."""
 
 
 def load_encoder(name: str | Path) -> tuple[Model, Tokenizer]:
@@ -58,38 +48,3 @@ def load_corpus(
     """
     corpus = register_corpus(name, str(data))
     return Sources(data=str(data)).examples(corpus, language, split, examples=examples)
-
-
-def require_encoder(model: nn.Module, function: str) -> None:
-    """Raise ModelError unless a model is one of transformers, of a family whose layers are known."""
-    config: Any = getattr(model, "config", None)
-    if not hasattr(config, "model_type"):
-        raise ModelError(
-            f"{function}: {type(model).__name__} has no config.model_type, so its layers are unknown. Give a "
-            f"Hugging Face model of a known family: {', '.join(sorted(FAMILIES))}."
-        )
-    family_named(config.model_type, f"{function}: {type(model).__name__}")
-
-
-@contextmanager
-def showing_progress(on_progress: OnProgress | None) -> Iterator[OnProgress]:
-    """Report progress to a function; without one a bar appears after two seconds, in notebooks too."""
-    if on_progress is not None:
-        yield on_progress
-        return
-    from tqdm.auto import tqdm
-
-    begin, bars = monotonic(), list[Any]()
-
-    def show(progress: Progress) -> None:
-        if not bars and monotonic() - begin > SECONDS_BEFORE_BAR:
-            bars.append(tqdm(leave=False))
-        for bar in bars:
-            bar.total, bar.n = progress.total, progress.done
-            bar.set_description(f"{progress.what} {progress.remark}".strip())
-
-    try:
-        yield show
-    finally:
-        for bar in bars:
-            bar.close()

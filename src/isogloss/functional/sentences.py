@@ -13,9 +13,9 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
-from isogloss.aligners import AlignSetting
 from isogloss.aligners.encoder_similarity import EncoderSimilarity, Matching
 from isogloss.aligners.fast_align import FastAlign
+from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
 from isogloss.data.examples import Translation
@@ -27,7 +27,7 @@ from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.functional.models import require_encoder, showing_progress
+from isogloss.functional.beginning import require_encoder, showing_progress
 from isogloss.metrics.ranks import separation
 from isogloss.training.precision import resolved_precision
 from isogloss.training.states import BitextSentences, Pooling, pooling_warning

@@ -27,7 +27,7 @@ from isogloss.diagnostics.weight_space import (
 )
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.functional.models import showing_progress
+from isogloss.functional.beginning import showing_progress
 from isogloss.methods.average import Average, Part, shapes_of
 from isogloss.training.gradient_conflict import parts_of
 

@@ -1,67 +1,70 @@
-"""Floor 5: training methods, and the tables that list them."""
+"""Training methods, and the tables that list them."""
 
-from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
-from isogloss.methods.alignment_loss import AlignmentLoss
-from isogloss.methods.average import Average
-from isogloss.methods.consistency import Consistency, ModelConsistency
-from isogloss.methods.masked_language_modelling import MaskedLanguageModelling, MaskedNextToken
-from isogloss.methods.meta_learning import MetaLearning
-from isogloss.methods.multi_task import MultiTask
-from isogloss.methods.peft import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket, TaskAdapter
-from isogloss.methods.plain import (
-    Bilingual,
-    FewShot,
-    Given,
-    OracleStopping,
-    SourceOnly,
-    TargetOnly,
-    TranslateTrain,
+from typing import TYPE_CHECKING
+
+from isogloss.core.registry import Registry
+
+if TYPE_CHECKING:
+    from isogloss.methods.translation_modelling import TranslationModelling
+    from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
+
+METHODS: "Registry[type[Method]]" = Registry(
+    {
+        "source-only": "isogloss.methods.plain:SourceOnly",
+        "oracle-stopping": "isogloss.methods.plain:OracleStopping",
+        "target-only": "isogloss.methods.plain:TargetOnly",
+        "bilingual": "isogloss.methods.plain:Bilingual",
+        "few-shot": "isogloss.methods.plain:FewShot",
+        "translate-train": "isogloss.methods.plain:TranslateTrain",
+        "consistency": "isogloss.methods.consistency:Consistency",
+        "x-mixup": "isogloss.methods.x_mixup:XMixup",
+        "given": "isogloss.methods.plain:Given",
+        "average": "isogloss.methods.average:Average",
+    }
 )
-from isogloss.methods.translation_modelling import TranslationModelling
-from isogloss.methods.x_mixup import XMixup
-from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
+"""[[grid.method]]: what a fine-tuning trains on, and its loss."""
 
-_ALL: tuple[type[Method], ...] = (
-    SourceOnly,
-    OracleStopping,
-    TargetOnly,
-    Bilingual,
-    FewShot,
-    TranslateTrain,
-    Consistency,
-    XMixup,
-    Given,
-    Average,
+AUXILIARY_LOSSES: "Registry[type[AuxiliaryLoss]]" = Registry(
+    {
+        "alignment-loss": "isogloss.methods.alignment_loss:AlignmentLoss",
+        "model-consistency": "isogloss.methods.consistency:ModelConsistency",
+        "multi-task": "isogloss.methods.multi_task:MultiTask",
+    }
 )
-METHODS: dict[str, type[Method]] = {method.name: method for method in _ALL}
-_ALL_AUXILIARY: tuple[type[AuxiliaryLoss], ...] = (AlignmentLoss, ModelConsistency, MultiTask)
-AUXILIARY_LOSSES: dict[str, type[AuxiliaryLoss]] = {loss.name: loss for loss in _ALL_AUXILIARY}
-_ALL_PEFT: tuple[type[Peft], ...] = (LoRA, DoRA, IA3, LotteryTicket, TaskAdapter, LayerFreezing)
-PEFT: dict[str, type[Peft]] = {kind.name: kind for kind in _ALL_PEFT}
-_ALL_PRETRAINING: tuple[type[Pretraining], ...] = (MaskedLanguageModelling, MaskedNextToken, MetaLearning)
-PRETRAINING: dict[str, type[Pretraining]] = {method.name: method for method in _ALL_PRETRAINING}
-_ALL_ADJUSTMENTS: tuple[type[Adjustment], ...] = (
-    CrossLingualAdjustment,
-    ContrastiveAlignment,
-    Procrustes,
-    Centring,
+"""auxiliary: terms that are added to a loss."""
+
+PEFT: "Registry[type[Peft]]" = Registry(
+    {
+        "lora": "isogloss.methods.peft:LoRA",
+        "dora": "isogloss.methods.peft:DoRA",
+        "ia3": "isogloss.methods.peft:IA3",
+        "lt-sft": "isogloss.methods.peft:LotteryTicket",
+        "adapter": "isogloss.methods.peft:TaskAdapter",
+        "layer-freezing": "isogloss.methods.peft:LayerFreezing",
+    }
 )
-ADJUSTMENTS: dict[str, type[Adjustment]] = {method.name: method for method in _ALL_ADJUSTMENTS}
+"""peft: which weights are trained."""
 
-TRANSLATION_TRAINING: dict[str, type[TranslationModelling]] = {
-    TranslationModelling.name: TranslationModelling
-}
+PRETRAINING: "Registry[type[Pretraining]]" = Registry(
+    {
+        "masked-language-modelling": "isogloss.methods.masked_language_modelling:MaskedLanguageModelling",
+        "masked-next-token": "isogloss.methods.masked_language_modelling:MaskedNextToken",
+        "meta-learning": "isogloss.methods.meta_learning:MetaLearning",
+    }
+)
+"""[encoder.pretrain]: how an encoder learns from text."""
 
-__all__ = [
-    "ADJUSTMENTS",
-    "AUXILIARY_LOSSES",
-    "METHODS",
-    "PEFT",
-    "PRETRAINING",
-    "TRANSLATION_TRAINING",
-    "Adjustment",
-    "AuxiliaryLoss",
-    "Method",
-    "Peft",
-    "Pretraining",
-]
+ADJUSTMENTS: "Registry[type[Adjustment]]" = Registry(
+    {
+        "cross-lingual-adjustment": "isogloss.methods.adjustments:CrossLingualAdjustment",
+        "contrastive-alignment": "isogloss.methods.adjustments:ContrastiveAlignment",
+        "procrustes": "isogloss.methods.adjustments:Procrustes",
+        "centring": "isogloss.methods.adjustments:Centring",
+    }
+)
+"""[[adjust]]: how an encoder learns from aligned bitext."""
+
+TRANSLATION_TRAINING: "Registry[type[TranslationModelling]]" = Registry(
+    {"translation-modelling": "isogloss.methods.translation_modelling:TranslationModelling"}
+)
+"""[translate.train]: how a translator learns from bitext."""

@@ -37,7 +37,6 @@ from isogloss.core.run_parts import (
     nested_fields,
     with_fields,
 )
-from isogloss.encoders import fastest_attention, load_tokenizer, load_whole
 from isogloss.encoders.added.active_language import (
     LanguageMaps,
     attach_language_maps,
@@ -45,7 +44,10 @@ from isogloss.encoders.added.active_language import (
     refuse_mapped,
 )
 from isogloss.encoders.added.language_layers import Kind, LanguageMap, Moments, language_map
+from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.loading import load_whole
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.aligned_batches import (
     AlignedBatch,
     Form,

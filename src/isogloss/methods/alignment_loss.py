@@ -17,9 +17,10 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import NESTED, Positive, Weight, nested_fields
-from isogloss.encoders import fastest_attention, load_model
 from isogloss.encoders.added.active_language import check_languages
+from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.loading import load_model
 from isogloss.training.aligned_batches import AlignedBatch, Form, aligned_batch, alignment_terms, frozen_copy
 from isogloss.training.batching import BatchesByStep
 from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext

@@ -36,8 +36,11 @@ from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import AveragedModel
-from isogloss.encoders import fastest_attention, load_encoder_config, load_model, load_tokenizer
+from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model, Tokenizer, encoder_prefix
+from isogloss.encoders.folders import load_encoder_config
+from isogloss.encoders.loading import load_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.evaluation import evaluation
 from isogloss.training.fit import Note
 from isogloss.training.precision import device

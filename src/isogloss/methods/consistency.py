@@ -30,9 +30,8 @@ from isogloss.core.run_parts import Weight
 from isogloss.data.corpus import is_translation
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.family import Config, Model, Tokenizer
-from isogloss.tasks import Task
 from isogloss.tasks.batch import Batch, collate
-from isogloss.tasks.task import CLASSES, Compare, LabelsAre, ScoredTask, divergence_of_classes
+from isogloss.tasks.task import CLASSES, Compare, LabelsAre, ScoredTask, Task, divergence_of_classes
 from isogloss.training.batching import Bucketed
 from isogloss.training.fine_tuning import Examples, Training, fine_tune
 from isogloss.training.memory import AddedCost, Load

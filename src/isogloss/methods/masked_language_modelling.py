@@ -17,10 +17,12 @@ import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import NESTED, Conflict, Modules, Share, TextTraining, Updates, nested_fields
-from isogloss.encoders import FAMILIES, fastest_attention, load_encoder_config, require
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.module_settings import are_shared
-from isogloss.encoders.families import is_causal
+from isogloss.encoders.computation import fastest_attention
+from isogloss.encoders.families import is_causal, require
 from isogloss.encoders.family import Tokenizer
+from isogloss.encoders.folders import load_encoder_config
 from isogloss.tasks.masked_lm import subwords_of
 from isogloss.training.batching import Parallel
 from isogloss.training.checkpoints import Checkpoints

@@ -22,13 +22,14 @@ from isogloss.core.identity import derive
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import FurtherTaskScore
 from isogloss.core.run_parts import Rate, Weight
-from isogloss.encoders import fastest_attention, save_model
 from isogloss.encoders.added.differences import write_sparse
+from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Config, Model, Tokenizer, head_parameters
 from isogloss.encoders.folders import FURTHER
-from isogloss.tasks import Task, task_names
+from isogloss.encoders.saving import save_model
+from isogloss.tasks import task_names
 from isogloss.tasks.batch import Batch, EncodedRow, collate
-from isogloss.tasks.task import Example, FurtherTask
+from isogloss.tasks.task import Example, FurtherTask, Task
 from isogloss.training.batching import BatchesByStep, Bucketed
 from isogloss.training.distributed import refuse_sharding
 from isogloss.training.evaluation import evaluation

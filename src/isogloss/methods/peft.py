@@ -42,7 +42,6 @@ from isogloss.core.identity import derive
 from isogloss.core.processes import stop_if_lost
 from isogloss.core.run_parts import Count, Positive, Rate, Share
 from isogloss.core.shared_files import is_file, remove
-from isogloss.encoders import family_of
 from isogloss.encoders.added.adapters import (
     TASK_FILE,
     WEIGHTS,
@@ -67,6 +66,7 @@ from isogloss.encoders.added.differences import (
     write_sparse,
 )
 from isogloss.encoders.added.language_modules import TREE
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import EncoderFamily, Model, freeze, thaw, unfrozen
 from isogloss.training.distributed import is_main_process, main_process_first
 from isogloss.training.memory import AddedCost, Shape

@@ -14,10 +14,11 @@ import torch
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.run_parts import Conflict, Count, Whole
 from isogloss.data.examples import Example, Per
-from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
+from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Config
-from isogloss.tasks import Task
-from isogloss.tasks.task import CLASSES, LabelsAre
+from isogloss.encoders.folders import load_encoder_config
+from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.tasks.task import CLASSES, LabelsAre, Task
 from isogloss.training.fine_tuning import few_examples, fine_tune, plain_training
 from isogloss.training.gradient_conflict import WATCHES
 from isogloss.training.pairs import with_labels

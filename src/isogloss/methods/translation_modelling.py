@@ -20,7 +20,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.run_parts import NESTED, Positive, Share, Updates, nested_fields, with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders import fastest_attention, write_tokenizer
+from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.seq2seq import (
     MarianShape,
@@ -33,6 +33,7 @@ from isogloss.encoders.seq2seq import (
     train_translation_tokenizer,
 )
 from isogloss.encoders.subwords import pad_rows, padding_mask
+from isogloss.encoders.tokenizers import write_tokenizer
 from isogloss.metrics.texts import chrf
 from isogloss.tasks.batch import row_ranges, to_device
 from isogloss.tasks.masked_lm import subwords_of

@@ -8,7 +8,7 @@ from itertools import chain
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.data.sources import Sources
 from isogloss.encoders.initial import check_attention
-from isogloss.methods import ADJUSTMENTS, Adjustment
+from isogloss.methods import ADJUSTMENTS
 from isogloss.planning.pretraining import planned_pretraining
 from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
@@ -16,6 +16,7 @@ from isogloss.runs.adjust import Adjust
 from isogloss.runs.align import AlignmentRequest, alignments, links_subwords
 from isogloss.runs.pretrained import Pretrained, model_folder, on_hub, pretrained
 from isogloss.runs.run import Encoder
+from isogloss.training.setting import Adjustment
 
 ORIGINAL = "original"
 """What recipes call encoders that were not adjusted."""

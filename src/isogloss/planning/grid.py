@@ -10,7 +10,6 @@ from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.corpus import Split, is_translation
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.encoders import FAMILIES
-from isogloss.methods import AuxiliaryLoss, Method
 from isogloss.methods.plain import SourceOnly
 from isogloss.planning.encoders import seeds_for
 from isogloss.planning.methods import (
@@ -46,7 +45,7 @@ from isogloss.runs.pretrained import pretrained
 from isogloss.runs.run import Encoder
 from isogloss.runs.translate import Translate
 from isogloss.tasks import find_task
-from isogloss.training.setting import Combination, Reads
+from isogloss.training.setting import AuxiliaryLoss, Combination, Method, Reads
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from isogloss.core.errors import ConfigError, ModelError, check_named, located
 from isogloss.core.languages import language_of_text
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
-from isogloss.diagnostics import Diagnostic
+from isogloss.diagnostics.setting import Diagnostic
 from isogloss.diagnostics.weight_space import FACTORS, INCOMPATIBLE_MIXUPS
 from isogloss.methods import PEFT
 from isogloss.planning.grid import Cell, Planning

@@ -11,7 +11,8 @@ from isogloss.core.languages import check_language
 from isogloss.data.corpus import is_translation
 from isogloss.data.projection.parallel_examples import check_parallel
 from isogloss.data.sources import Treebanks
-from isogloss.diagnostics import DIAGNOSTICS, Diagnostic
+from isogloss.diagnostics import DIAGNOSTICS
+from isogloss.diagnostics.setting import Diagnostic
 from isogloss.planning.grid import Cell, Planning
 from isogloss.planning.measured import (
     Measured,

@@ -10,15 +10,16 @@ from isogloss.core.errors import ConfigError, check_named, located, unknown_name
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import is_translation
 from isogloss.data.sources import Sources
-from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT, AuxiliaryLoss, Method, Peft
+from isogloss.methods import AUXILIARY_LOSSES, METHODS, PEFT
 from isogloss.methods.presets import preset_fields
 from isogloss.planning.encoders import dependencies_first
 from isogloss.planning.translations import RecipeTranslator
 from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice, refuse_unknown
 from isogloss.recipes.recipe import GridTable, MethodTable, Recipe, Table, many
 from isogloss.runs.run import Encoder
-from isogloss.tasks import Task, find_task
-from isogloss.training.setting import Combination, DataReader, GivenModel, Reads
+from isogloss.tasks import find_task
+from isogloss.tasks.task import Task
+from isogloss.training.setting import AuxiliaryLoss, Combination, DataReader, GivenModel, Method, Peft, Reads
 
 CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
 """Methods of the paper that are others with an alignment loss here."""

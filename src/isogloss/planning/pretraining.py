@@ -15,12 +15,13 @@ from isogloss.encoders.added.module_settings import (
     check_same_modules,
 )
 from isogloss.encoders.families import check_new
-from isogloss.methods import PRETRAINING, Pretraining
+from isogloss.methods import PRETRAINING
 from isogloss.recipes.checking import Kinds, refuse_empty_or_twice
 from isogloss.recipes.recipe import PretrainTable, Table
 from isogloss.runs.align import Align, AlignmentRequest, alignments
 from isogloss.runs.pretrain import Pretrain
 from isogloss.runs.run import Encoder
+from isogloss.training.setting import Pretraining
 
 PRETRAINING_KINDS = Kinds(
     "pretraining method", PRETRAINING, "methods", Pretraining, default="masked-language-modelling"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from isogloss.core.errors import ConfigError, check_named, located
 from isogloss.core.plug_ins import package_named
 from isogloss.core.run_parts import Optimization
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.recipes.recipe import GridTable, many
 from isogloss.runs.fine_tune import LearnedTask

@@ -12,7 +12,7 @@ from isogloss.data.corpus import Split, is_translation
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.projection.label_projection import WAYS, TagWay
 from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
-from isogloss.methods import TRANSLATION_TRAINING, Method
+from isogloss.methods import TRANSLATION_TRAINING
 from isogloss.recipes.checking import Kinds, checked, names, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import Language, Recipe, Table
 from isogloss.runs.align import aligner_of
@@ -27,8 +27,9 @@ from isogloss.runs.translate import (
 )
 from isogloss.tasks import find_task
 from isogloss.tasks.lemmas import Lemmatization
-from isogloss.training.setting import DataReader
-from isogloss.translators import TRANSLATORS, Translator
+from isogloss.training.setting import DataReader, Method
+from isogloss.translators import TRANSLATORS
+from isogloss.translators.setting import Translator
 
 TRANSLATOR_KINDS = Kinds("translator", TRANSLATORS)
 TRAINING_KINDS = Kinds(

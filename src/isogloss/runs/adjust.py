@@ -6,14 +6,13 @@ from typing import ClassVar
 from isogloss.core.identity import derive, identity
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation, subsample
-from isogloss.encoders import save_model
-from isogloss.methods import Adjustment
+from isogloss.encoders.saving import save_model
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, encoder_training, encoder_training_operations, scoring
 from isogloss.runs.run import Encoder, RunContext, RunResult, SplitRead
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Machine
-from isogloss.training.setting import AdjustSetting
+from isogloss.training.setting import Adjustment, AdjustSetting
 
 
 @dataclass(frozen=True, kw_only=True)

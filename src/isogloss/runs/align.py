@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, cast
 
-from isogloss.aligners import ALIGNERS, Aligned, Aligner, AlignSetting
+from isogloss.aligners import ALIGNERS
 from isogloss.aligners.given import Given, Unlinked
+from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.rows import as_row
@@ -15,10 +16,10 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import Translation
 from isogloss.data.files import disk_file
 from isogloss.data.formats.parallel_text import two_languages
-from isogloss.data.formats.word_links import read_pharaoh, write_pharaoh
+from isogloss.data.formats.word_links import Aligned, read_pharaoh, write_pharaoh
 from isogloss.data.projection.bitext_report import check_bitext
 from isogloss.data.sources import Sources, combined_fingerprint
-from isogloss.encoders import load_tokenizer
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.texts import alignment_scores
 from isogloss.recipes.checking import Kinds
 from isogloss.recipes.recipe import Table

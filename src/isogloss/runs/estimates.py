@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isogloss.core.run_parts import Architecture, Modules
-from isogloss.encoders import FAMILIES, has_masked_lm_head, has_text_head, load_encoder_config
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.added_weights import read_language_maps, read_module_info
 from isogloss.encoders.added.differences import whole_folder
 from isogloss.encoders.added.module_settings import (
@@ -27,7 +27,9 @@ from isogloss.encoders.added.module_settings import (
 )
 from isogloss.encoders.families import is_causal
 from isogloss.encoders.family import Config
+from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.initial import config_of
+from isogloss.encoders.loading import has_masked_lm_head, has_text_head
 from isogloss.training.evaluation import BUDGET
 from isogloss.training.memory import Cost, Load, Machine, Shape, scoring_memory, shape_of, training_memory
 

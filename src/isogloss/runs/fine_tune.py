@@ -17,8 +17,7 @@ from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import cells_of
 from isogloss.data.languages import built_in_size
 from isogloss.data.sources import Treebanks
-from isogloss.encoders import save_model
-from isogloss.methods import AuxiliaryLoss, Method, Peft
+from isogloss.encoders.saving import save_model
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, scoring, training_operations
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
@@ -30,11 +29,11 @@ from isogloss.runs.translate import (
     split_read,
     translator_label,
 )
-from isogloss.tasks import Task, find_task
-from isogloss.tasks.task import FurtherTask
+from isogloss.tasks import find_task
+from isogloss.tasks.task import FurtherTask, Task
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
-from isogloss.training.setting import Averaged, Combination, Reads, Setting
+from isogloss.training.setting import AuxiliaryLoss, Averaged, Combination, Method, Peft, Reads, Setting
 
 TRAIN_SIZES = {
     "xnli": 392_702,

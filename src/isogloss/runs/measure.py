@@ -18,12 +18,12 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Example, TextLine, Translation
 from isogloss.data.result_files import ENDING, Predictions, write_tensors
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.diagnostics import Diagnostic
-from isogloss.diagnostics.setting import LoadedEncoder, MeasureSetting, Subject
-from isogloss.encoders import fastest_attention, load_masked_lm, load_model, load_tokenizer
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, Subject
+from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model
-from isogloss.encoders.loading import unmerge
+from isogloss.encoders.loading import load_masked_lm, load_model, unmerge
 from isogloss.encoders.mixup import load_mixup
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import Folders, scoring
 from isogloss.runs.fine_tune import FineTune, fine_tuned

@@ -19,10 +19,9 @@ from isogloss.core.run_parts import (
 from isogloss.data.corpus import Split
 from isogloss.data.examples import TextLine, Translation, subsample
 from isogloss.data.sources import Sources
-from isogloss.encoders import save_model
 from isogloss.encoders.added.added_weights import parameter_counts
 from isogloss.encoders.added.module_settings import LanguageModules
-from isogloss.methods import Pretraining
+from isogloss.encoders.saving import save_model
 from isogloss.runs.align import Align
 from isogloss.runs.estimates import (
     Facts,
@@ -35,7 +34,7 @@ from isogloss.runs.estimates import (
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Machine, Shape
-from isogloss.training.setting import TextSetting
+from isogloss.training.setting import Pretraining, TextSetting
 
 HELD_OUT_INTERVAL = 100
 """One line in so many is held out of a text without development split."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import TextAttention
 from isogloss.core.untrusted import from_home, is_there
-from isogloss.encoders import load_encoder_config, load_model, load_tokenizer
 from isogloss.encoders.added.module_settings import LanguageModules
 from isogloss.encoders.added.peft_folders import completed
 from isogloss.encoders.folders import (
@@ -20,12 +19,15 @@ from isogloss.encoders.folders import (
     fingerprint,
     gguf_file,
     hub_commit,
+    load_encoder_config,
     read_config,
     shipped_folder,
 )
 from isogloss.encoders.hub import HUB_NAME, pinned_name
 from isogloss.encoders.initial import prepared
+from isogloss.encoders.loading import load_model
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.estimates import ASSUMED_SHAPES, Facts, Folders, folder_shape, read_facts
 from isogloss.runs.run import Encoder, RunContext
 from isogloss.training.memory import Shape

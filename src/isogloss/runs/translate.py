@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import ClassVar, cast
 
-from isogloss.aligners import Aligner, AlignSetting
+from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
@@ -22,7 +22,7 @@ from isogloss.data.projection.label_projection import (
     translate_examples,
 )
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.encoders import save_model
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.seq2seq import seq2seq_folder
 from isogloss.methods.translation_modelling import TranslationModelling, TranslationSetting
 from isogloss.metrics.texts import bleu, chrf, signature
@@ -31,7 +31,7 @@ from isogloss.runs.pretrained import Pretrained
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.training.distributed import is_main_process
 from isogloss.training.memory import Load, Machine, Shape, training_memory
-from isogloss.translators import TranslateSetting, Translator
+from isogloss.translators.setting import TranslateSetting, Translator
 
 EXAMPLES = "examples.jsonl"
 """The translated examples of a run, a line each."""

@@ -278,11 +278,22 @@ def _label(example: Labelled, kind: type[Kind], expected: str) -> Kind:
 
 
 NLI = TextClassification(name="nli", labels=("entailment", "neutral", "contradiction"), texts=PAIR)
-"""XNLI's three relations between a premise and a hypothesis."""
+"""Entailment, neutral or contradiction between a premise and a hypothesis (XNLI); accuracy."""
 
 PARAPHRASE = TextClassification(name="paraphrase", labels=("0", "1"), texts=PAIR)
-"""PAWS-X: 1 is a paraphrase."""
+"""Do two sentences mean the same (PAWS-X)? 1 or 0; accuracy."""
 
 REGRESSION = Regression(name="regression")
+"""A number for a text; Spearman's ρ."""
+
 PAIR_REGRESSION = Regression(name="pair-regression", texts=PAIR)
-"""How similar are two sentences (STS)?"""
+"""A number for two texts, as how similar two sentences are (STS); Spearman's ρ."""
+
+TEXT_CLASSIFICATION = TextClassification(name="text-classification", labels=())
+"""One of the corpus's own labels for a text; accuracy."""
+
+PAIR_CLASSIFICATION = TextClassification(name="pair-classification", labels=(), texts=PAIR)
+"""One of the corpus's own labels for two texts; accuracy."""
+
+MULTI_LABEL_CLASSIFICATION = MultiLabelClassification(name="multi-label-classification", labels=())
+"""Any number of the corpus's own labels for a text; micro F1."""

@@ -24,9 +24,9 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.processes import stop_if_lost
 from isogloss.core.shared_files import append_file, is_file, open_new_file, rename
-from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.subwords import padding_mask
 from isogloss.tasks.batch import IGNORED, LABELS_ROUNDED_TO, forward, row_ranges, to_device

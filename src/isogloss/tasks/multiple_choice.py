@@ -147,7 +147,7 @@ class MultipleChoice:
 
 
 CHOICE = MultipleChoice(name="multiple-choice")
-"""XCOPA, Belebele, StoryCloze and others, as they are described."""
+"""One of several options (XCOPA, Belebele, StoryCloze and others, as they are described); accuracy."""
 
 
 def _asked(example: Choice, option: str) -> str:

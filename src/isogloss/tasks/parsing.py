@@ -336,4 +336,4 @@ PARSING = Parsing(
         "root", "vocative", "xcomp",
     ),
 )  # fmt: skip
-"""Universal Dependencies' 37 relations (version 2)."""
+"""A dependency tree, with the 37 relations of Universal Dependencies 2; LAS."""

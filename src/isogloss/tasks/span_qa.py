@@ -193,7 +193,7 @@ class SpanQA:
 
 
 QA = SpanQA(name="qa")
-"""SQuAD, XQuAD, MLQA, and the gold passage task of TyDi QA."""
+"""The answer to a question, a span of a text (SQuAD, XQuAD, MLQA, TyDi QA's gold passages); F1."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.data.formats.conll import NO_TAG
-from isogloss.encoders import family_of
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import has_own_head, load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, split_words, text_frame, windows
@@ -273,11 +273,17 @@ UPOS = Tagging(
     ),
     metric="accuracy",
 )  # fmt: skip
-"""Universal Dependencies' 17 part-of-speech tags."""
+"""Universal Dependencies' 17 part-of-speech tags of words; accuracy."""
 
 NER = Tagging(
     name="ner",
     labels=("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC"),
     metric="span_f1",
 )
-"""WikiANN's persons, organisations and locations."""
+"""WikiANN's persons (PER), organisations (ORG) and locations (LOC), in BIO; span F1."""
+
+WORD_TAGGING = Tagging(name="word-tagging", labels=(), metric="accuracy")
+"""One tag of each word, of the corpus's own tags; accuracy."""
+
+SPAN_TAGGING = Tagging(name="span-tagging", labels=(), metric="span_f1")
+"""Spans of words, of the corpus's own kinds; span F1."""

@@ -25,9 +25,9 @@ from isogloss.data.examples import Example
 from isogloss.data.projection.parallel_examples import mixed_pairs, mixed_questions
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import MixingTrace, Mixup
-from isogloss.tasks import TASKS, Task, all_measures, find_task
+from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import EncodedRow
-from isogloss.tasks.task import Answer
+from isogloss.tasks.task import Answer, Task, all_measures
 from isogloss.training.batching import by_length
 from isogloss.training.precision import release_memory, scoring
 from isogloss.training.sides import (

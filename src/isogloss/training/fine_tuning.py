@@ -19,9 +19,10 @@ from isogloss.core.rows import as_row
 from isogloss.core.rows.models import TrainedParameters
 from isogloss.core.run_parts import Conflict, Optimization, with_fields
 from isogloss.data.examples import Example, Per, shots
-from isogloss.encoders import fastest_attention, load_tokenizer
 from isogloss.encoders.added.active_language import check_languages
+from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model, Tokenizer, head_parameters
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow, collate
 from isogloss.tasks.classification import UNLABELLED
 from isogloss.tasks.task import Task

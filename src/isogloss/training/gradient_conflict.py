@@ -27,12 +27,12 @@ from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Conflict
-from isogloss.encoders import family_of
 from isogloss.encoders.added.added_weights import shared_parameters
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, encoder_prefix
-from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, by_example, collate
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
+from isogloss.tasks.task import Task
 from isogloss.training.batching import Movable, by_length
 from isogloss.training.distributed import refuse_sharding
 from isogloss.training.fit import Callback, Loss

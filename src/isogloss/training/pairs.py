@@ -22,10 +22,11 @@ from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import is_translation
 from isogloss.data.examples import Example
 from isogloss.data.projection.parallel_examples import matched
-from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.tasks import Task
+from isogloss.encoders.folders import load_encoder_config
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.batch import EncodedRow, by_example
+from isogloss.tasks.task import Task
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
 from isogloss.training.precision import device

@@ -12,20 +12,14 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.run_parts import TextTraining, Updates, values_of
-from isogloss.encoders import (
-    FAMILIES,
-    family_of,
-    load_encoder_config,
-    new_encoder,
-    read_tokenizer,
-    train_tokenizer,
-    write_tokenizer,
-)
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.added.added_weights import module_parameters
 from isogloss.encoders.added.language_modules import ensure_modules
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.initial import dropout_rates, load_text_tokenizer, load_to_continue
+from isogloss.encoders.folders import load_encoder_config
+from isogloss.encoders.initial import dropout_rates, load_text_tokenizer, load_to_continue, new_encoder
 from isogloss.encoders.new_subwords import (
     add_embeddings,
     add_subwords,
@@ -34,6 +28,7 @@ from isogloss.encoders.new_subwords import (
     subword_averages,
     word_translations,
 )
+from isogloss.encoders.tokenizers import read_tokenizer, train_tokenizer, write_tokenizer
 from isogloss.tasks.masked_lm import (
     MaskedBatch,
     Masking,

@@ -26,13 +26,12 @@ from isogloss.core.run_parts import (
     Updates,
 )
 from isogloss.data.examples import Example, Translation
-from isogloss.encoders import load_encoder_config
 from isogloss.encoders.added.added_weights import read_module_info
 from isogloss.encoders.added.differences import whole_folder
 from isogloss.encoders.family import Config, EncoderFamily, Model, Tokenizer
+from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import model_folder
-from isogloss.tasks import Task
-from isogloss.tasks.task import FurtherTask, LabelsAre
+from isogloss.tasks.task import FurtherTask, LabelsAre, Task
 from isogloss.training.batching import Batches, Movable
 from isogloss.training.memory import AddedCost, Cost, Load, Shape
 

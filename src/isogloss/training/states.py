@@ -17,8 +17,8 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.data.examples import Example, Translation
 from isogloss.data.projection.parallel_examples import matched
-from isogloss.encoders import family_of
 from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.sentence_parts import has_sentence_parts, sentence_parts_of
@@ -30,8 +30,8 @@ from isogloss.encoders.subwords import (
     split_words,
     tokenized,
 )
-from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow, forward
+from isogloss.tasks.task import Task
 from isogloss.training.evaluation import ScoredBatch, in_batches, scored_batches
 from isogloss.training.precision import release_memory, scoring
 from isogloss.training.sides import scoring_partners, translation_rows, unlabelled

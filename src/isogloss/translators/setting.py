@@ -1,4 +1,4 @@
-"""The inputs of a translator, and the translation of texts with a model, in chunks and batches.
+"""What a translator is, its inputs, and the translation of texts with a model, in chunks and batches.
 
 A chunk of texts is stored under a hash of its content and of the translator, completely or not at all: memory
 is bounded, and nothing is translated again after an interruption. The sentences of a chunk are translated in
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from isogloss.core.atomic_files import atomic_file
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.languages import language_name
 from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.run_parts import Named
 from isogloss.core.shared_files import read_file
 from isogloss.core.untrusted import fitting, parse_json
 from isogloss.data.projection.label_projection import Translated
@@ -49,6 +50,26 @@ class TranslateSetting:
         """Report progress: how many texts are translated."""
         what = f"translating {self.source} into {self.target}"
         self.on_progress(Progress(what, done, max(done, self.total)))
+
+
+class Translator(Named, Protocol):
+    """A translator; its fields are its hyper-parameters."""
+
+    needs_model: ClassVar[bool]
+    """Whether the setting must name a model's folder."""
+    knows_links: ClassVar[bool]
+    """Whether it returns word alignments."""
+
+    def check(self, source: str, target: str) -> None:
+        """Raise ConfigError, before any run starts, if it cannot translate between these languages."""
+        ...
+
+    def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
+        """Yield a translation, of one line, for each text, in order; that of an empty text is empty.
+
+        Translations stored in the setting's folder are used again.
+        """
+        ...
 
 
 TEXTS_PER_CHUNK = 1024

@@ -15,11 +15,13 @@ from isogloss.core.records import RECORD, Row
 from isogloss.data.examples import Example
 from isogloss.data.files import some
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.encoders import fastest_attention, load_encoder_config, load_tokenizer
 from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.computation import fastest_attention
+from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.mixup import load_mixup
-from isogloss.tasks import ALL_TASKS, Task, find_task, task_names
-from isogloss.tasks.task import Answer
+from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.tasks import ALL_TASKS, find_task, task_names
+from isogloss.tasks.task import Answer, Task
 from isogloss.training.evaluation import Evaluation
 from isogloss.training.precision import PRECISIONS, device
 from isogloss.using.encoder_exports import encoder_of_run

@@ -8,7 +8,6 @@ from pathlib import Path
 from isogloss.core.atomic_files import write_bytes
 from isogloss.core.errors import ConfigError
 from isogloss.core.untrusted import parse_json, read_regular
-from isogloss.encoders import load_tokenizer, save_model
 from isogloss.encoders.added.adapterhub import (
     HubAdapter,
     check_writable,
@@ -22,6 +21,8 @@ from isogloss.encoders.family import Model
 from isogloss.encoders.folders import CONFIG as MODEL_CONFIG
 from isogloss.encoders.folders import SHIPPED
 from isogloss.encoders.hub import is_hub_name
+from isogloss.encoders.saving import save_model
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.runs.pretrained import model_folder
 
 PEFT, ADAPTERS = "peft", "adapter-transformers"

@@ -11,11 +11,13 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import RECORD, Record, read_made, read_record
 from isogloss.core.untrusted import from_home
-from isogloss.encoders import load_tokenizer, load_whole, sentence_parts
+from isogloss.encoders import sentence_parts
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.loading import load_whole
+from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.using.adapters import AdapterExport, write_adapters
 from isogloss.using.exporting import CARD, bcp_47, check_free, refuse_links, rendered, write_model
 from isogloss.using.provenance import check_undamaged, encoder_text, links_in, of_run

@@ -15,15 +15,16 @@ from isogloss.core.languages import is_built_in, language_name
 from isogloss.core.records import RECORD
 from isogloss.core.untrusted import from_home
 from isogloss.data.hub import EVAL_RESULTS, ON_HUB, eval_result, hub_split
-from isogloss.encoders import family_of, save_model
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.adapters import TASK_FILE, task_adapter
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
 from isogloss.encoders.added.module_settings import COPIES
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model as Network
 from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.mixup import SETTINGS, WEIGHTS, save_mixup
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import needs_spaces
 from isogloss.store.leases import LEASES
 from isogloss.tasks.classification import PAIR

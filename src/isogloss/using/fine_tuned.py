@@ -16,7 +16,7 @@ from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.loading import has_own_head
 from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.tasks import Task
+from isogloss.tasks.task import Task
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
 from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
 from isogloss.using.kinds import kind_of, probabilities_of

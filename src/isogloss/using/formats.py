@@ -21,9 +21,8 @@ from isogloss.data.examples import Example, LabelledText, SentencePair
 from isogloss.data.files import File, short, some
 from isogloss.data.formats.tables import LONGEST_CELL
 from isogloss.recipes.file_layouts import TEXT_NAMES
-from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
-from isogloss.tasks.task import Answer
+from isogloss.tasks.task import Answer, Task
 
 INSPECTED = 50
 """Lines of a file that are inspected to detect its format: comments may come first."""

@@ -19,9 +19,10 @@ from isogloss.data.examples import Choice, Example, LabelledText, Question, Sent
 from isogloss.data.files import File, numbered_objects
 from isogloss.data.formats.questions import read_questions
 from isogloss.encoders.family import Tokenizer
-from isogloss.tasks import ALL_TASKS, Task
+from isogloss.tasks import ALL_TASKS
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import TEXT, TextClassification
+from isogloss.tasks.task import Task
 from isogloss.using.formats import (
     Answered,
     Entry,

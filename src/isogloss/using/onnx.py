@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, RunError
-from isogloss.encoders import family_of
 from isogloss.encoders.added.language_modules import modules_of
+from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model as Network
 from isogloss.using.fine_tuned import FineTuned
 

@@ -19,7 +19,8 @@ from isogloss.data.examples import Example
 from isogloss.data.files import File
 from isogloss.data.projection.label_projection import TranslateTexts, texts_of, translate_inputs
 from isogloss.encoders.mixup import LINKS_NEEDED
-from isogloss.translators import TRANSLATORS, TranslateSetting, Translator
+from isogloss.translators import TRANSLATORS
+from isogloss.translators.setting import TranslateSetting, Translator
 from isogloss.using.fine_tuned import FineTuned
 from isogloss.using.formats import Entry, Format, format_of
 from isogloss.using.kinds import check_takes_inputs, probabilities_of

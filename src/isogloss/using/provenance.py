@@ -31,23 +31,24 @@ from isogloss.core.records import (
 from isogloss.core.run_parts import Count, Positive
 from isogloss.core.shared_files import is_file
 from isogloss.core.untrusted import fitting, parse_json, read_regular
-from isogloss.data import CORPORA
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.corpus import Corpus
 from isogloss.data.files import some
 from isogloss.data.formats.conll import are_bio
 from isogloss.data.hub import hub_splits
 from isogloss.data.sources import Sources
-from isogloss.encoders import load_encoder_config, load_tokenizer
 from isogloss.encoders.family import Config
-from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, read_config
+from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, load_encoder_config, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
 from isogloss.encoders.sentence_parts import PARTS
-from isogloss.tasks import TASKS, Task, find_task, task_names
+from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.tasks import TASKS, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging
+from isogloss.tasks.task import Task
 
 CONFIG = "config.json"
 ENTRY = "isogloss"

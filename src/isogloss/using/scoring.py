@@ -21,7 +21,7 @@ from isogloss.data.formats.kinds import parts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.tasks import all_measures
+from isogloss.tasks.task import all_measures
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
     PAIRED,

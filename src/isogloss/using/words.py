@@ -30,11 +30,10 @@ from isogloss.data.formats.conllu import (
     with_misc,
     with_tree,
 )
-from isogloss.tasks import Task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import merge
-from isogloss.tasks.task import Answer, label_ids
+from isogloss.tasks.task import Answer, Task, label_ids
 from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, keys_missing, rounded
 
 NO_WORDS = (HASH, DOCUMENT)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import nn
 
-from isogloss.diagnostics import Diagnostic, MeasureSetting
+from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.added.added_weights import language_parameters, module_parameters
 from isogloss.encoders.added.language_layers import disconnect
 from isogloss.encoders.added.language_modules import TREE, add_modules, encoder_of, modules_of

@@ -7,7 +7,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.stats import spearmanr
 
-from isogloss.diagnostics import MeasureSetting
+from isogloss.diagnostics.setting import MeasureSetting
 
 RATES = (0.0, 0.1, 0.2, 0.4, 0.8)
 

@@ -22,6 +22,7 @@ from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.core.untrusted import below, fitting
+from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.adapters import attach_task_adapter, placed, task_adapter
 from isogloss.encoders.added.added_weights import copy_weights, read_weights, write_weights
 from isogloss.encoders.added.language_modules import (
@@ -36,7 +37,7 @@ from isogloss.encoders.added.language_modules import (
     owners,
 )
 from isogloss.encoders.added.module_settings import ADAPTER, ADAPTERS, FEED_FORWARD, layers_left_out
-from isogloss.encoders.families import BERT, FAMILIES
+from isogloss.encoders.families import BERT
 from isogloss.encoders.family import Model, head_parameters
 from isogloss.encoders.folders import read_json
 from isogloss.encoders.loading import AutoClass, load_whole, load_with_new_head

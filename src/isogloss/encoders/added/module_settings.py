@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, replace
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, unknown_name
 from isogloss.core.languages import BOTH, check_language, language_of_text
 from isogloss.core.run_parts import Modules
-from isogloss.encoders.families import FAMILIES, require
+from isogloss.encoders import FAMILIES
+from isogloss.encoders.families import require
 
 WHERE = "modules"
 
