@@ -6,8 +6,9 @@ from itertools import product
 import pytest
 
 from isogloss.core.errors import DataError
+from isogloss.data import languages
 from isogloss.data.corpora.bitext import Bitext
-from isogloss.data.corpora.catalogue import CORPORA, languages
+from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS
 from isogloss.data.examples import (
     ParsedSentence,
