@@ -28,7 +28,7 @@ install: $(VENV)/.installed ## Install the package into .venv
 test: $(VENV)/.installed-dev ## Run every test
 	@$(PYTEST) -n 3 $(OPTIONS)
 
-nightly: $(VENV)/.installed-dev ## Run the full products of cases, of which the tests take a sample
+nightly: $(VENV)/.installed-dev ## Run all cases, of which make test takes a sample (a night)
 	@$(PYTEST) -n 2 --nightly -m nightly
 
 check: lint fast ## Check form, types, floors and the fast tests (what a commit must pass)

@@ -4,6 +4,7 @@ import gc
 import os
 import shutil
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
@@ -67,16 +68,36 @@ RECIPES_MADE = ("made", "mixup_runs")
 """Fixtures that make all runs of a recipe, which takes seconds: whatever looks at these is slow."""
 
 
+SLOW_CASES = 3
+"""Cases of a slow test that run in make test, spread over all of them; the others are nightly."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if not config.getoption("--nightly"):
-        nightly_tests = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=nightly_tests)
-        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     for item in items:
         if {*RECIPES_MADE} & {*getattr(item, "fixturenames", ())}:
             item.add_marker(pytest.mark.slow)
+    leave_to_the_night(items)
+    if not config.getoption("--nightly") and not any("[" in name for name in config.args):
+        nightly_tests = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=nightly_tests)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
     long_first(items)
+
+
+def leave_to_the_night(items: list[pytest.Item]) -> None:
+    """Mark cases of slow tests as nightly, but for a few of each test; those marked every_case keep all."""
+    tests = defaultdict[str, list[pytest.Item]](list)
+    for item in items:
+        marks = {mark.name for mark in item.iter_markers()}
+        if "slow" in marks and not marks & {"every_case", "nightly"}:
+            tests[item.nodeid.partition("[")[0]].append(item)
+    for cases in tests.values():
+        last = len(cases) - 1
+        kept = {round(number * last / (SLOW_CASES - 1)) for number in range(SLOW_CASES)}
+        for number, case in enumerate(cases):
+            if number not in kept:
+                case.add_marker(pytest.mark.nightly)
 
 
 def _undrawn(figure: Figure, layout: Layout, *formats: str) -> dict[str, bytes]:

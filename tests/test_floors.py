@@ -84,6 +84,7 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
 def test_a_package_imports_lower_floors_only(file: Path) -> None:
     package = package_of(file)

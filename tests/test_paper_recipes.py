@@ -90,6 +90,7 @@ def test_the_claims_of_x_mixup_have_their_systems_at_every_scale(scale, offline)
 
 
 @pytest.mark.slow
+@pytest.mark.every_case
 @pytest.mark.parametrize("name", packaged_recipes())
 def test_a_packaged_recipe_plans_the_runs_that_it_always_has_and_published_numbers_are_of_its_systems(
     name, offline
