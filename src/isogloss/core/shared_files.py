@@ -219,7 +219,10 @@ def make_folders(folder: Path, name: str = "") -> None:
     top, parts = _split(folder, name)
     for path in reversed((top, *top.parents)):
         if not path.is_dir():
-            path.mkdir(exist_ok=True)
+            try:
+                path.mkdir(exist_ok=True)
+            except FileExistsError:
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
             with _at(path.parent, path.name) as entry:
                 _share_folder(entry)
     for count in range(1, len(parts) + 1):

@@ -101,6 +101,11 @@ class Check:
     preference: tuple[float, ...] = ()
     """The least decides of the checks of one comparison that have enough units."""
 
+    def __post_init__(self) -> None:
+        """Refuse a number that is to decide without saying which range it is compared with."""
+        if self.judged and self.values and math.isinf(self.above) and math.isinf(self.below):
+            raise ValueError(f"the check {self.about!r} has no range: give above, below or judged=False")
+
     @property
     def estimate(self) -> Estimate | Statistic:
         """The number with its error."""

@@ -25,7 +25,6 @@ from isogloss.reports.checks import (
     check_trend,
     compared,
     not_measured,
-    unjudged,
 )
 from isogloss.reports.comparison import (
     TEST_SET,
@@ -273,9 +272,8 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
                 share = f"{words}, as a share of the gap to the bilingual model"
                 checks += pair
                 if all(map(len, closed)):
-                    checks.append(
-                        unjudged(check_independent(closed[0], closed[1], share, PLAIN, UNITS[unit]))
-                    )
+                    shown = {**PLAIN, "judged": False}
+                    checks.append(check_independent(closed[0], closed[1], share, shown, UNITS[unit]))
         nothing = not_measured(
             f"{label}: slopes up to {NEAR} from the source-only model, on paths that two encoders share"
         )
