@@ -16,6 +16,7 @@ from random import Random
 import pytest
 
 import isogloss
+from each import each
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record, write_record
 from isogloss.methods import AUXILIARY_LOSSES, METHODS
@@ -238,7 +239,7 @@ def test_copies_of_all_methods_have_the_report_of_the_originals(study):
 @pytest.mark.slow
 def test_records_of_earlier_versions_are_read_as_those_of_today(study):
     m = study(peft="lora", adjusted="cross-lingual-adjustment", translator="built-in")
-    for run in m.finished("fine-tune"):
+    for run in each(m.finished("fine-tune")):
         read = run.record.read
         earlier = derive_data_read(run.record.run)
         # Back-translations are not known; whether any translations were read decides.

@@ -35,6 +35,7 @@ FROM_RUNS = {
     "choosing/frozen.py",
     "interference/own_adapters/arms.py",
     "own_corpora/make_files.py",
+    "real_weights/lottery/shuffled_verses.py",
     "rows.py",
     "x_mixup/mixed_noise/make_files.py",
     "x_mixup/mixed_noise/noise_ratio.py",

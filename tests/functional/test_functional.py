@@ -158,7 +158,8 @@ def test_a_score_that_ignores_the_model_it_is_given_is_said(ends):
 def test_equal_scores_of_a_model_that_ran_are_no_warning(ends):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        isogloss.path(*ends, lambda model: float(model(torch.ones(2)).numel()), alphas=[0, 0.5, 1])
+        frame = isogloss.path(*ends, lambda model: float(model(torch.ones(2)).numel()), alphas=[0, 0.5, 1])
+    assert frame["score"].tolist() == [1, 1, 1]
 
 
 def test_both_axes_of_a_plane_are_paths(ends):
