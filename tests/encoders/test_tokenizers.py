@@ -60,7 +60,7 @@ def test_the_same_lines_give_the_same_vocabulary(family, trained):
 
 
 PROGRAM = """
-from isogloss.encoders import train_tokenizer
+from isogloss.encoders.tokenizers import train_tokenizer
 from test_tokenizers import digests
 print(*digests())
 """

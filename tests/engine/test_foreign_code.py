@@ -23,7 +23,7 @@ MODULE = '''
 from dataclasses import dataclass
 from typing import ClassVar
 
-from isogloss.diagnostics import Diagnostic
+from isogloss.diagnostics.setting import Diagnostic
 from isogloss.reports.verdicts import Claim
 from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.setting import Method, Reads
