@@ -27,7 +27,7 @@ FLOORS = (
     {"training"},
     {"methods", "diagnostics", "aligners", "translators"},
     {"store", "recipes", "reports"},
-    {"runs", "functional"},
+    {"runs", "functional", "plugins"},
     {"planning"},
     {"engine"},
     {"using"},

@@ -11,7 +11,7 @@ from isogloss.engine import work
 from isogloss.engine.work import Agenda, Work
 from isogloss.runs.run import RunContext
 from isogloss.runs.translate import Translate
-from isogloss.store.leases import FolderBoard, Leases
+from isogloss.store.leases import LEASES, FolderBoard, Leases
 from isogloss.store.store import Store
 from isogloss.translators.built_in import BuiltIn
 
@@ -191,6 +191,7 @@ def test_a_worker_makes_no_run_that_is_left_to_others(tmp_path, monkeypatch, lef
         for number in range(1, 13)
     ]
     others = {identity(runs[number]) for number in left}
+    (tmp_path / LEASES).mkdir()
     made, listings = [], []
     names = FolderBoard.names
 
@@ -209,6 +210,7 @@ def test_a_worker_makes_no_run_that_is_left_to_others(tmp_path, monkeypatch, lef
 def test_a_worker_goes_on_when_others_have_made_what_its_runs_need(tmp_path, monkeypatch):
     first = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=1)
     second = replace(first, start=first, languages="qad-qaa")
+    (tmp_path / LEASES).mkdir()
     store, events = Store(tmp_path), []
     context = RunContext(store=store, sources=Sources(), precision="float32")
 
