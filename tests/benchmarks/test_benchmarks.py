@@ -123,6 +123,7 @@ def test_kills_find_what_is_made_twice_or_differs_or_is_left(killed):
     assert found == [rounds, str(2 * int(rounds)), f"temporary files {2 * int(rounds)}", "0", "0"]
 
 
+@pytest.mark.nightly
 def test_a_soak_compares_what_is_left_with_an_undisturbed_process(script, tmp_path):
     options = ("--seconds", 5, "--runs", 1, "--compared", 1, "--processes", 2, "--folder", tmp_path)
     printed = script("soak", *options)

@@ -213,7 +213,7 @@ OWN
 
 if __name__ == "__main__":
     for kind, jobs in ((Mine, 2), (Mine, 0), (mine.Mine, 2)):
-        METHODS["mine"] = kind
+        METHODS.places["mine"] = f"{kind.__module__}:Mine"
         out = Path("runs", f"{kind.__module__}-{jobs}")
         try:
             outcome = isogloss.run("tiny.toml", out=out, jobs=jobs, scale="least", report=False).outcome

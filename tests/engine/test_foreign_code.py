@@ -218,7 +218,7 @@ def answer(tmp_path: Path, monkeypatch, capsys) -> Callable[..., Answer]:
         if place != "import":
             foreign = __import__(module)
         if place == "translate":
-            monkeypatch.setitem(TRANSLATORS, "built-in", foreign.Translating)
+            monkeypatch.setitem(TRANSLATORS.places, "built-in", f"{foreign.__name__}:Translating")
             recipe = recipe.replace(f"{module}:Own", "translate-train") + TRANSLATION
         if place == "section":
             part = sections.Section(id="own", title="Own", text="", parts=(foreign.show,))

@@ -65,7 +65,7 @@ class CountsWords(Diagnostic):
 
 @pytest.fixture(autouse=True)
 def _known(monkeypatch):
-    monkeypatch.setitem(DIAGNOSTICS, "counts-words", CountsWords)
+    monkeypatch.setitem(DIAGNOSTICS.places, "counts-words", f"{__name__}:CountsWords")
 
 
 def test_every_encoder_is_looked_at_on_the_text_of_its_languages(plan, bert_folder):
