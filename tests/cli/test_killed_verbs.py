@@ -129,9 +129,8 @@ def check_killed(tmp_path: Path, verb: str, share: float) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verb_that_was_killed_in_the_middle_can_be_repeated(tmp_path, verb):
-    check_killed(tmp_path, verb, 0.03 if verb != "export languages" else 0.002)
+def test_a_verb_that_was_killed_in_the_middle_can_be_repeated(tmp_path):
+    check_killed(tmp_path, "translate a text", 0.03)
 
 
 @pytest.mark.nightly

@@ -79,7 +79,8 @@ def work_in_jobs(
     logging.getLogger("submitit").setLevel(logging.ERROR)  # It speaks on standard output.
     plan = blake2s("".join(map(identity, runs)).encode(), digest_size=6).hexdigest()
     executor = _executor(context, parameters, cluster, private_folder(context.store.root) / plan)
-    followed = JobsFollowed(context, runs, report, executor=executor, most=jobs)
+    made_by_jobs = frozenset(map(identity, runs))
+    followed = JobsFollowed(context, runs, report, left_to_others=made_by_jobs, executor=executor, most=jobs)
     if cluster == "slurm":
         followed.find_again()
     followed.work()
