@@ -57,9 +57,11 @@ def false_rates(drawn: Drawn, claim: str) -> Iterator[Row]:
     worlds = dict.fromkeys(world for part in parts for world in worlds_of(part))
     for world in worlds:
         for seeds in SEEDS:
-            draws, shares = FEW, [drawn.rates(part, world, seeds, FEW) for part in parts]
+            draws = FEW
+            shares = [drawn.rates(part, world, seeds, FEW) for part in parts]
             if max(of.supported for of in shares) >= HIGH:
-                draws, shares = MANY, [drawn.rates(part, world, seeds, MANY) for part in parts]
+                draws = MANY
+                shares = [drawn.rates(part, world, seeds, MANY) for part in parts]
             supported, contradicted = (
                 max(getattr(of, name) for of in shares) for name in ("supported", "contradicted")
             )

@@ -41,7 +41,8 @@ def wait_longer(patch: pytest.MonkeyPatch) -> None:
     from ray._private import node, services
     from ray._raylet import persist_port
 
-    get_node, start_processes = services.get_node, node.Node.start_ray_processes
+    get_node = services.get_node
+    start_processes = node.Node.start_ray_processes
 
     def get_node_patiently(*arguments: Any, **options: Any) -> Any:
         end = time.monotonic() + PATIENCE

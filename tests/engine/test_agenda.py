@@ -192,7 +192,8 @@ def test_a_worker_makes_no_run_that_is_left_to_others(tmp_path, monkeypatch, lef
     ]
     others = {identity(runs[number]) for number in left}
     (tmp_path / LEASES).mkdir()
-    made, listings = [], []
+    made = []
+    listings = []
     names = FolderBoard.names
 
     def counted_names(board):
@@ -211,7 +212,8 @@ def test_a_worker_goes_on_when_others_have_made_what_its_runs_need(tmp_path, mon
     first = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=1)
     second = replace(first, start=first, languages="qad-qaa")
     (tmp_path / LEASES).mkdir()
-    store, events = Store(tmp_path), []
+    store = Store(tmp_path)
+    events = []
     context = RunContext(store=store, sources=Sources(), precision="float32")
 
     def report(event):

@@ -124,7 +124,8 @@ def test_machines_that_see_files_late_and_slowly_make_each_run_once(tmp_path, mo
     """Each call takes a millisecond, and each machine remembers what was missing."""
     (tmp_path / "runs" / LEASES).mkdir(parents=True)
     runs = [replace(RUN, examples=number) for number in range(5, 13)]
-    made, right = [], module.make
+    made = []
+    right = module.make
 
     def make(context, run):
         made.append(identity(run))

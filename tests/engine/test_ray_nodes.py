@@ -113,7 +113,8 @@ NODES = {"head": {"num_cpus": 1}, "card": {"num_cpus": 2, "num_gpus": 1}, "plain
 def test_two_models_share_a_gpu_and_all_else_is_made_on_other_nodes(tmp_path: Path):
     (tmp_path / "meeting_on_ray.py").write_text(MEETING.replace("{patience}", "120"))
     meetings = {name: tmp_path / name for name in ("models", "gaps")}
-    recipe, out = tiny(tmp_path, RECIPE.format(**meetings)), tmp_path / "runs"
+    recipe = tiny(tmp_path, RECIPE.format(**meetings))
+    out = tmp_path / "runs"
     with cluster_of(**NODES) as (cluster, _), connected(cluster), watched() as nodes:
         outcome = isogloss.run(recipe, out=out, engine="ray", gpu_share=0.5, report=False).outcome
     assert not outcome.failed

@@ -35,7 +35,8 @@ def test_spread_is_the_mean_distance_from_the_median():
 @pytest.mark.parametrize(("seeds", "decides"), [(3, False), (5, False), (6, True)])
 def test_six_seeds_can_decide_and_five_cannot(seeds, decides):
     rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(seeds, 1)), 1e-4 * rng.normal(size=(seeds, 1))
+    first = rng.normal(size=(seeds, 1))
+    second = 1e-4 * rng.normal(size=(seeds, 1))
     over = spread_ratio(first, second)
     assert (over.p_value(1.0) < LEVEL) == decides
     low, high = over.interval()
@@ -47,7 +48,8 @@ def test_an_interval_ends_where_bounds_begin_to_be_rejected():
     over = spread_ratio(3 * rng.normal(size=(8, 2)), rng.normal(size=(8, 1)))
     low, high = over.interval()
     assert low < over.ratio < high
-    inside, outside = (over.p_value(low * 1.001), over.p_value(low * 0.999))
+    inside = over.p_value(low * 1.001)
+    outside = over.p_value(low * 0.999)
     assert inside >= LEVEL > outside
     assert over.p_value(high * 0.999) >= LEVEL > over.p_value(high * 1.001)
 
@@ -55,7 +57,8 @@ def test_an_interval_ends_where_bounds_begin_to_be_rejected():
 def test_a_seed_far_from_the_others_is_no_evidence():
     """By variances, ten standard deviations in one of eight seeds are a ratio of ten (F-test: p < 0.001)."""
     rng = np.random.default_rng(2)
-    first, second = rng.normal(size=(8, 1)), rng.normal(size=(8, 1))
+    first = rng.normal(size=(8, 1))
+    second = rng.normal(size=(8, 1))
     first[0] = 30
     assert spread_ratio(first, second).p_value(1.0) > LEVEL
 

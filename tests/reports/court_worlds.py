@@ -92,7 +92,8 @@ class Contaminated(World):
     name = "some runs wild"
 
     def numbers(self, *shape: int) -> Array:
-        share, factor = 0.15, 6.0
+        share = 0.15
+        factor = 6.0
         wild = np.where(self.rng.random(shape) < share, factor, 1.0)
         return np.asarray(self.rng.normal(size=shape) * wild / np.sqrt(1 - share + share * factor**2))
 
@@ -212,7 +213,8 @@ def sign_of(bounds: Bounds) -> float:
 
 def draw(part: Part, world: World, seeds: int, strength: float) -> list[Check]:
     """Draw the checks of a statement."""
-    value, sign = part.value(strength), sign_of(part.bounds)
+    value = part.value(strength)
+    sign = sign_of(part.bounds)
     return DRAWS[part.kind](part, world, seeds, value, sign)
 
 
@@ -341,7 +343,8 @@ DRAWS: Mapping[str, Callable[[Part, World, int, float, float], list[Check]]] = {
     "languages": languages,
 }
 
-POINT, EFFECT = 0.01, 0.04
+POINT = 0.01
+EFFECT = 0.04
 NO_HELP: Bounds = {"below": POINT}
 NEAR: Bounds = {"above": -0.03, "below": 0.03}
 HARDLY: Bounds = {"below": 0.03}
@@ -358,7 +361,8 @@ AS_GOOD = Part("independent", AS_BEFORE, POINT, 0.0)
 LEVEL = Part("path", HARDLY, 0.03, 0.0, 0.005)
 GAIN = Part("path", HELPS, 0.0, 0.3)
 RISE = Part("curve", {"above": 0.9, **PLAIN}, 0.0, 0.3)
-SIZES_UP, SIZES_DOWN = Part("sizes", HELPS, 0.0, EFFECT), Part("sizes", HURTS, 0.0, -EFFECT)
+SIZES_UP = Part("sizes", HELPS, 0.0, EFFECT)
+SIZES_DOWN = Part("sizes", HURTS, 0.0, -EFFECT)
 LAYERS = Part("layers", HURTS, 0.0, -EFFECT)
 
 PARTS: Mapping[str, Sequence[Part]] = {

@@ -68,7 +68,8 @@ def spread_scores(source, target, seeds=SEEDS):
 def spread_paths(start, end, seeds=SEEDS):
     found = []
     for seed in seeds:
-        first, last = 0.5 + start * (-1) ** seed, 0.8 + end * (seed - 2.5) / 2
+        first = 0.5 + start * (-1) ** seed
+        last = 0.8 + end * (seed - 2.5) / 2
         found += path({a: first + a * (last - first) for a in ALPHAS}, seed=seed)
     return found
 

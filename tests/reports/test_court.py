@@ -55,7 +55,8 @@ def hold(trial: Trial, draws: Iterable[Frames], *laws: Callable[[Verdict], bool]
 FALSE_POSITIVES = 0.06
 """Share of draws that may support a claim that is false."""
 
-FEW_DRAWS, MANY_DRAWS = 40, 200
+FEW_DRAWS = 40
+MANY_DRAWS = 200
 
 WORST = (
     ("1h", "ceiling", 6),

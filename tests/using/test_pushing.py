@@ -147,7 +147,9 @@ def test_the_folder_of_a_push_that_was_killed_is_removed_by_the_next(hub, make_m
 
 def killed_at(hub, monkeypatch, push, number, *, is_answered):
     """Push in a process that is killed at a request, obeyed or not; return whether it was killed."""
-    answer, requests, pushing = hub.answer, [], []
+    answer = hub.answer
+    requests = []
+    pushing = []
 
     def answer_and_kill(*request):
         requests.append(request)

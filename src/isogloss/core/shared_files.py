@@ -401,7 +401,8 @@ def _share(folder: int | None, number: int) -> None:
     """Give an open file or folder the permissions that a group's folder (setgid) gives to its group."""
     if folder is None:
         return
-    above, status = os.fstat(folder), os.fstat(number)
+    above = os.fstat(folder)
+    status = os.fstat(number)
     missing = above.st_mode & (0o070 if stat.S_ISDIR(status.st_mode) else 0o060) & ~status.st_mode
     if missing and above.st_mode & stat.S_ISGID and above.st_gid == status.st_gid:
         with suppress(OSError):  # It is another user's, or the file system knows no modes.

@@ -76,7 +76,8 @@ IDLE_PATIENCE = 10.0
 MARK = "folder"
 """Name of the file by which a folder of runs is known on other machines."""
 
-WAITING, WAITING_FOR_GPU = "waiting for a place in the Ray cluster", "waiting for a GPU of the Ray cluster"
+WAITING = "waiting for a place in the Ray cluster"
+WAITING_FOR_GPU = "waiting for a GPU of the Ray cluster"
 
 RESOLUTION = 10_000
 """Parts of a resource that Ray distinguishes."""
@@ -296,7 +297,8 @@ class RayTasks:
             if key not in self._settled and self._settled.issuperset(needs)
         }
         if time.monotonic() - self._listed > NODES_EVERY:
-            self._nodes, self._listed = [node["Resources"] for node in _nodes()], time.monotonic()
+            self._nodes = [node["Resources"] for node in _nodes()]
+            self._listed = time.monotonic()
         places = int(sum(node.get("CPU", 0) for node in self._nodes)) // self.context.threads
         most = self._on_processors.count_begun() + max(1, places)
         if left := len(self._on_gpus.memory.keys() - self._settled):

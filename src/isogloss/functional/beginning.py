@@ -35,13 +35,15 @@ def showing_progress(on_progress: OnProgress | None) -> Iterator[OnProgress]:
         return
     from tqdm.auto import tqdm
 
-    begin, bars = monotonic(), list[Any]()
+    begin = monotonic()
+    bars = list[Any]()
 
     def show(progress: Progress) -> None:
         if not bars and monotonic() - begin > SECONDS_BEFORE_BAR:
             bars.append(tqdm(leave=False))
         for bar in bars:
-            bar.total, bar.n = progress.total, progress.done
+            bar.total = progress.total
+            bar.n = progress.done
             bar.set_description(f"{progress.what} {progress.remark}".strip())
 
     try:

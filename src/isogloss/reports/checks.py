@@ -203,7 +203,8 @@ def check_trend(
     check = check_of(numbers, label, bounds, unit)
     if len(check.values) < 2 or any(abs(value) < ALMOST_ONE for value in check.values):
         return check
-    rho, p = check.values[0], trend_p_value(conditions, len(check.values))
+    rho = check.values[0]
+    p = trend_p_value(conditions, len(check.values))
     if any(value * rho < 0 for value in check.values):
         return check
     statistic = Statistic(

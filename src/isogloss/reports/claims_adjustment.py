@@ -63,7 +63,8 @@ NO_HELP: Bounds = {"below": AS_BEFORE["below"], "printed": "no statistically sig
 UNHARMED: Bounds = {**AS_BEFORE, "printed": "did not support this conjecture"}
 """Words of the paper, where it prints no bounds."""
 
-COSINE, L2 = ("cosine", "l2"), ("l2",)
+COSINE = ("cosine", "l2")
+L2 = ("l2",)
 """Measures of distance, the preferred one first."""
 
 MIXED = {"mixed": "nli", "mixed-question": "qa", "mixed-passage": "qa"}
@@ -100,7 +101,8 @@ def compare_sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
 
 def compare_distances(m: Measurements) -> list[Check]:
     """Compare distances in models of the original encoder with those in the encoder itself (3c)."""
-    rows, pair = distances(m, *COSINE), ["encoder.run", "first", "second", *DISTANCE]
+    rows = distances(m, *COSINE)
+    pair = ["encoder.run", "first", "second", *DISTANCE]
     rows = rows[rows["role"] == ORIGINAL]
     start_means = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
     moved = rows[rows["method"] == PLAIN].join(start_means.add_suffix(".before"), on=pair, how="inner")

@@ -219,7 +219,9 @@ def compare_language_pairs(m: Measurements) -> list[Check]:
 
 def compare_three_with_two(m: Measurements) -> list[Check]:
     """Compare joint encoders of three languages with those of two of them (4m)."""
-    rows, checks, halves = paper_scores(m), [], {WITHIN: UNHELPED, ZERO_SHOT: HELPS}
+    rows = paper_scores(m)
+    checks = []
+    halves = {WITHIN: UNHELPED, ZERO_SHOT: HELPS}
     for ours, theirs in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
         our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))
         if len(our_codes) == 3 and len(their_codes) == 2 and their_codes < our_codes:

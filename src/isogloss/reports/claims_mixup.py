@@ -93,7 +93,8 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
     rows = of_ways(rows, baselines)
     for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
         _, (group,) = replicates(system)
-        scores, least = target_means(group), FEWEST_LANGUAGES if group["target"].any() else 1
+        scores = target_means(group)
+        least = FEWEST_LANGUAGES if group["target"].any() else 1
         for layer, states in cka_of(m, group).groupby("layer"):
             correlation = check_correlation(
                 f"{label}: ρ of CKA and score", target_means(states), scores, HELPS, least=least
@@ -168,7 +169,8 @@ def check_ratio_spread(m: Measurements) -> list[Check]:
     """Check the standard deviation of λ over examples relative to its mean (2f)."""
     rows = paper_systems(m.frame("mixup-ratio"))
     rows = model_languages(rows[(rows["method"] == "x-mixup") & (rows["without"] == "")])
-    rows, checks = rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"]), []
+    rows = rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])
+    checks = []
     rows = of_ways(rows, [comparison.full for comparison in scored_mixups(m)])
     for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]):
         unit, (group,) = replicates(system)
@@ -269,7 +271,8 @@ def correlate_gains(m: Measurements) -> list[Check]:
     Models of too few targets say nothing where others have enough.
     """
     bounds = {"above": -UNCORRELATED, "below": UNCORRELATED, "printed": "no obvious correlation"}
-    checks, words = list[Check](), "ρ of gains in CKA and in score"
+    checks = list[Check]()
+    words = "ρ of gains in CKA and in score"
     for comparison in scored_mixups(m):
         if len(comparison.trained):
             _, sides = replicates(comparison.full, comparison.trained)

@@ -128,7 +128,8 @@ def compare_parts(m: Measurements) -> list[Check]:
     """Compare the gain of moving the encoder alone or the head alone with that of the whole model (1i)."""
     rows = rows_of(path_rows(m), {"start.method": "source-only", **TARGET})
     near = {"above": -HARDLY, "below": HARDLY}
-    as_whole, negligible = {**near, "printed": "similar findings"}, {**near, "printed": "a negligible effect"}
+    as_whole = {**near, "printed": "similar findings"}
+    negligible = {**near, "printed": "a negligible effect"}
     less = _mean("gain of the whole − of the encoder", "gain", as_whole, WHOLE, {"part": "encoder"})
     head = _mean("gain of the head", "gain", negligible, {"part": "head"})
     return _each(m, rows, less, head) if {"all"} < {*rows["part"]} else []
