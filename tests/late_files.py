@@ -25,11 +25,11 @@ class Client:
 
     folder: Path
     seconds: float = 60.0
-    """How long a missing name is remembered."""
+    """Seconds for which the client remembers that a name was missing."""
     delay: float = 0.0
     """Seconds that each call takes."""
     missing: dict[tuple[int, int, str], float] = field(default_factory=dict)
-    """By device and number of a folder, and a name: when it was missing."""
+    """Time at which a name was missing, by device and inode of its folder and by name."""
     late: int = 0
     """Number of lookups that were answered without asking the server."""
 

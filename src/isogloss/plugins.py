@@ -1,4 +1,4 @@
-"""What plug-ins are made of: interfaces of their parts, the inputs these get, and functions they call.
+"""The interfaces that plug-ins implement, and the types and functions that they need.
 
 A plug-in imports from here alone. Names here keep their meaning; all other modules may change at any time.
 """

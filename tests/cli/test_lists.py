@@ -31,7 +31,7 @@ def test_an_entry_has_the_name_of_its_object(table):
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 def test_an_entry_says_in_a_sentence_what_it_is(table):
-    summaries = {name: table.summary(name) for name in table}
+    summaries = {name: table.read_summary(name) for name in table}
     assert {name: text for name, text in summaries.items() if not text.endswith((".", "?"))} == {}
     assert len({*summaries.values()}) == len(summaries)
 
@@ -39,8 +39,8 @@ def test_an_entry_says_in_a_sentence_what_it_is(table):
 def test_a_summary_read_from_source_is_the_docstring_of_the_class():
     for name, diagnostic in DIAGNOSTICS.items():
         first = " ".join((diagnostic.__doc__ or "").partition("\n\n")[0].split())
-        assert DIAGNOSTICS.summary(name) == first.replace("``", "")
-        assert DIAGNOSTICS.constant(name, "subject") == diagnostic.subject
+        assert DIAGNOSTICS.read_summary(name) == first.replace("``", "")
+        assert DIAGNOSTICS.read_constant(name, "subject") == diagnostic.subject
 
 
 def test_a_registry_imports_an_entry_when_it_is_looked_up():

@@ -27,11 +27,11 @@ from isogloss.engine.devices import (
     Room,
     assign_devices,
     choose_device,
+    choose_share,
     chosen,
     in_new_process,
     numbered,
     precision_on,
-    share_of,
     starting,
 )
 from isogloss.engine.engine import default_jobs, make_planned
@@ -193,7 +193,7 @@ def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
     ],
 )
 def test_as_many_processes_share_a_gpu_as_its_memory_holds(need, memory, share):
-    assert share_of(need, memory) == pytest.approx(share)
+    assert choose_share(need, memory) == pytest.approx(share)
 
 
 @pytest.mark.parametrize("share", [-0.1, 1.5, 2, "half"])

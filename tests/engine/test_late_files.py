@@ -99,7 +99,7 @@ def test_a_run_whose_folder_another_machine_made_is_made(machines, name):
 
 
 def test_a_holder_that_was_silent_sees_that_another_machine_took_over(tmp_path):
-    """However long names are remembered: it looks for the next lease at each sign of life."""
+    """The holder finds the next lease at its next heartbeat, although a missing name is remembered."""
     (tmp_path / "leases").mkdir()
     now = [0.0]
     holder, other = (

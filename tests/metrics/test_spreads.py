@@ -10,7 +10,7 @@ from scipy import stats
 
 from isogloss.core.errors import InputError
 from isogloss.metrics.estimates import LEVEL
-from isogloss.metrics.spreads import logits, sign_turning_p_value, spread_ratio
+from isogloss.metrics.spreads import compare_spreads, logits, sign_turning_p_value
 
 VALUES = st.lists(st.floats(-1, 1).map(lambda x: round(x, 3)), min_size=2, max_size=7)
 
@@ -28,7 +28,7 @@ def test_turns_of_signs_are_scipys_permutation_test(values):
 
 
 def test_spread_is_the_mean_distance_from_the_median():
-    over = spread_ratio([[1.0], [2.0], [9.0]], [[0.0], [1.0], [3.0]])
+    over = compare_spreads([[1.0], [2.0], [9.0]], [[0.0], [1.0], [3.0]])
     assert over.ratio == pytest.approx((1 + 0 + 7) / (1 + 0 + 2))
 
 
@@ -37,7 +37,7 @@ def test_six_seeds_can_decide_and_five_cannot(seeds, decides):
     rng = np.random.default_rng(0)
     first = rng.normal(size=(seeds, 1))
     second = 1e-4 * rng.normal(size=(seeds, 1))
-    over = spread_ratio(first, second)
+    over = compare_spreads(first, second)
     assert (over.p_value(1.0) < LEVEL) == decides
     low, high = over.interval()
     assert (low > 1, math.isfinite(high)) == (decides, decides)
@@ -45,7 +45,7 @@ def test_six_seeds_can_decide_and_five_cannot(seeds, decides):
 
 def test_an_interval_ends_where_bounds_begin_to_be_rejected():
     rng = np.random.default_rng(1)
-    over = spread_ratio(3 * rng.normal(size=(8, 2)), rng.normal(size=(8, 1)))
+    over = compare_spreads(3 * rng.normal(size=(8, 2)), rng.normal(size=(8, 1)))
     low, high = over.interval()
     assert low < over.ratio < high
     inside = over.p_value(low * 1.001)
@@ -60,7 +60,7 @@ def test_a_seed_far_from_the_others_is_no_evidence():
     first = rng.normal(size=(8, 1))
     second = rng.normal(size=(8, 1))
     first[0] = 30
-    assert spread_ratio(first, second).p_value(1.0) > LEVEL
+    assert compare_spreads(first, second).p_value(1.0) > LEVEL
 
 
 def test_logits_are_scipys_and_none_where_a_score_has_none():
@@ -73,4 +73,4 @@ def test_logits_are_scipys_and_none_where_a_score_has_none():
 
 def test_spreads_of_different_seeds_are_refused():
     with pytest.raises(InputError, match=r"\(2, 1\) and \(3, 1\)"):
-        spread_ratio([[1.0], [2.0]], [[1.0], [2.0], [3.0]])
+        compare_spreads([[1.0], [2.0]], [[1.0], [2.0], [3.0]])

@@ -30,7 +30,7 @@ from isogloss.reports.checks import (
     check_spreads,
     check_trend,
 )
-from isogloss.reports.verdicts import weigh
+from isogloss.reports.verdicts import weigh_checks
 
 Array = npt.NDArray[np.float64]
 
@@ -448,7 +448,7 @@ def rates(part: Part, world: type[World], seeds: int, draws: int, strength: floa
     found = []
     for number in range(draws):
         rng = np.random.default_rng([*map(ord, part.kind + world.name), seeds, number])
-        verdict, _ = weigh(draw(part, world(rng), seeds, strength))
+        verdict, _ = weigh_checks(draw(part, world(rng), seeds, strength))
         found.append(verdict)
     wrong = sum(found.count(verdict) for verdict in ("contradicted", "mixed", "differs from print"))
     return Rates(found.count("supported") / draws, wrong / draws)

@@ -252,7 +252,7 @@ RELATED: Mapping[str, Changes] = {
     "by cosine": {"distance": "cosine"},
     "by L2": {"distance": "l2"},
 }
-"""What else may be measured of a model that a claim compares."""
+"""Further measurements of a model that a claim compares, as changes of a row."""
 
 
 def with_related_row(claim: str, frame: str, name: str, factor: float) -> dict[str, list[Row]]:

@@ -11,7 +11,7 @@ from made_up_rows import measured
 
 from isogloss.reports.checks import check_of
 from isogloss.reports.report import CLAIMS
-from isogloss.reports.verdicts import Verdict, judge, weigh
+from isogloss.reports.verdicts import Verdict, judge, weigh_checks
 
 DRAWS, RIGHT = 6, 3
 """Of a true level of 6 %, more than three of six draws are wrong once in 6,000 times. Once three are right
@@ -108,7 +108,7 @@ def test_a_verdict_says_which_rate_of_failures_its_seeds_exclude() -> None:
 def test_a_failing_run_that_moves_the_mean_decides_nothing() -> None:
     fails = [0.06] * 20 + [-2.0]
     check = check_of(fails, "gain", {"below": 0.0})
-    assert not check.typical and weigh([check])[0] == "undecided"
+    assert not check.typical and weigh_checks([check])[0] == "undecided"
 
 
 def test_the_statements_of_a_claim_are_those_of_its_rule() -> None:

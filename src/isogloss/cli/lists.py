@@ -112,27 +112,18 @@ def _language_facts(_: Path) -> Listing:
 
 
 def _summaries(table: Registry[object]) -> list[Sequence[str]]:
-    return [(name, table.summary(name)) for name in sorted(table)]
+    return [(name, table.read_summary(name)) for name in sorted(table)]
 
 
-def _aligners(_: Path) -> Listing:
-    return ("aligner", "what"), _summaries(ALIGNERS)
+def _list_table(
+    heads: tuple[str, str], table: Registry[object], *first: Sequence[str], group: Group | None = None
+) -> Callable[[Path], Listing]:
+    """Return the function that lists rows, the entries of a table, and the plug-ins of a group."""
 
+    def list_entries(_: Path) -> Listing:
+        return heads, [*first, *_summaries(table), *(_plugged(group, table, 2) if group else ())]
 
-def _translators(_: Path) -> Listing:
-    return ("translator", "what"), _summaries(TRANSLATORS)
-
-
-def _encoders(_: Path) -> Listing:
-    shipped = ("shipped", "The small encoder of the built-in languages.")
-    return ("encoder", "what; models of these families are given by folder or hub name"), [
-        shipped,
-        *_summaries(FAMILIES),
-    ]
-
-
-def _tasks(_: Path) -> Listing:
-    return ("task", "what"), [*_summaries(ALL_TASKS), *_plugged("tasks", ALL_TASKS, 2)]
+    return list_entries
 
 
 def _methods(_: Path) -> Listing:
@@ -142,7 +133,9 @@ def _methods(_: Path) -> Listing:
 
 
 def _diagnostics(_: Path) -> Listing:
-    rows = [(name, DIAGNOSTICS.constant(name, "subject"), what) for name, what in _summaries(DIAGNOSTICS)]
+    rows = [
+        (name, DIAGNOSTICS.read_constant(name, "subject"), what) for name, what in _summaries(DIAGNOSTICS)
+    ]
     return ("diagnostic", "measures", "what"), [*rows, *_plugged("diagnostics", DIAGNOSTICS, 3)]
 
 
@@ -240,19 +233,23 @@ def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
 
 
 LISTS: dict[str, Callable[[Path], Listing]] = {
-    "aligners": _aligners,
+    "aligners": _list_table(("aligner", "what"), ALIGNERS),
     "claims": _claims,
     "corpora": _corpora,
     "diagnostics": _diagnostics,
-    "encoders": _encoders,
+    "encoders": _list_table(
+        ("encoder", "what; models of these families are given by folder or hub name"),
+        FAMILIES,
+        ("shipped", "The small encoder of the built-in languages."),
+    ),
     "language-facts": _language_facts,
     "languages": _languages,
     "methods": _methods,
     "papers": _papers,
     "recipes": _recipes,
     "runs": list_runs,
-    "tasks": _tasks,
-    "translators": _translators,
+    "tasks": _list_table(("task", "what"), ALL_TASKS, group="tasks"),
+    "translators": _list_table(("translator", "what"), TRANSLATORS),
 }
 
 OF_A_FOLDER = ("papers", "runs")

@@ -263,7 +263,7 @@ def remove_folder(folder: Path, name: str) -> None:
 
 
 def _copy_permissions(folder: Path) -> None:
-    """Give what a new folder contains its own permissions: libraries write weights for their owner alone."""
+    """Give the contents of a new folder its own permissions; libraries make weights readable by one user."""
     mode = stat.S_IMODE(folder.stat().st_mode)
     for path in folder.rglob("*"):
         if not path.is_symlink():
@@ -315,7 +315,7 @@ def reading_error(path: Path, error: OSError) -> StorageError:
     """Build an error with the system's reason, which says that finished runs are kept."""
     named = error.filename or path
     file = os.fsdecode(named) if isinstance(named, str | bytes | os.PathLike) else str(path)
-    advice = _refusal(Path(file), error) or "Check the disk and the mount"
+    advice = _describe_refusal(Path(file), error) or "Check the disk and the mount"
     return StorageError(
         f"{named}: cannot read ({error.strerror or error}). {advice}, then run the same command again: "
         f"finished runs are kept.",
@@ -341,7 +341,7 @@ def storage_error(path: Path, error: OSError) -> StorageError:
             f"{error.filename}: cannot be opened ({error.strerror}). Remove it, or choose another folder, "
             f"then run the same command again: finished runs are kept."
         )
-    advice = _refusal(path, error) or ("Free some space" if full else "Fix that")
+    advice = _describe_refusal(path, error) or ("Free some space" if full else "Fix that")
     return StorageError(
         f"{path}: cannot write ({error.strerror or error}). {advice} or choose another place for it, then "
         f"run the same command again: finished runs are kept.",
@@ -350,21 +350,22 @@ def storage_error(path: Path, error: OSError) -> StorageError:
     )
 
 
-def _refusal(path: Path, error: OSError) -> str:
-    """Return whose the file or folder is that refuses a user; empty for other errors."""
+def _describe_refusal(path: Path, error: OSError) -> str:
+    """Say who owns the file or folder that refused access, and its mode; empty for other errors."""
     if error.errno not in (errno.EACCES, errno.EPERM):
         return ""
     for above in (path, *path.parents):
         with suppress(OSError):
             status = above.lstat()
             return (
-                f"{above} belongs to {_owner(above)} and has the mode {stat.filemode(status.st_mode)}. Ask "
-                f"for the right to use it (in a group's folder: chmod -R g+rwX, and chmod g+s for folders)"
+                f"{above} belongs to {_name_owner(above)} and has the mode {stat.filemode(status.st_mode)}. "
+                f"Ask for the right to use it (in a group's folder: chmod -R g+rwX, and chmod g+s for "
+                f"folders)"
             )
     return ""
 
 
-def _owner(path: Path) -> str:
+def _name_owner(path: Path) -> str:
     """Return the user and the group of a file, by name where the system knows one."""
     status = path.lstat()
     names = []

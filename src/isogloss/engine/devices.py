@@ -168,10 +168,10 @@ def hide_gpus() -> None:
     os.environ |= dict.fromkeys(_variables(), HIDDEN)
 
 
-def shared_device(share: float, *, counted: bool) -> Device:
-    """Return the GPU of this process, of which it has a share, with the memory that all shares have together.
+def find_shared_device(share: float, *, counted: bool) -> Device:
+    """Return the GPU that this process shares, with the memory for all processes on it together.
 
-    Its memory is None if that is not counted, and where no GPU is found.
+    The memory is None if it is not counted or no GPU is found.
     """
     if not counted or not torch.cuda.is_available():
         return Device(_visible())
@@ -180,8 +180,8 @@ def shared_device(share: float, *, counted: bool) -> Device:
     return Device(_visible(), properties.name, memory, number=0, here=True)
 
 
-def share_of(need: int | None, memory: int | None) -> float:
-    """Return the share of a GPU, so much of whose memory a process needs: 1, or 1 by the processes that fit.
+def choose_share(need: int | None, memory: int | None) -> float:
+    """Return the share of a GPU for each process: 1 divided by the number of processes that its memory holds.
 
     ``need`` contains no CUDA context. 1 where either is unknown.
     """

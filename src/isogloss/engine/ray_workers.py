@@ -42,7 +42,7 @@ from isogloss.core.processes import (
     request_interruption,
 )
 from isogloss.core.progress import Progress, no_progress
-from isogloss.engine.devices import MemoryNeeds, Room, gpus, hide_gpus, share_of, shared_device
+from isogloss.engine.devices import MemoryNeeds, Room, choose_share, find_shared_device, gpus, hide_gpus
 from isogloss.engine.work import Event, Report, Work, needs_within
 from isogloss.engine.workers import Pickled, pickled
 from isogloss.runs.run import Run, RunContext, peak_memory, precision_here
@@ -80,7 +80,7 @@ WAITING = "waiting for a place in the Ray cluster"
 WAITING_FOR_GPU = "waiting for a GPU of the Ray cluster"
 
 RESOLUTION = 10_000
-"""Parts of a resource that Ray distinguishes."""
+"""Ray rounds shares of a resource to 1 / 10,000."""
 
 
 def work_on_cluster(
@@ -170,20 +170,20 @@ class _Kind:
     memory: Mapping[str, int | None]
     """Bytes by run: of a GPU, or of the machine for tasks without one. None where it is unknown."""
     others: ray.ObjectRef
-    """Ids of the runs that it leaves to the other kind."""
+    """Ids of the runs that tasks of the other kind make."""
     waiting: str
     """Description of the wait for a place."""
     tasks: dict[ray.ObjectRef, _Task] = field(default_factory=dict)
     is_waiting: bool = False
     _by_memory: list[str] = field(init=False)
-    """Runs that may be left, the largest last."""
+    """Ids of runs that may still have to be made, sorted by memory."""
 
     def __post_init__(self) -> None:
         """Sort the runs by memory, those of which nothing is known last."""
         needs = {key: inf if need is None else need for key, need in self.memory.items()}
         self._by_memory = sorted(needs, key=needs.__getitem__)
 
-    def largest(self, settled: Set[str]) -> int | None:
+    def find_largest(self, settled: Set[str]) -> int | None:
         """Return the memory of the largest run that is left."""
         while self._by_memory and self._by_memory[-1] in settled:
             self._by_memory.pop()
@@ -222,13 +222,13 @@ class RayTasks:
         restarting = {"max_restarts": -1, "max_task_retries": -1}
         self._queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here, **restarting})
         self._sent = ray.put(pickled((replace(self.context, on_progress=no_progress), missing)))
-        self._on_gpus, self._on_processors = self._divided()
+        self._on_gpus, self._on_processors = self._divide_runs()
         uses_gpus = bool(self._on_gpus.memory)
-        self._card = _smallest_card() if uses_gpus and self.gpu_share is None else None
+        self._card = _find_smallest_card() if uses_gpus and self.gpu_share is None else None
         # A process that has used a GPU, or hidden it, must not become another task's.
         self._work = ray.remote(max_retries=0, max_calls=1 if uses_gpus else 0)(_work)
 
-    def _divided(self) -> tuple[_Kind, _Kind]:
+    def _divide_runs(self) -> tuple[_Kind, _Kind]:
         """Return tasks with a share of a GPU and those without, with their runs."""
         uses_gpus = self.gpu_share != 0 and (self.gpu_share or ray.cluster_resources().get("GPU", 0)) > 0
         on_gpus = dict[str, int | None]()
@@ -274,14 +274,14 @@ class RayTasks:
 
         While it does not, calls of Ray block.
         """
-        if _has_head():
+        if _is_head_reachable():
             self._head_answered = time.monotonic()
             return True
         if time.monotonic() - self._head_answered > HEAD_PATIENCE:
             raise RunError(
-                f"the head of the Ray cluster ({_head()}) has not answered for {HEAD_PATIENCE:.0f} s: it has "
-                f"ended, or the network is down. Finished runs are kept. Start the cluster again (ray start "
-                f"--head), then run the same command."
+                f"the head of the Ray cluster ({_find_head()}) has not answered for {HEAD_PATIENCE:.0f} s: "
+                f"it has ended, or the network is down. Finished runs are kept. Start the cluster again "
+                f"(ray start --head), then run the same command."
             )
         return False
 
@@ -302,17 +302,17 @@ class RayTasks:
         places = int(sum(node.get("CPU", 0) for node in self._nodes)) // self.context.threads
         most = self._on_processors.count_begun() + max(1, places)
         if left := len(self._on_gpus.memory.keys() - self._settled):
-            resources, gpu_places = self._with_gpu(self._on_gpus.largest(self._settled))
+            resources, gpu_places = self._choose_gpu_resources(self._on_gpus.find_largest(self._settled))
             most_on_gpus = self._on_gpus.count_begun() + gpu_places
             self._start_tasks(self._on_gpus, open_runs, most_on_gpus, resources)
             most = max(1, places - min(left, gpu_places))
-        resources = self._without_gpu(self._on_processors.largest(self._settled))
+        resources = self._choose_cpu_resources(self._on_processors.find_largest(self._settled))
         self._start_tasks(self._on_processors, open_runs, most, resources)
 
     def _start_tasks(
         self, kind: _Kind, open_runs: Set[str], most: int, resources: Mapping[str, float]
     ) -> None:
-        """Start as many tasks of a kind as there are open runs for it, at most so many."""
+        """Start tasks of a kind: one for each of its open runs, at most ``most`` at once."""
         most = min(most, len(open_runs & kind.memory.keys()))
         if self.jobs:
             most = min(most, self.jobs - len(self._tasks) + len(kind.tasks))
@@ -327,18 +327,18 @@ class RayTasks:
             sent = self._work.options(**resources).remote(self._sent, kind.others, self._queue, assignment)
             kind.tasks[sent] = _Task(self._started)
 
-    def _with_gpu(self, need: int | None) -> tuple[Mapping[str, float], int]:
-        """Return the resources of a task that needs so much of a GPU's memory, and how many find a place."""
+    def _choose_gpu_resources(self, need: int | None) -> tuple[Mapping[str, float], int]:
+        """Return the resources of a task that needs this much GPU memory, and how many such tasks fit."""
         threads = self.context.threads
-        share = share_of(need, self._card) if self.gpu_share is None else self.gpu_share
+        share = choose_share(need, self._card) if self.gpu_share is None else self.gpu_share
         share = max(1, int(share * RESOLUTION)) / RESOLUTION
         nodes = [node for node in self._nodes if node.get("GPU")]
         cpus = min(threads, max((int(node.get("CPU", 0)) for node in nodes), default=threads))
         places = [min(node["GPU"] // share, node.get("CPU", 0) // cpus if cpus else inf) for node in nodes]
         return {"num_cpus": cpus, "num_gpus": share}, max(1, int(sum(places)))
 
-    def _without_gpu(self, need: int | None) -> Mapping[str, float]:
-        """Return the resources of a task that needs so much memory, such that one node has them."""
+    def _choose_cpu_resources(self, need: int | None) -> Mapping[str, float]:
+        """Return the resources of a task without a GPU: its memory, at most that of the largest node."""
         most = max((node.get("memory", 0) for node in self._nodes), default=0)
         return {"num_cpus": self.context.threads, "memory": int(min(need or 0, most))}
 
@@ -389,7 +389,7 @@ class RayTasks:
 
         Without a head nothing can be ended from here; Ray ends the tasks of its nodes after a minute.
         """
-        if not _has_head():
+        if not _is_head_reachable():
             return
         left = [*self._tasks]
         try:
@@ -434,10 +434,10 @@ def _nodes() -> list[dict[str, Any]]:
     return [node for node in ray.nodes() if node["Alive"]]
 
 
-def _smallest_card() -> int | None:
-    """Return the memory of the smallest GPU of the cluster; None where no node can read it."""
+def _find_smallest_card() -> int | None:
+    """Return the memory of the smallest GPU of the cluster; None if no node reports any."""
     answers = [
-        ray.remote(num_cpus=0, max_retries=0, max_calls=1)(_cards)
+        ray.remote(num_cpus=0, max_retries=0, max_calls=1)(_list_card_memory)
         .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
         .remote()
         for node in _nodes()
@@ -450,13 +450,13 @@ def _smallest_card() -> int | None:
     return min(memory, default=None)
 
 
-def _head() -> str:
-    """Return the address of the process that keeps the cluster together."""
+def _find_head() -> str:
+    """Return the address of the head of the cluster."""
     return str(ray.get_runtime_context().gcs_address)
 
 
-def _has_head() -> bool:
-    host, _, port = _head().rpartition(":")
+def _is_head_reachable() -> bool:
+    host, _, port = _find_head().rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=HEAD_PATIENCE / 10).close()
     except OSError:
@@ -488,7 +488,7 @@ def _unseen(store: Store, mark: bytes) -> str:
     )
 
 
-def _cards() -> list[int]:
+def _list_card_memory() -> list[int]:
     """Return the memory of each GPU of this node."""
     return [gpu.memory for gpu in gpus() if gpu.memory]
 
@@ -508,7 +508,7 @@ class _Assignment:
         folder = str(context.store.root)
         if not 0 < self.gpu_share < 1:
             return Room(folder)
-        device = shared_device(self.gpu_share, counted=self.counts_memory)
+        device = find_shared_device(self.gpu_share, counted=self.counts_memory)
         return Room(folder, device, (device,), MemoryNeeds(context))
 
 

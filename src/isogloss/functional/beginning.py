@@ -1,4 +1,4 @@
-"""What functions of models begin with: they check the model, and show their progress."""
+"""Checks of models and progress bars, for all functions that take a model."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ from isogloss.encoders import FAMILIES
 from isogloss.encoders.families import family_named
 
 SECONDS_BEFORE_BAR = 2
-"""What takes longer shows a bar."""
+"""Functions that take longer show a progress bar."""
 
 
 def require_encoder(model: nn.Module, function: str) -> None:

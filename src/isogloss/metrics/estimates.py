@@ -149,7 +149,7 @@ def independent_estimate(ours: Sequence[float], theirs: Sequence[float]) -> Esti
 
 @dataclass(frozen=True, slots=True)
 class RandomEffects:
-    """The mean of an effect over studies or tasks, which is not the same in each."""
+    """The mean of an effect that differs between studies or tasks."""
 
     mean: float
     low: float

@@ -62,19 +62,19 @@ class GroupedCorrelation:
     """Spearman's ρ within groups of related items, such as languages of one family."""
 
     rho: float
-    """Correlation of ranks minus their group's mean; nan where one side is constant in each."""
+    """Correlation of ranks after subtracting the mean rank of each group; nan for constant values."""
     items: int
-    """Items of groups with two or more."""
+    """Number of items in groups of two or more; other items do not count."""
     groups: int
 
     @property
     def freedom(self) -> int:
-        """Degrees of freedom: each group takes one for its mean."""
+        """Degrees of freedom: the number of items, minus one for each group, minus one."""
         return self.items - self.groups - 1
 
     @property
     def error(self) -> float:
-        """Standard error of Fisher's z; of one group 1 / √(n - 3)."""
+        """Standard error of Fisher's z; with one group of n items, 1 / √(n - 3)."""
         return 1 / math.sqrt(self.freedom - 1) if self.freedom > 1 else math.inf
 
     @property
@@ -86,7 +86,7 @@ class GroupedCorrelation:
 
 
 def spearman_within(x: Sequence[float], y: Sequence[float], groups: Sequence[str]) -> GroupedCorrelation:
-    """Correlate ranks within groups, so that what groups differ in is no evidence; single items do not count.
+    """Correlate ranks within groups, so that differences between groups do not count.
 
     Items of one group are not independent draws: five languages of each of two families are hardly more than
     two languages, if families differ in both x and y. Of one group it is Spearman's ρ.
@@ -102,21 +102,21 @@ def spearman_within(x: Sequence[float], y: Sequence[float], groups: Sequence[str
     several = [indices for indices in members.values() if len(indices) > 1]
     counted = [index for indices in several for index in indices]
     number = np.repeat(np.arange(len(several)), [len(indices) for indices in several])
-    sides = [_centred(ranks([side[index] for index in counted]), number) for side in (x, y)]
+    sides = [_subtract_group_means(ranks([side[index] for index in counted]), number) for side in (x, y)]
     rho = _pearson(*sides) if several else math.nan
     return GroupedCorrelation(rho, items=len(counted), groups=len(several))
 
 
-def _centred(values: Array, group: npt.NDArray[np.int64]) -> Array:
-    """Return values minus the mean of their group. Ranks within groups of two would be 1 and 2 alone."""
+def _subtract_group_means(values: Array, group: npt.NDArray[np.int64]) -> Array:
+    """Subtract from each value the mean of its group."""
     return values - (np.bincount(group, values) / np.bincount(group))[group] if len(values) else values
 
 
 def trend_p_value(conditions: int, units: int) -> float:
-    """Return the two-sided p of Page's trend test (1963) where all units have one order of conditions.
+    """Return the two-sided p-value of Page's trend test (1963) if all units rank the conditions equally.
 
-    Without a trend a unit has this order once in n! times. Rank correlations of 1 in each of three seeds have
-    no spread for a t-test, and yet are hardly chance.
+    Without a trend, a unit ranks n conditions this way with probability 1 / n!. A t-test cannot be used here:
+    equal rank correlations have no variance.
     """
     return min(1.0, 2 * math.exp(-units * math.lgamma(conditions + 1)))
 

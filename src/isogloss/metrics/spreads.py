@@ -18,7 +18,7 @@ from isogloss.core.errors import InputError
 from isogloss.metrics.estimates import LEVEL
 
 MAX_ENUMERATED_SEEDS = 12
-"""With at most this many seeds all 2^12 = 4096 turns of signs are tried, beyond as many random ones."""
+"""Up to this many seeds, all 2^12 = 4096 combinations of signs are tried; for more, as many random ones."""
 
 SUM_TOLERANCE = 1e-12
 """Sums closer than this share of the largest count as equal, so that rounding does not split ties."""
@@ -46,16 +46,16 @@ class SpreadRatio:
         return first / second if second else math.inf
 
     def p_value(self, bound: float) -> float:
-        """Return the two-sided p of the ratio being a bound."""
+        """Return the two-sided p-value of the hypothesis that the ratio equals a bound."""
         first, second = self.distances
         return sign_turning_p_value(first - bound * second)
 
     def interval(self) -> tuple[float, float]:
-        """Return the range of the bounds that are not rejected: 0 and infinity where none is."""
+        """Return the 95 % interval: all bounds that are not rejected. An end may be 0 or infinity."""
         return self._end(1 / FARTHEST), self._end(FARTHEST)
 
     def _end(self, factor: float) -> float:
-        """Return the end of the interval between the ratio and a multiple of it."""
+        """Search for an end of the interval between the ratio and ``factor`` times the ratio."""
         inside, outside = self.ratio, self.ratio * factor
         if not math.isfinite(outside) or self.p_value(outside) >= LEVEL:
             return 0.0 if factor < 1 else math.inf
@@ -65,12 +65,12 @@ class SpreadRatio:
         return inside
 
 
-def spread_ratio(first: npt.ArrayLike, second: npt.ArrayLike) -> SpreadRatio:
+def compare_spreads(first: npt.ArrayLike, second: npt.ArrayLike) -> SpreadRatio:
     """Compare the spreads of two tables [seed column]; distances are averaged over columns."""
     tables = [np.asarray(table, dtype=np.float64) for table in (first, second)]
     if any(table.ndim != 2 or not table.size for table in tables) or len(tables[0]) != len(tables[1]):
         raise InputError(
-            f"spread_ratio: {tables[0].shape} and {tables[1].shape} values. Give two tables [seed column] "
+            f"compare_spreads: {tables[0].shape} and {tables[1].shape} values. Give two tables [seed column] "
             f"with the same seeds."
         )
     distances = [np.abs(table - np.median(table, axis=0)).mean(axis=1) for table in tables]
@@ -78,15 +78,15 @@ def spread_ratio(first: npt.ArrayLike, second: npt.ArrayLike) -> SpreadRatio:
 
 
 def sign_turning_p_value(values: Array) -> float:
-    """Return the share of all turns of signs with a sum at least as far from 0, as the values' own sum."""
-    sums = np.abs(_signs(len(values)) @ values)
+    """Return the share of combinations of signs whose sum is at least as far from 0 as that of the values."""
+    sums = np.abs(_list_sign_turns(len(values)) @ values)
     least = abs(float(values.sum())) - SUM_TOLERANCE * float(np.abs(values).sum())
     return float(np.mean(sums >= least))
 
 
 @lru_cache(maxsize=8)
-def _signs(number: int) -> Array:
-    """Return turns of signs [turn value], the first of which turns none."""
+def _list_sign_turns(number: int) -> Array:
+    """Return combinations of signs [combination value]; in the first, all are positive."""
     if number <= MAX_ENUMERATED_SEEDS:
         bits = (np.arange(2**number)[:, None] >> np.arange(number)) & 1
     else:
@@ -97,7 +97,7 @@ def _signs(number: int) -> Array:
 
 
 def logits(scores: npt.ArrayLike) -> Array:
-    """Return the logits of scores; not finite where one is 0 or 1, or no share."""
+    """Return the logits of scores; infinite for 0 and 1, nan outside."""
     values = np.asarray(scores, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.log(values / (1 - values)))

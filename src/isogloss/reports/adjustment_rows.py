@@ -88,26 +88,26 @@ def plain_scores(m: Measurements) -> pd.DataFrame:
 
 
 def distances(m: Measurements, *measures: str) -> pd.DataFrame:
-    """Return distances of words by some measures; ``preferred_distance`` says which ones decide."""
+    """Return distances of words by some measures; ``prefer_distance`` says which ones decide."""
     rows = m.frame("word-distance")
     rows = _with_role(m, rows[rows["distance"].isin(measures)])
     rows = rows.assign(trained=row_keys(rows, training_columns(rows)))
     return _nearest(rows, ["task", "encoder.original", "trained", *DISTANCE])
 
 
-def preferred_distance(rows: pd.DataFrame, measures: Sequence[str]) -> list[float]:
+def prefer_distance(rows: pd.DataFrame, measures: Sequence[str]) -> list[float]:
     """Return the preference of rows of one measure and layer: the last layer, then the deepest."""
     first = rows.iloc[0]
     layer = float(first["layer"])
     return [-math.inf if layer == -1 else -layer, measures.index(first["distance"])]
 
 
-def preferred_score(rows: pd.DataFrame) -> list[float]:
+def prefer_score(rows: pd.DataFrame) -> list[float]:
     """Return the preference of rows of one metric: by words, as in the paper, where NER was scored so."""
     return [float(rows["metric"].iloc[0] != WORD_F1)]
 
 
-def same_test(rows: pd.DataFrame) -> str:
+def name_test(rows: pd.DataFrame) -> str:
     """Return what the rows of one test set and training have in common, whatever the split and metric."""
     columns = [name for name in TEST_SET if name not in ("split", "metric")]
     return str(row_keys(rows[:1], [*columns, "encoder.original", *training_columns(rows)]).iloc[0])

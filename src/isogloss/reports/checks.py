@@ -19,11 +19,11 @@ from isogloss.metrics.estimates import (
     independent_estimate,
 )
 from isogloss.metrics.ranks import INTERVAL_Z, spearman_within, trend_p_value
-from isogloss.metrics.spreads import logits, spread_ratio
+from isogloss.metrics.spreads import compare_spreads, logits
 from isogloss.reports.comparison import FEWEST, Comparison
 
 FEWEST_SEEDS = 3
-"""Fewer say nothing of a spread."""
+"""Spreads are compared over at least this many seeds."""
 
 FEWEST_LANGUAGES = 8
 """With fewer, rank correlations are hardly ever significant: with five languages only ρ = 1."""
@@ -57,13 +57,13 @@ AS_BEFORE: Bounds = {"above": -0.01, "below": 0.01}
 """Within one point: an insignificant difference may yet be large, so equality needs bounds."""
 
 SHARED_WORDS = 0.1
-"""Built-in languages are one group where they share so many content words with the source, or fewer."""
+"""Built-in languages are near their source if they share this many of its words or more, else far."""
 
 RATIO_LOST = 1.4
-"""By how many half-widths of an interval an effect must differ to be seen in 80 % of studies."""
+"""An effect is detected in 80 % of studies if it lies 1.4 half-widths of the interval from the bound."""
 
 SPLITS = ("test", "dev")
-"""Splits in the order in which they are preferred."""
+"""Where a comparison was made on both, the test split decides."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,12 +97,12 @@ class Check:
     statement: str = ""
     """The statement of the claim that it checks, the same for all tasks, corpora and encoders."""
     compared: str = ""
-    """What is compared, the same on each split, by each metric and in each layer: one of these decides."""
+    """Name of the comparison, equal for all splits, metrics and layers; one check of each decides."""
     preference: tuple[float, ...] = ()
-    """The least decides of the checks of one comparison that have enough units."""
+    """Sort key: among checks of one comparison with enough units, the check with the smallest key decides."""
 
     def __post_init__(self) -> None:
-        """Refuse a number that is to decide without saying which range it is compared with."""
+        """Raise ValueError for a judged number without a range."""
         if self.judged and self.values and math.isinf(self.above) and math.isinf(self.below):
             raise ValueError(f"the check {self.about!r} has no range: give above, below or judged=False")
 
@@ -132,7 +132,7 @@ class Check:
 
     @property
     def typical(self) -> bool:
-        """Whether the median over units agrees with the mean, which a single run that fails moves."""
+        """Whether mean and median agree about the bounds; one failing run can move the mean alone."""
         if isinstance(self.statistic, Statistic):
             return True
         return (self.above < median(self.values) < self.below) == self.inside
@@ -196,9 +196,9 @@ def with_note(checks: Sequence[Check], notes: Sequence[str]) -> list[Check]:
 def check_trend(
     numbers: Iterable[float] | None, conditions: int, label: str, bounds: Bounds, unit: str = "seed"
 ) -> Check:
-    """Check rank correlations with so many ordered conditions, one per unit.
+    """Check that a score rises or falls over ordered conditions, by one rank correlation per unit.
 
-    Where all are 1, or all -1, they have no spread, and their p is that of Page's trend test.
+    If all correlations are 1, or all are -1, the p-value is that of Page's trend test.
     """
     check = check_of(numbers, label, bounds, unit)
     if len(check.values) < 2 or any(abs(value) < ALMOST_ONE for value in check.values):
@@ -213,10 +213,10 @@ def check_trend(
     return replace(check, statistic=statistic)
 
 
-def related_languages(code: str) -> str:
-    """Return the group of languages that one is related to: its family, "" for one of unknown family.
+def find_language_group(code: str) -> str:
+    """Return the family of a language; "" if it is unknown.
 
-    Built-in languages are grouped by how many words they share with the source of their world.
+    Built-in languages are "near" or "far", by the words that they share with the source language.
     """
     if is_built_in(code):
         return "near" if LANGUAGES[code].shared >= SHARED_WORDS else "far"
@@ -240,26 +240,30 @@ def check_correlation(
             Check(about=f"{label}: {n} languages, and fewer than {FEWEST_LANGUAGES} are too few, not tested")
         ]
     sides = [joined.iloc[:, side] for side in range(2)]
-    groups = pd.Series([related_languages(str(code)) for code in joined.index], index=joined.index)
+    groups = pd.Series([find_language_group(str(code)) for code in joined.index], index=joined.index)
     sizes = groups.map(groups.value_counts())
     number = groups.nunique()
     if (sizes > 1).sum() >= FEWEST_LANGUAGES:
         several = f", within {groups[sizes > 1].nunique()} groups of related languages"
         words = f"{label}{several if number > 1 else ''}"
-        return [_correlation(words, sides[0], sides[1], groups, bounds, "language")]
+        return [_check_correlation_within(words, sides[0], sides[1], groups, bounds, "language")]
     if number >= FEWEST_LANGUAGES:
         means = [side.groupby(groups).mean() for side in sides]
         ungrouped = pd.Series("", index=means[0].index)
-        return [_correlation(f"{label}, over families", means[0], means[1], ungrouped, bounds, "family")]
+        return [
+            _check_correlation_within(
+                f"{label}, over families", means[0], means[1], ungrouped, bounds, "family"
+            )
+        ]
     return [
         Check(
-            about=f"{label}: {n} languages of {number} groups of related ones, and fewer than "
-            f"{FEWEST_LANGUAGES} groups are too few, not tested"
+            about=f"{label}: {n} languages of {number} families; expected {FEWEST_LANGUAGES} families, "
+            f"or as many languages that share one, not tested"
         )
     ]
 
 
-def _correlation(
+def _check_correlation_within(
     label: str,
     x: "pd.Series[float]",
     y: "pd.Series[float]",
@@ -284,9 +288,8 @@ def _correlation(
 
     low, high = (math.tanh(z + side * INTERVAL_Z * error) for side in (-1, 1))
     rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=smallest_seen)
-    values = [0.0] * over.items
-    check = Check(about=label, values=values, statistic=rho, unit=unit, scale=1, digits=2)
-    return replace(check, **bounds)
+    shown: Bounds = {"scale": 1, "digits": 2, **bounds}
+    return Check(about=label, values=[0.0] * over.items, statistic=rho, unit=unit, **shown)
 
 
 def check_spreads(
@@ -301,19 +304,19 @@ def check_spreads(
         return [Check(about=f"{label}: fewer than {FEWEST_SEEDS} seeds, not measured", statement="points")]
     tables = [side.loc[seeds].to_numpy(dtype=float) for side in (above, below)]
     return [
-        _spread_check(label, "points", tables, least, printed),
-        _spread_check(label, "logits", [logits(side) for side in tables], 1.0),
+        _check_spread(label, "points", tables, least, printed),
+        _check_spread(label, "logits", [logits(side) for side in tables], 1.0),
     ]
 
 
-def _spread_check(
+def _check_spread(
     label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], least: float, printed: str = ""
 ) -> Check:
     """Check that the first of two tables of scores on a scale varies more over seeds than the second."""
     words = f"{label}, in {scale}"
     if not all(np.isfinite(table).all() for table in tables):
         return Check(about=f"{words}: a score of 0 or 100 % has no logit, not tested", statement=scale)
-    over = spread_ratio(*tables)
+    over = compare_spreads(*tables)
     if not math.isfinite(over.ratio):
         same = "every seed scores the same, a ratio needs a spread, not tested"
         return Check(about=f"{words}: {same}", statement=scale)
@@ -339,7 +342,7 @@ def _spread_check(
     )
 
 
-def compared(
+def name_comparison(
     checks: Iterable[Check],
     of: str,
     *,
@@ -347,7 +350,7 @@ def compared(
     split: str = "",
     preference: Sequence[float] = (),
 ) -> list[Check]:
-    """Say of checks what they compare, and which one is preferred where it was measured in several ways.
+    """Name the comparison that checks belong to, and the preference among the checks of one comparison.
 
     ``of`` is equal for each split, metric, layer and distance; without a statement they keep their own.
     """
@@ -363,8 +366,8 @@ def compared(
     ]
 
 
-def deciding_checks(checks: Sequence[Check]) -> list[Check]:
-    """Return the checks that decide: what else was measured of other systems changes no verdict.
+def choose_deciding_checks(checks: Sequence[Check]) -> list[Check]:
+    """Choose the checks that decide a verdict, so that further measurements do not change it.
 
     Of the checks of one comparison the preferred one of those with FEWEST units or more, or with any. A
     comparison with fewer units, or of which a part was not measured, decides nothing where the same statement
@@ -375,22 +378,22 @@ def deciding_checks(checks: Sequence[Check]) -> list[Check]:
         by_comparison.setdefault((check.statement, check.compared), []).append(check)
     chosen = []
     for (_, of), several in by_comparison.items():
-        best = min((_rank(check) for check in several), default=None)
-        chosen += [check for check in several if not of or _rank(check) == best]
+        best = min((_order_by_preference(check) for check in several), default=None)
+        chosen += [check for check in several if not of or _order_by_preference(check) == best]
     most = {check.statement: 0 for check in chosen}
     for check in chosen:
         if check.judged:
-            most[check.statement] = max(most[check.statement], enough(check))
+            most[check.statement] = max(most[check.statement], grade_units(check))
     return [
-        unjudged(check) if check.statement and enough(check) < most[check.statement] else check
+        unjudged(check) if check.statement and grade_units(check) < most[check.statement] else check
         for check in chosen
     ]
 
 
-def enough(check: Check) -> int:
-    """Return 0 for a check without units, 1 for one of a pilot, and 2 for one with FEWEST units or more."""
+def grade_units(check: Check) -> int:
+    """Return 0 for a check without units, 1 for fewer than FEWEST units, else 2."""
     return (len(check.values) > 0) + (len(check.values) >= FEWEST)
 
 
-def _rank(check: Check) -> tuple[float, ...]:
-    return -enough(check), *check.preference
+def _order_by_preference(check: Check) -> tuple[float, ...]:
+    return -grade_units(check), *check.preference

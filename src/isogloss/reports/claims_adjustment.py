@@ -26,12 +26,12 @@ from isogloss.reports.adjustment_rows import (
     distances,
     draws,
     most,
+    name_test,
     paper_scores,
     plain_scores,
-    preferred_distance,
-    preferred_score,
+    prefer_distance,
+    prefer_score,
     same_encoder,
-    same_test,
     was_measured,
     with_unit,
     zero_shot,
@@ -44,7 +44,7 @@ from isogloss.reports.checks import (
     Check,
     check_of,
     check_trend,
-    compared,
+    name_comparison,
     not_measured,
     with_note,
 )
@@ -95,7 +95,7 @@ def compare_sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
         label = f"{_on(task, original)}: ρ of translations and score"
         if len(rhos):
             trend = check_trend(rhos, means["size"].nunique(), label, tasks[task], ADJUSTING_SEED)
-            checks += _placed([trend], series, f"{task} ρ of translations and score")
+            checks += _name_comparisons([trend], series, f"{task} ρ of translations and score")
     return checks if was_measured(m, ADJUSTMENT) else []
 
 
@@ -120,11 +120,11 @@ def compare_distances(m: Measurements) -> list[Check]:
             )
             values = (after - start).groupby(group["seed"]).mean()
             by_task.setdefault(task, []).extend(
-                compared(
+                name_comparison(
                     [check_of(values, label, HURTS)],
                     f"{task} {original} distances",
                     statement=f"{task}, {words} words",
-                    preference=preferred_distance(group, COSINE),
+                    preference=prefer_distance(group, COSINE),
                 )
             )
     notes = [check.text for task in sorted({*by_task} - {*TASKS}) for check in by_task[task]]
@@ -160,11 +160,11 @@ def _continual(
             means = f"{group['auc.plain'].mean():.3f} fine-tuned, {group['auc'].mean():.3f} continual"
             label = f"{_on(task, original)}: AUC {means}, by"
             values = (group["auc"] - group["auc.plain"]).groupby(group["seed"]).mean()
-            checks += compared(
+            checks += name_comparison(
                 [check_of(values, label, HELPS)],
                 f"{task} {original} {way} distances",
                 statement=f"{task}, distances",
-                preference=preferred_distance(group, L2),
+                preference=prefer_distance(group, L2),
             )
         all_checks += checks or [not_measured(f"{task}, distances")]
     rows = paper_scores(m)
@@ -195,7 +195,7 @@ def compare_mixed_inputs(m: Measurements) -> list[Check]:
                 values = (gain[form] - gain[""]).mean(axis=1)
                 bounds = {**HELPS, "scale": 100, "digits": 1}
                 check = check_of(values, label, bounds, ADJUSTING_SEED)
-                checks += _placed([check], group, f"{task}, {form}")
+                checks += _name_comparisons([check], group, f"{task}, {form}")
         all_checks += checks or [not_measured(f"{task}, {form}")]
     return all_checks
 
@@ -250,17 +250,17 @@ def _compare(
                 label = _describe(group[group["language"].isin(result.languages)], ours)
                 unit = "seed" if same_encoder(*shared) else ADJUSTING_SEED
                 check = check_of(result, f"{label}: {what}", bounds, unit)
-                checks += _placed([check], group, f"{task}, {what}")
+                checks += _name_comparisons([check], group, f"{task}, {what}")
         all_checks += checks or [not_measured(task)]
     return all_checks
 
 
-def _placed(checks: Sequence[Check], group: pd.DataFrame, statement: str) -> list[Check]:
+def _name_comparisons(checks: Sequence[Check], group: pd.DataFrame, statement: str) -> list[Check]:
     """Say of checks which statement they make, and what they compare whatever the split and metric."""
     columns = [name for name in ("setting", "way", "encoder.pairs") if name in group]
-    system = " ".join([same_test(group), *(str(group[name].iloc[0]) for name in columns)])
+    system = " ".join([name_test(group), *(str(group[name].iloc[0]) for name in columns)])
     split = str(group["split"].iloc[0])
-    return compared(checks, system, statement=statement, split=split, preference=preferred_score(group))
+    return name_comparison(checks, system, statement=statement, split=split, preference=prefer_score(group))
 
 
 def _describe(rows: pd.DataFrame, among: pd.DataFrame) -> str:

@@ -23,7 +23,7 @@ from isogloss.reports.checks import (
     check_independent,
     check_of,
     check_trend,
-    compared,
+    name_comparison,
     not_measured,
     with_note,
 )
@@ -258,7 +258,7 @@ def _compare(
                 if result := compare(m, group, other, unit=SEED, paired=False):
                     label = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
                     label = f"{what}, {half}{reading(group, other)}: {label}"
-                    checks += compared(
+                    checks += name_comparison(
                         [check_seeds(result, label, bounds)],
                         "\n".join(map(str, group.iloc[0][["place", *matched, "steps", "system"]]))
                         + str(other["encoder"].iloc[0]),

@@ -17,7 +17,7 @@ from isogloss.reports.checks import (
     Check,
     check_correlation,
     check_of,
-    compared,
+    name_comparison,
     not_measured,
     unjudged,
 )
@@ -81,7 +81,7 @@ def compare_cka(m: Measurements) -> list[Check]:
         )
         words = "CKA, x-mixup − translate-train"
         check = comparison.check(comparison.full, comparison.trained, f"{words}{plain}", "target", bounds)
-        checks.append(comparison.compared(check, words))
+        checks.append(comparison.name_check(check, words))
     return checks
 
 
@@ -99,9 +99,9 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
             correlation = check_correlation(
                 f"{label}: ρ of CKA and score", target_means(states), scores, HELPS, least=least
             )
-            checks += compared(
+            checks += name_comparison(
                 correlation,
-                _system_of(group),
+                _name_system(group),
                 statement="ρ of CKA and score",
                 split=group["split"].iloc[0],
                 preference=[-float(layer)],
@@ -109,7 +109,7 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
     return checks
 
 
-def _system_of(group: pd.DataFrame) -> str:
+def _name_system(group: pd.DataFrame) -> str:
     """Return what a group of rows is of, whatever the split."""
     columns = (name for name in (*TEST_SET, "encoder", "way", "inputs.translator") if name != "split")
     return " ".join(str(group[name].iloc[0]) for name in columns)
@@ -125,7 +125,7 @@ def compare_ablations(m: Measurements) -> list[Check]:
             checks += [unjudged(check) if name == MIXING_ALONE else check] if len(rows) else []
         if MIXING_ALONE in parts and NO_MIXUP not in parts:
             missing = not_measured(f"{comparison.name}: whole − {NO_MIXUP}, read without translations")
-            checks.append(comparison.compared(missing, f"whole − {NO_MIXUP}"))
+            checks.append(comparison.name_check(missing, f"whole − {NO_MIXUP}"))
     return checks
 
 
@@ -161,7 +161,7 @@ def compare_unseen_languages(m: Measurements) -> list[Check]:
         )
         words = "unseen languages, x-mixup − translate-train"
         check = comparison.check(comparison.full, comparison.trained, f"{words}{remark}", "unseen")
-        checks.append(comparison.compared(check, words))
+        checks.append(comparison.name_check(check, words))
     return checks
 
 
@@ -178,7 +178,9 @@ def check_ratio_spread(m: Measurements) -> list[Check]:
         means = by_unit(group, unit).dropna().mean(axis=1)
         bounds = {"above": LEAST_SPREAD, "printed": QUALITY, "scale": 100, "digits": 2}
         check = check_of(means, words, bounds, UNITS[unit])
-        checks += compared([check], _system_of(group), statement="spread of λ", split=group["split"].iloc[0])
+        checks += name_comparison(
+            [check], _name_system(group), statement="spread of λ", split=group["split"].iloc[0]
+        )
     return checks
 
 
@@ -194,7 +196,7 @@ def compare_gaps(m: Measurements) -> list[Check]:
         target, source = (gain.dropna(axis="columns", how="all").dropna().mean(axis=1) for gain in gains)
         words = "gap of translate-train − of x-mixup"
         check = check_of((target - source).dropna(), f"{comparison.name}: {words}", bounds, UNITS[unit])
-        checks.append(comparison.compared(check, words))
+        checks.append(comparison.name_check(check, words))
     return checks
 
 
@@ -284,7 +286,7 @@ def correlate_gains(m: Measurements) -> list[Check]:
                 label = f"{comparison.name}: {words}"
                 of_layer = replace(comparison, preference=(-float(layer),))
                 for check in check_correlation(label, full - trained, score, bounds):
-                    checks.append(of_layer.compared(check, words))
+                    checks.append(of_layer.name_check(check, words))
     return [check for check in checks if check.values] or checks
 
 

@@ -23,7 +23,7 @@ from isogloss.reports.checks import (
     check_of,
     check_spreads,
     check_trend,
-    compared,
+    name_comparison,
     not_measured,
 )
 from isogloss.reports.comparison import (
@@ -95,11 +95,11 @@ def compare_stds(m: Measurements) -> list[Check]:
         if targets.columns.size and sources:
             words = f"{label}{which}: spread of targets / of the source"
             spreads = check_spreads(words, targets, table[sources], FAR_LARGER, "much higher variance")
-            checks += compared(spreads, _place(group, "encoder.run"), split=first["split"])
+            checks += name_comparison(spreads, _name_place(group, "encoder.run"), split=first["split"])
     return checks
 
 
-def _place(group: pd.DataFrame, *more: str) -> str:
+def _name_place(group: pd.DataFrame, *more: str) -> str:
     """Return what rows of a group compare, whatever the split."""
     return " ".join(
         str(group[name].iloc[0]) for name in (*ON_PATH, *more) if name in group and name != "split"
@@ -150,7 +150,7 @@ def _each(m: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
         check
         for label, group in labelled_groups(m, rows, ON_PATH)
         for part in parts
-        for check in compared(part(label, group), _place(group), split=group["split"].iloc[0])
+        for check in name_comparison(part(label, group), _name_place(group), split=group["split"].iloc[0])
     ]
 
 
@@ -261,9 +261,9 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
                 scaled = {**HELPS, "scale": 100, "digits": 1}
                 error = _slope_error(group, unit, (worse, better), [side[shared].dropna() for side in sides])
                 check = check_independent(ours, theirs, words, scaled, UNITS[unit], examples=error)
-                pair = compared(
+                pair = name_comparison(
                     [replace(check, examples=error[1])],
-                    f"{_place(group)} {worse} {better}",
+                    f"{_name_place(group)} {worse} {better}",
                     statement="slope",
                     split=group["split"].iloc[0],
                     preference=[-group["points"].iloc[0]],

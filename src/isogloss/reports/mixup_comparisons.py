@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of, compared
+from isogloss.reports.checks import HELPS, UNITS, Bounds, Check, check_of, name_comparison
 from isogloss.reports.comparison import (
     SYSTEM,
     TEST_SET,
@@ -116,12 +116,12 @@ class MixupComparison:
         """Check a difference on languages of one role, by default above 0."""
         unit, sides = replicates(*(self.on(rows, role) for rows in (ours, theirs)))
         check = check_of(compare(self.m, *sides, unit=unit), f"{self.name}: {label}", bounds, UNITS[unit])
-        return self.compared(check, label)
+        return self.name_check(check, label)
 
-    def compared(self, check: Check, statement: str) -> Check:
-        """Say of a check which statement it makes and what it compares."""
+    def name_check(self, check: Check, statement: str) -> Check:
+        """Name the comparison and the statement that a check belongs to."""
         split = self.full["split"].iloc[0]
-        (placed,) = compared(
+        (placed,) = name_comparison(
             [check], self.systems, statement=statement, split=split, preference=self.preference
         )
         return placed
@@ -216,7 +216,7 @@ def mixup_scores(m: Measurements) -> pd.DataFrame:
 
 @cached
 def source_cka(m: Measurements) -> pd.DataFrame:
-    """Return CKA with the source in each layer measured, with the columns of scores."""
+    """Return the CKA of each target with the source in each layer, as a table with the columns of scores."""
     rows = paper_systems(m.frame("cka"))
     rows = filter_rows(rows, lambda code, source: code in source.split("+"), "first", "source")
     rows = rows.dropna(subset="cka")

@@ -33,7 +33,7 @@ from isogloss.core.languages import is_built_in
 from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.metrics.estimates import LEVEL, Estimate, RandomEffects, random_effects
 from isogloss.metrics.significance import holm
-from isogloss.reports.checks import Check, deciding_checks
+from isogloss.reports.checks import Check, choose_deciding_checks
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list
 
@@ -121,12 +121,12 @@ class Outcome:
 
     @property
     def failures_excluded(self) -> float:
-        """The rate of failing runs that so many seeds without a failure exclude at 5 %; 0 without seeds."""
+        """The rate of failures above which 95 % of studies with so many seeds see one; 0 without seeds."""
         return 1 - LEVEL ** (1 / self.seeds) if self.seeds else 0.0
 
     @property
     def condition(self) -> str:
-        """What the verdict takes for granted, in words; empty where seeds are not its units."""
+        """The condition of the verdict, that no run fails, in words; empty if seeds are not its units."""
         if not self.seeds:
             return ""
         rate = f"{100 * self.failures_excluded:.0f} %"
@@ -140,7 +140,7 @@ class Outcome:
             if check.judged and check.statement and _has_error(check):
                 several.setdefault(check.statement, []).append(check)
         return [
-            (statement, _pooled(checks), checks[0])
+            (statement, _pool_checks(checks), checks[0])
             for statement, checks in several.items()
             if len(checks) > 1
         ]
@@ -198,8 +198,8 @@ def scope_of(m: Measurements) -> str:
 
 def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Outcome:
     """Judge a claim by its checks; ``scope`` begins its finding."""
-    checks = sorted(deciding_checks(checks), key=lambda check: not check.judged)
-    verdict, corrected = weigh(checks)
+    checks = sorted(choose_deciding_checks(checks), key=lambda check: not check.judged)
+    verdict, corrected = weigh_checks(checks)
     decided = verdict not in ("not tested", "undecided")
     units = [len(check.values) for check in checks if check.judged and "seed" in check.unit and check.values]
     outcome = Outcome(
@@ -221,7 +221,7 @@ def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Outc
     return replace(outcome, found=scope + "; ".join(findings))
 
 
-def weigh(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
+def weigh_checks(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
     """Return the verdict that checks lead to, and the p of each after Holm's correction."""
     p_values = [check.p_value if check.judged and check.values else math.nan for check in checks]
     corrected = holm(p_values)
@@ -242,7 +242,7 @@ def _has_error(check: Check) -> bool:
     return isinstance(check.estimate, Estimate) and check.estimate.error > 0
 
 
-def _pooled(checks: Sequence[Check]) -> RandomEffects:
+def _pool_checks(checks: Sequence[Check]) -> RandomEffects:
     estimates = [check.estimate for check in checks if isinstance(check.estimate, Estimate)]
     return random_effects([of.mean for of in estimates], [of.error for of in estimates])
 
@@ -290,7 +290,7 @@ def claims_content(outcomes: Sequence[Outcome], m: Measurements) -> dict[str, ob
                 **{"published": claim.says, "code": claim.code, "rule": claim.rule},
                 "threshold": claim.threshold,
                 **{"verdict": outcome.verdict, "given": outcome.condition, "here": outcome.found},
-                "over_tasks": _over_tasks(outcome),
+                "over_tasks": _describe_means_over_tasks(outcome),
                 "checks": checks[checks["claim"] == claim.id].drop(columns="claim").to_dict("records"),
             }
             for outcome in outcomes
@@ -299,8 +299,8 @@ def claims_content(outcomes: Sequence[Outcome], m: Measurements) -> dict[str, ob
     }
 
 
-def _over_tasks(outcome: Outcome) -> list[dict[str, object]]:
-    """Return the mean of each statement over its comparisons, as numbers of the text."""
+def _describe_means_over_tasks(outcome: Outcome) -> list[dict[str, object]]:
+    """Return the mean of each statement over its comparisons, scaled as in the text."""
     return [
         {
             **{"statement": statement, "comparisons": over.studies, "between": check.scale * over.between},

@@ -1,4 +1,4 @@
-"""Encode, head, loss, decode and score for each task; the table of all of them."""
+"""Tasks, which encode, train, decode and score, and the tables that list them."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -123,7 +123,7 @@ def push(model: Exportable, options: PushOptions) -> str:
 def _upload(hub: "HfApi", model: Exportable, options: PushOptions, folder: Path) -> str:
     name = hub.create_repo(options.name, private=options.private or None, exist_ok=True).repo_id
     model.with_card(folder, name)
-    if not options.update and (commit := _earlier_commit(hub, name, options, folder)):
+    if not options.update and (commit := _find_earlier_commit(hub, name, options, folder)):
         return f"{hub.endpoint}/{name}/commit/{commit}"
     if options.revision:
         hub.create_branch(name, branch=options.revision, exist_ok=True)
@@ -137,7 +137,7 @@ def _upload(hub: "HfApi", model: Exportable, options: PushOptions, folder: Path)
     return str(commit.commit_url)
 
 
-def _earlier_commit(hub: "HfApi", name: str, options: PushOptions, folder: Path) -> str:
+def _find_earlier_commit(hub: "HfApi", name: str, options: PushOptions, folder: Path) -> str:
     """Return the commit of a repository that contains the same files; empty if it contains none.
 
     A push that was killed leaves one or the other. ConfigError for a repository with other files, or a public

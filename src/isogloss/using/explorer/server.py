@@ -84,7 +84,7 @@ def application(
             async with asyncio.timeout(request_seconds):
                 content = await _body(request)
             body = fitting(dict[str, Any], parse_json(content))
-            return JSONResponse(await run_in_threadpool(question, **_arguments(question, body)))
+            return JSONResponse(await run_in_threadpool(question, **_check_arguments(question, body)))
         except TimeoutError:
             message = f"the request did not arrive within {request_seconds:.0f} s"
             return JSONResponse({"error": message}, status_code=408, headers={"connection": "close"})
@@ -94,7 +94,7 @@ def application(
     return Starlette(routes=[Route("/", show), Route("/api/{name}", answer, methods=["POST"])])
 
 
-def _arguments(question: Callable[..., Any], body: dict[str, Any]) -> dict[str, Any]:
+def _check_arguments(question: Callable[..., Any], body: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of a question in the types that it states; ValueError for another one."""
     types = get_type_hints(question)
     arguments = {}
