@@ -182,7 +182,7 @@ def test_a_training_goes_on_when_its_folder_is_back(tmp_path):
         if not told and any(out.glob(f"*/{WORK}/checkpoint-*")):
             told.append(progress)
             out.rename(away)
-        elif progress.what.startswith("waiting for the folder"):
+        elif progress.what.startswith("waiting until the folder"):
             told.append(progress)
             assert not out.exists()
             away.rename(out)

@@ -282,6 +282,7 @@ def check_strips(page: Node, outcomes: Sequence[Outcome]) -> int:
     rows = check_rows(outcomes)
     items = [item for box in page.all("ul", "verdicts") for item in box.children if isinstance(item, Node)]
     assert len(items) == len(outcomes)
+    ratios = {check.about for outcome in outcomes for check in outcome.checks if check.ratio}
     strips = 0
     for item in items:
         badge = next(item.all("span", "badge")).text
@@ -298,7 +299,8 @@ def check_strips(page: Node, outcomes: Sequence[Outcome]) -> int:
         shown = summary.one("span", "numbers").text
         fitting = [row for row in of_verdict.to_dict("records") if written(row, digits_of(shown)) in shown]
         assert fitting, f"{claim}: {shown} is no check with the verdict {badge}"
-        check_picture(picture, next(row for row in fitting if row["about"] in picture["aria-label"]))
+        of_picture = next(row for row in fitting if row["about"] in picture["aria-label"])
+        check_picture(picture, of_picture, is_ratio=of_picture["about"] in ratios)
         if len(checks) > 1:
             lines = [*item.one("ul", "checks").all("li")]
             assert len(lines) == len(rows[rows["claim"] == claim])
@@ -325,7 +327,7 @@ def written(row: dict[str, float], digits: int) -> str:
     return f"{number('mean')} {interval}; allowed: {allowed}"
 
 
-def check_picture(strip: Node, row: dict[str, float]) -> None:
+def check_picture(strip: Node, row: dict[str, float], *, is_ratio: bool) -> None:
     """Assert that a strip's dot, interval and range stand in proportion, on the scale that it names."""
     dot = strip.one("circle")
     interval = strip.one("line")
@@ -335,10 +337,11 @@ def check_picture(strip: Node, row: dict[str, float]) -> None:
     at = {"mean": dot.number("cx"), "low": interval.number("x1"), "high": interval.number("x2")}
     at |= {"above": left, "below": right}
     known = {name: row[name] for name in at if not math.isnan(row[name])}
+    if not {"low", "high"} <= {*known}:
+        known = {name: value for name, value in known.items() if name not in ("low", "high")}
     assert (left == 0) == math.isnan(row["above"]) and (right == 160) == math.isnan(row["below"])
     logarithmic = "log scale" in strip["aria-label"]
     scale = math.log if logarithmic else float
-    is_ratio = "Pitman–Morgan" in row["about"] or "‖ / ‖" in row["about"]
     assert logarithmic == (is_ratio and min(known.values()) > 0)
     low = min(known, key=known.get)
     high = max(known, key=known.get)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from typing import Any
 
@@ -50,7 +51,9 @@ def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    # A browser that another test left open keeps the event loop of this thread running.
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(asyncio.run, app(scope, receive, send)).result()
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
 
 
