@@ -15,6 +15,7 @@ KNOWN = {
     r"the published schema is not here": "it lies beside the real corpora",
     r"no file system can be mounted here": "only root can, and not in every container",
     r"no machine can be made up here": "only root can, and not in every container",
+    r"no other user can be made up here": "only root can, and not in every container",
     r"the program eflomal is not installed": "its licence keeps it out of the extra dev",
     r"could not import 'bitsandbytes'.*": "it needs a GPU",
     r"could not import 'sentence_transformers'.*": "too large for the extra dev",

@@ -106,11 +106,24 @@ def test_equal_texts_are_in_one_split_and_counted(command, folder):
 
 def test_nothing_is_replaced_and_nothing_left_where_no_recipe_can_be_planned(command, folder):
     (folder / "reviews").mkdir()
-    assert "reviews: this exists, and data is never replaced" in command(*INIT, "--force").message
+    assert "reviews: this exists with other files, and data is never replaced" in command(*INIT).message
     (folder / "reviews").rmdir()
     before = {path: path.read_bytes() for path in folder.iterdir()}
     assert "the recipe cannot be planned" in command(*INIT, "--method", "none").message
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_splits_that_an_earlier_call_left_are_used_if_they_are_the_same(command, folder):
+    command(*INIT)
+    (folder / "recipe.toml").unlink()  # As a call leaves it that was killed between the two.
+    before = {path: path.read_bytes() for path in (folder / "reviews").iterdir()}
+    assert "the recipe cannot be planned" in command(*INIT, "--method", "none").message
+    command(*INIT)
+    assert (folder / "recipe.toml").exists()
+    assert {path: path.read_bytes() for path in (folder / "reviews").iterdir()} == before
+    refused = command(*INIT, "--force", "--split", "50,25,25")
+    assert "reviews: this exists with other files" in refused.message
+    assert {path: path.read_bytes() for path in (folder / "reviews").iterdir()} == before
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,10 @@ VERBS = {
     ),
     "align": ("align", "bitext", "qaa-qab", "--out", "HERE/made", "--examples", "20", "--quiet"),
     "export languages": ("languages", "export", "HERE/made", "--quiet"),
+    "begin with a file": (
+        *("init", "HERE/made/recipe.toml", "--from", "HERE/sw-train.tsv", "--source", "sw"),
+        *("--target", "sr=HERE/text.txt", "--split", "34,33,33", "--force", "--quiet"),
+    ),
     "check a corpus": ("corpus", "check", "HERE/own.toml", "--data", "HERE", "--quiet"),
 }
 

@@ -213,7 +213,8 @@ def _recipe_from(
     try:
         text = _planned_text(answers, file, None)
     except BaseException:
-        rmtree(written.description.parent)
+        if written.is_new:
+            rmtree(written.description.parent)
         raise
     runs = file.parent / "runs"
     steps = [f"isogloss run {file} --out {runs}", f"isogloss choose {runs}"]

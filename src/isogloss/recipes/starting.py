@@ -117,35 +117,57 @@ class WrittenCorpus(NamedTuple):
     unlabelled: tuple[str, ...]
     """Target languages without labels."""
     remarks: tuple[str, ...]
+    is_new: bool
+    """Whether the folder was made; else an earlier call, that perhaps was killed, left the same one."""
 
 
 def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
-    """Write the splits and their description into a new folder; rows that fit no split are in LEFT_OUT."""
+    """Write the splits and their description into a folder; rows that fit no split are in LEFT_OUT.
+
+    A folder with exactly these files is used as it is; any other folder of this name is an error.
+    """
     name = re.sub(r"[^\w-]+", "-", file.path.name.partition(".")[0]).strip("-") or "corpus"
     name += "-own" * (name in CORPORA)
     folder = parent / name
-    if folder.exists():
-        raise ConfigError(
-            f"{folder}: this exists, and data is never replaced. Move it away, or rename {file.path.name}."
-        )
     corpus = _source_corpus(file)
     parts = [_part(file, corpus, corpus.kind, file.source, file.path)]
     for language, path in file.texts.items():
         parts.append(_part(file, _target_corpus(file, corpus, language, path), corpus.kind, language, path))
-    written = WrittenCorpus(
-        description=folder / f"{name}{SUFFIX}",
+    description = folder / f"{name}{SUFFIX}"
+    contents = {
+        f"{part.language}.{split}.jsonl": _joined(_line(example, corpus.labels) for example in examples)
+        for part in parts
+        for split, examples in part.splits.items()
+    }
+    contents[description.name] = _joined(_description(file, corpus).splitlines())
+    if errors := [error for part in parts for error in part.errors]:
+        contents[LEFT_OUT] = _joined(errors)
+    is_new = not folder.exists()
+    if is_new:
+        with atomic_folder(folder.parent, folder.name) as temporary:
+            for path, content in contents.items():
+                (temporary / path).write_bytes(content)
+    elif not _has_exactly(folder, contents):
+        raise ConfigError(
+            f"{folder}: this exists with other files, and data is never replaced. Move it away, or rename "
+            f"{file.path.name}."
+        )
+    return WrittenCorpus(
+        description=description,
         unlabelled=tuple(part.language for part in parts if not any(map(is_labelled, part.examples))),
         remarks=tuple(remark for part in parts for remark in part.remarks(folder)),
+        is_new=is_new,
     )
-    with atomic_folder(folder.parent, folder.name) as temporary:
-        for part in parts:
-            for split, examples in part.splits.items():
-                lines = (_line(example, corpus.labels) for example in examples)
-                _write(temporary / f"{part.language}.{split}.jsonl", lines)
-        _write(temporary / written.description.name, _description(file, corpus).splitlines())
-        if errors := [error for part in parts for error in part.errors]:
-            _write(temporary / LEFT_OUT, errors)
-    return written
+
+
+def _has_exactly(folder: Path, contents: Mapping[str, bytes]) -> bool:
+    """Return whether a folder has these files with these contents and nothing else."""
+    if not folder.is_dir():
+        return False
+    found = {path.name: path for path in folder.iterdir()}
+    if found.keys() != contents.keys():
+        return False
+    return all(path.is_file() and path.read_bytes() == contents[name] for name, path in found.items())
 
 
 def _source_corpus(file: LabelledFile) -> DescribedCorpus:
@@ -246,8 +268,8 @@ def _description(file: LabelledFile, corpus: DescribedCorpus) -> str:
     )
 
 
-def _write(path: Path, lines: Iterable[str]) -> None:
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
+def _joined(lines: Iterable[str]) -> bytes:
+    return "".join(f"{line}\n" for line in lines).encode("utf-8")
 
 
 def split_examples(examples: Sequence[Example], weights: Sequence[int], *, seed: int) -> list[list[Example]]:
