@@ -14,7 +14,7 @@ from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.loading import load_model
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
-from isogloss.training.states import BitextSentences
+from isogloss.training.parallel_text import BitextSentences
 from material import Material
 
 WEIGHTS = "model.safetensors"

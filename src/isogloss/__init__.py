@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from isogloss.api import compare_outputs, compare_runs, corpus, run, search
     from isogloss.core.errors import IsoglossError
     from isogloss.functional.adjusting import AlignmentLoss, adjust
+    from isogloss.functional.alignment import align, project_labels
     from isogloss.functional.gradients import MetaLearner, gradient_conflict, language_gates
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.predictions import compare
-    from isogloss.functional.sentences import align, cka, project_labels, retrieval, word_distances
+    from isogloss.functional.similarity import anisotropy, cka, mine, representation_map, retrieval
+    from isogloss.functional.states import States, states
     from isogloss.functional.weights import average, deltas, path, plane
+    from isogloss.functional.word_pairs import word_distances
     from isogloss.metrics.source_choice import rank_sources
     from isogloss.recipes.recipe import Recipe
     from isogloss.study import Result, Study, read
@@ -28,12 +31,15 @@ _NAMES = {
     "api": "compare_outputs compare_runs corpus run search",
     "core.errors": "IsoglossError",
     "functional.adjusting": "AlignmentLoss adjust",
+    "functional.alignment": "align project_labels",
     "functional.gradients": "MetaLearner gradient_conflict language_gates",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
     "functional.predictions": "compare",
-    "functional.sentences": "align cka project_labels retrieval word_distances",
+    "functional.similarity": "anisotropy cka mine representation_map retrieval",
+    "functional.states": "States states",
     "functional.weights": "average deltas path plane",
+    "functional.word_pairs": "word_distances",
     "metrics.source_choice": "rank_sources",
     "recipes.recipe": "Recipe",
     "study": "Result Study read",
@@ -51,10 +57,12 @@ __all__ = [
     "Model",
     "Recipe",
     "Result",
+    "States",
     "Study",
     "__version__",
     "adjust",
     "align",
+    "anisotropy",
     "average",
     "cka",
     "compare",
@@ -67,15 +75,18 @@ __all__ = [
     "load_corpus",
     "load_encoder",
     "load_model",
+    "mine",
     "mixing",
     "path",
     "plane",
     "project_labels",
     "rank_sources",
     "read",
+    "representation_map",
     "retrieval",
     "run",
     "search",
+    "states",
     "word_distances",
 ]
 

@@ -14,7 +14,7 @@ from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.training.states import BitextSentences
+from isogloss.training.parallel_text import BitextSentences
 from made_up import TEXT
 
 WORDS = TEXT.split()

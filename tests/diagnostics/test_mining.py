@@ -15,16 +15,8 @@ from isogloss.core.rows.encoders import Mining as Row
 from isogloss.data.corpora.bitext import apart
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics import mining as module
-from isogloss.diagnostics.mining import (
-    MARGINS,
-    Mined,
-    Mining,
-    Sides,
-    best_threshold,
-    mine,
-    scores_at,
-    unique_sides,
-)
+from isogloss.diagnostics.mining import Mined, Mining, Sides, best_threshold, scores_at, unique_sides
+from isogloss.similarity.mining import MARGINS, mine
 from isogloss.training import states
 
 SEEDS = st.integers(0, 10_000)

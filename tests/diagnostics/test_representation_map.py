@@ -9,13 +9,8 @@ from measuring import WORDS, measure_setting, points, rotation, subject, transla
 from sklearn.decomposition import PCA
 
 from isogloss.core.errors import DataError
-from isogloss.diagnostics.representation_map import (
-    RepresentationMap,
-    between_share,
-    map_points,
-    principal_components,
-    spaced,
-)
+from isogloss.diagnostics.representation_map import RepresentationMap, map_points, spaced
+from isogloss.similarity.geometry import between_share, principal_components
 from isogloss.training.states import sentence_states
 
 SEEDS = st.integers(0, 10_000)

@@ -8,9 +8,9 @@ from measuring import WORDS, load, measure_setting, subject, translations, vecto
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.encoders import Retrieval as Row
 from isogloss.diagnostics import retrieval as module
-from isogloss.diagnostics.retrieval import Retrieval, mean_nearest, retrieval_accuracy
-from isogloss.diagnostics.setting import directions
+from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.similarity.nearest import directions, mean_nearest, retrieval_accuracy
 from isogloss.tasks import TASKS
 
 SEEDS = st.integers(0, 10_000)

@@ -13,16 +13,9 @@ from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.rows.encoders import WordDistance as Row
 from isogloss.data.examples import Translation
 from isogloss.diagnostics import word_distance as module
-from isogloss.diagnostics.word_distance import (
-    WordDistance,
-    cosine,
-    count,
-    distance_rows,
-    drawn_blocks,
-    drawn_unrelated,
-    l2,
-)
+from isogloss.diagnostics.word_distance import WordDistance, distance_rows
 from isogloss.metrics.ranks import FineCounts
+from isogloss.similarity.word_pairs import cosine, count, drawn_blocks, drawn_unrelated, l2
 from isogloss.training.states import word_states
 
 SEEDS = st.integers(0, 10_000)

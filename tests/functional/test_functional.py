@@ -24,7 +24,7 @@ from isogloss.diagnostics.word_distance import WordDistance
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.loading import load_masked_lm, load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.training.states import BitextSentences
+from isogloss.training.parallel_text import BitextSentences
 from made_up import TEXT
 
 WORDS = TEXT.split()

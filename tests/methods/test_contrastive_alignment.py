@@ -7,11 +7,10 @@ import torch
 
 from aligned import Slowly, in_float64, translations
 from isogloss.core.run_parts import with_fields
-from isogloss.diagnostics.retrieval import retrieval_accuracy
-from isogloss.diagnostics.setting import directions
 from isogloss.encoders.loading import load_model, load_whole
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.adjustments import ContrastiveAlignment
+from isogloss.similarity.nearest import directions, retrieval_accuracy
 from isogloss.training.aligned_batches import aligned_batch, bidirectional_contrast
 from isogloss.training.bitext import PairEncoding, read_bitext
 from isogloss.training.setting import AdjustSetting

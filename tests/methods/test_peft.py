@@ -31,8 +31,8 @@ from isogloss.methods.peft import IA3, DoRA, LayerFreezing, LoRA, LotteryTicket,
 from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.training.evaluation import evaluation
+from isogloss.training.parallel_text import BitextSentences
 from isogloss.training.setting import PeftSetting
-from isogloss.training.states import BitextSentences
 from trained import equal, weights
 
 KINDS = {

@@ -13,7 +13,8 @@ from isogloss.methods.consistency import inconsistency
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
 from isogloss.tasks.task import divergence_of_classes as divergence
-from isogloss.training.states import ParallelExamples, StateOptions
+from isogloss.training.parallel_text import ParallelExamples
+from isogloss.training.states import StateOptions
 from task_examples import TEXTS, WORDS, choice
 
 CHOICE = TASKS["multiple-choice"]

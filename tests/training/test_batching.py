@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from each import each
 from isogloss.training import batching
-from isogloss.training.batching import Bucketed, by_length
+from isogloss.training.batching import Bucketed
+from isogloss.training.length_batches import by_length
 
 LENGTHS = st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=30), min_size=1, max_size=3)
 

@@ -5,7 +5,7 @@ from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
-from isogloss.training import evaluation as module
+from isogloss.training import length_batches as module
 from isogloss.training.evaluation import evaluation
 from made_up import TEXT, tagged
 

@@ -14,14 +14,9 @@ from isogloss.encoders.mixup import Mixup, MixupRatio, mixing
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
+from isogloss.training.parallel_text import BitextSentences, ParallelExamples, example_rows
 from isogloss.training.sides import RowPair, reversed_links, subword_links
-from isogloss.training.states import (
-    BitextSentences,
-    ParallelExamples,
-    StateOptions,
-    example_rows,
-    sentence_states,
-)
+from isogloss.training.states import StateOptions, sentence_states
 
 WANTED = StateOptions(layers=(0, 1, 2, 3), limit=40, precision="float32")
 

@@ -13,7 +13,8 @@ from torch.nn.functional import normalize
 import isogloss
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.encoders.folders import shipped_folder
-from isogloss.training.states import BitextSentences, StateOptions
+from isogloss.training.parallel_text import BitextSentences
+from isogloss.training.states import StateOptions
 
 TEXTS = ("tuki mirne baboza nir", "sirjor", "tuki tuki mirne", "baboza nir sirjor bultujen mirne tuki nir")
 MODES = ("cls", "max", "mean", "mean_sqrt_len", "weightedmean", "lasttoken")

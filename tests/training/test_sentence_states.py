@@ -4,7 +4,7 @@ import torch
 from isogloss.core.errors import ConfigError
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.training import evaluation as module
+from isogloss.training import length_batches as module
 from isogloss.training.states import sentence_states
 from made_up import TEXT
 

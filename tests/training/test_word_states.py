@@ -7,7 +7,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.training import evaluation as module
+from isogloss.training import length_batches as module
 from isogloss.training.states import WORDS, cut, word_states
 
 SENTENCES = [

@@ -122,7 +122,7 @@ def test_a_broken_line_is_named_after_what_came_before_it(make_model):
 
 
 def test_progress_counts_lines_as_they_are_predicted(make_model, monkeypatch):
-    monkeypatch.setattr("isogloss.training.evaluation.BUDGET", 64)
+    monkeypatch.setattr("isogloss.training.length_batches.BUDGET", 64)
     reported = []
     predicted(make_model(), LINES, on_progress=reported.append, lines=600)
     done = [one.done for one in reported]

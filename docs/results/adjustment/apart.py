@@ -17,9 +17,9 @@ import torch
 
 import isogloss
 from isogloss.data.languages import Translator, examples
-from isogloss.diagnostics.word_distance import drawn_unrelated, l2
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.similarity.word_pairs import drawn_unrelated, l2
 from isogloss.training.states import word_states
 
 SENTENCES, TIMES = 300, 20

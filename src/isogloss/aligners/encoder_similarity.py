@@ -34,7 +34,7 @@ from isogloss.encoders.subwords import (
     windows,
 )
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.training.evaluation import in_batches
+from isogloss.training.length_batches import in_batches
 from isogloss.training.precision import device, scoring
 from isogloss.training.states import check_layers
 

@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from isogloss.core.records import Row
+if TYPE_CHECKING:
+    from isogloss.core.records import Row
 
 Thing = TypeVar("Thing")
 
@@ -17,7 +18,7 @@ class Progress:
     done: int
     total: int
     remark: str = ""
-    rows: tuple[Row, ...] = ()
+    rows: "tuple[Row, ...]" = ()
     job: int = 0
     """Number of the process that reports it, from 1; 0 where one alone works."""
 

@@ -1,21 +1,13 @@
-"""Anisotropy: how similar are the states of any two sentences of one language?
-
-The mean cosine of different sentences (Ethayarajh 2019, "How Contextual are Contextualized Word
-Representations?", Section 3.3). Near 1 all states point one way, and a cosine between languages (retrieval,
-alignment, distances) says little until each language's mean is taken off; decoders are often so.
-"""
+"""Anisotropy of each language as a measurement; ``similarity.geometry`` computes it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
-
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
 from isogloss.core.errors import DataError, located
 from isogloss.core.rows.encoders import Anisotropy as AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
+from isogloss.similarity.geometry import mean_cosine
 from isogloss.training.states import StateOptions, layers_once
 
 
@@ -64,11 +56,3 @@ class Anisotropy(Diagnostic):
                 for layer, part in zip(layers, states, strict=True)
             ]
         return rows
-
-
-def mean_cosine(states: Float[Tensor, "item dim"]) -> float:
-    """Return the mean cosine of all pairs of different rows, from -1 / (items - 1) to 1."""
-    # The squared length of the sum of unit vectors is the sum of all their cosines, each with itself too.
-    unit = torch.nn.functional.normalize(states.double(), dim=1)
-    count = len(unit)
-    return float((unit.sum(dim=0).square().sum() - unit.square().sum()) / (count * (count - 1)))

@@ -34,7 +34,8 @@ from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetti
 from isogloss.encoders.mixup import Mixup, check_mixup, mixing
 from isogloss.encoders.subwords import pad_rows, padding_mask
 from isogloss.training.bitext import AlignedBitext, PairEncoding, read_bitext
-from isogloss.training.evaluation import Evaluation, in_batches
+from isogloss.training.evaluation import Evaluation
+from isogloss.training.length_batches import in_batches
 from isogloss.training.precision import release_memory, scoring
 
 QUANTILES = {"lowest": 0.0, "q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95, "highest": 1.0}

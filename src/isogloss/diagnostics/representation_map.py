@@ -18,6 +18,7 @@ from isogloss.core.errors import DataError, located
 from isogloss.core.rows.encoders import MapPoint
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, layer_numbers
+from isogloss.similarity.geometry import between_share, principal_components
 from isogloss.training.states import StateOptions
 
 COMPONENTS = 2
@@ -97,31 +98,6 @@ def map_points(
     for language, points_of_language in zip(languages, projected, strict=True):
         for x, y in spaced(points_of_language.tolist(), points):
             yield row(what="sentence", language=language, x=x, y=y)
-
-
-def principal_components(
-    x: Float[Tensor, "item dim"], count: int
-) -> tuple[Float[Tensor, "component dim"], Float[Tensor, "component"]]:
-    """Return the directions of largest variance, and the share of the variance along each.
-
-    The largest absolute entry of a direction is made positive, so that maps do not flip.
-    """
-    centred = x.double() - x.double().mean(dim=0)
-    values, vectors = torch.linalg.eigh(centred.T @ centred)
-    directions = vectors.flip(dims=(1,)).T[:count]
-    largest = directions.abs().argmax(dim=1, keepdim=True)
-    variances = values.flip(dims=(0,)).clamp(min=0)
-    shares = variances[:count] / variances.sum().clamp(min=torch.finfo(variances.dtype).tiny)
-    return directions * directions.gather(1, largest).sign(), shares
-
-
-def between_share(states: Float[Tensor, "language item dim"]) -> float:
-    """Return the variance between the languages' means as a share of the whole variance, in [0, 1]."""
-    states = states.double()
-    mean = states.mean(dim=(0, 1))
-    total = float((states - mean).square().sum())
-    between = float((states.mean(dim=1) - mean).square().sum()) * states.shape[1]
-    return between / total if total else 0.0
 
 
 def spaced(items: Sequence[Item], count: int) -> list[Item]:

@@ -1,31 +1,17 @@
-"""Sentence retrieval: how often is a sentence's translation its nearest neighbour?
-
-Accuracy in both directions among held-out translations, on mean-pooled states (Artetxe & Schwenk 2019 use the
-same measure on Tatoeba). By cosine, and by CSLS (Conneau et al. 2018, "Word Translation Without Parallel
-Data", Eq. 3), which corrects for hubs: sentences that are near to all others. Centring each language removes
-a constant difference between languages.
-"""
+"""Sentence retrieval as a measurement; ``similarity.nearest`` computes it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import torch
-from jaxtyping import Float
-from torch import Tensor
-
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.rows.encoders import Retrieval as RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
-from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, directions, rows_of_pairs
-from isogloss.training.states import ParallelText, StateOptions, pooling_warning
-
-QUERIES_PER_BLOCK = 1024
-"""Sentences compared with all candidates at a time, which bounds memory."""
-
-SIMILARITY_TOLERANCE = 1e-6
-"""Similarities closer than this are equal, so that rounding does not choose between two copies."""
+from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, rows_of_pairs
+from isogloss.similarity.nearest import directions, retrieval_accuracy
+from isogloss.training.parallel_text import ParallelText
+from isogloss.training.states import StateOptions, pooling_warning
 
 
 @dataclass(frozen=True)
@@ -110,35 +96,3 @@ class Retrieval(Diagnostic):
                         accuracy_backward=retrieval_accuracy(y, x, neighbours=neighbours),
                         chance=1 / len(x),
                     )
-
-
-def retrieval_accuracy(
-    x: Float[Tensor, "item dim"], y: Float[Tensor, "item dim"], *, neighbours: int = 0
-) -> float:
-    """Return the share of rows of x whose nearest row of y has the same index.
-
-    Rows have length 1. Nearest by cosine, or by CSLS with ``neighbours`` > 0. Where k rows of y tie with
-    the right one, it counts 1/k.
-    """
-    # CSLS is 2 cos(x, y) - r(x) - r(y); r(x) is the same for all candidates, so their order needs only r(y).
-    offset = mean_nearest(y, x, neighbours) / 2 if neighbours else torch.zeros(len(y), device=y.device)
-    own_similarity = (x * y).sum(dim=1) - offset
-    correct = 0.0
-    for start in range(0, len(x), QUERIES_PER_BLOCK):
-        rows = slice(start, start + QUERIES_PER_BLOCK)
-        ahead = x[rows] @ y.T - offset - own_similarity[rows].unsqueeze(1)
-        numbers = torch.arange(len(ahead), device=x.device)
-        ahead[numbers, numbers + start] = 0  # The right one ties with itself, whatever the rounding.
-        best = ~(ahead > SIMILARITY_TOLERANCE).any(dim=1)
-        ties = (ahead >= -SIMILARITY_TOLERANCE).sum(dim=1)
-        correct += float((best / ties).sum(dtype=torch.float64))
-    return correct / len(x)
-
-
-def mean_nearest(
-    x: Float[Tensor, "item dim"], y: Float[Tensor, "other dim"], neighbours: int
-) -> Float[Tensor, " item"]:
-    """Return the mean cosine of each row of x with its nearest rows of y, or with all of few (r of CSLS)."""
-    k = min(neighbours, len(y))
-    blocks = (x[start : start + QUERIES_PER_BLOCK] @ y.T for start in range(0, len(x), QUERIES_PER_BLOCK))
-    return torch.cat([block.topk(k, dim=1).values.mean(dim=1) for block in blocks])

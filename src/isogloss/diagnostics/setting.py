@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from jaxtyping import Float
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
@@ -22,7 +21,8 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
 from isogloss.tasks.task import Task
 from isogloss.training.evaluation import Evaluation
-from isogloss.training.states import Pair, ParallelText, StateOptions, layers_once
+from isogloss.training.parallel_text import Pair, ParallelText
+from isogloss.training.states import StateOptions, layers_once
 
 LoadedEncoder = tuple[Model, Tokenizer]
 """An encoder, with or without a masked-LM head, and its tokenizer."""
@@ -200,11 +200,6 @@ def parallel_states(
             text.states(loaded, [pair.first for pair in block], first, request),
             text.states(loaded, [pair.second for pair in block], second, request),
         )
-
-
-def directions(states: Float[Tensor, "item dim"], *, centred: bool) -> Float[Tensor, "item dim"]:
-    """Return states normalised to length 1, after subtracting their mean if ``centred``."""
-    return normalize(states - states.mean(dim=0) if centred else states, dim=1)
 
 
 def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder) -> list[int]:

@@ -1,57 +1,32 @@
-"""Word distance: are words that translate each other closer together than words that do not?
+"""Word distance as a measurement: histograms of distances, means, and the AUC of their separation.
 
-Paper: "… Cross-Lingual Adjustment …", Section 5.4, Figs 1 and 2: histograms of L2 distances between the
-states of related (aligned) and of unrelated words of two languages, before and after adjustment and
-fine-tuning. In addition, one number for the separation: AUC = P(related < unrelated).
-
-As in the paper, unrelated words come from sentences that are not translations of each other. Both words come
-from related pairs: the two groups have the same words and differ only in their pairing.
+``similarity.word_pairs`` counts the distances. AUC = P(related < unrelated).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, ModelError, check_named, located
+from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.identity import derive
-from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.rows.encoders import DistanceBin
 from isogloss.core.rows.encoders import WordDistance as WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting
-from isogloss.encoders.added.active_language import active_language
-from isogloss.metrics.ranks import FineCounts, histogram, separation
-from isogloss.training.states import WORDS, layers_once, word_states
-
-TRANSLATIONS_PER_BLOCK = 256
-"""Translations whose words are in memory together; unrelated words are drawn from the same block."""
-
-Places = npt.NDArray[np.int64]
-Counts = Mapping[tuple[int, str], tuple[FineCounts, FineCounts]]
-"""Distances of related and unrelated words, by layer and kind of distance."""
-
-
-def l2(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Tensor, "*pair"]:
-    """Return ‖x - y‖."""
-    return (x - y).square().sum(dim=-1).sqrt()
-
-
-def cosine(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Tensor, "*pair"]:
-    """Return 1 - cos(x, y), from 0 to 2; exactly 0 for equal vectors."""
-    x, y = (torch.nn.functional.normalize(side, dim=-1) for side in (x, y))
-    return (x - y).square().sum(dim=-1) / 2
-
-
-DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"l2": l2, "cosine": cosine}
+from isogloss.metrics.ranks import histogram, separation
+from isogloss.similarity.word_pairs import (
+    DISTANCES,
+    Counts,
+    LinkedSentence,
+    WordPairs,
+    count_word_distances,
+)
+from isogloss.training.states import WORDS, layers_once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,83 +98,24 @@ class WordDistance(Diagnostic):
         """
         with located(self.name):
             layers = layers_once(loaded[0], self.layers)
-        counts = {(layer, kind): (FineCounts(), FineCounts()) for layer in layers for kind in self.distances}
+        first, _, second = pair.partition("-")
+        linked = [LinkedSentence(*pair_words(item), item.links) for item in bitext if item.links]
+        sentences = [item for item in linked if max(len(item.first), len(item.second)) <= self.longest]
+        options = WordPairs(
+            layers=layers,
+            distances=self.distances,
+            words=self.words,
+            unrelated=self.unrelated,
+            precision=precision,
+        )
         random = np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair)))
-        translations = [item for item in bitext if item.links and self._fits(item)]
-        blocks = drawn_blocks(len(translations), random)
-        for number, block in enumerate(blocks, start=1):
-            chosen = [translations[index] for index in block]
-            x, y, sentence = self._linked(loaded, pair, chosen, layers, precision)
-            related, others = drawn_unrelated(sentence, self.unrelated, random)
-            for index, layer in enumerate(layers):
-                for kind in self.distances:
-                    near, far = counts[layer, kind]
-                    count(near, DISTANCES[kind](x[index], y[index]), pair)
-                    count(far, DISTANCES[kind](x[index, related], y[index, others]), pair)
-            on_progress(Progress("distances", number, len(blocks), pair))
+        counts = count_word_distances(loaded, sentences, (first, second), options, random, on_progress)
         if any(not group.number for groups in counts.values() for group in groups):
             raise DataError(
-                f"{self.name}: {len(translations)} translations {pair} of at most {self.longest} words have "
+                f"{self.name}: {len(sentences)} translations {pair} of at most {self.longest} words have "
                 f"links; expected two or more. Align more of them, or let longest be larger."
             )
         return counts
-
-    def _linked(
-        self,
-        loaded: LoadedEncoder,
-        pair: str,
-        block: list[Translation],
-        layers: tuple[int, ...],
-        precision: str,
-    ) -> tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]:
-        """Return the states of all linked words of a block, and each link's sentence."""
-        states = partial(word_states, *loaded, layers=layers, words=self.words, precision=precision)
-        languages = pair.split("-")
-        with active_language(loaded[0], languages[0]):
-            first = states([pair_words(translation)[0] for translation in block])
-        with active_language(loaded[0], languages[1]):
-            second = states([pair_words(translation)[1] for translation in block])
-        links_of = [
-            [(i, j) for i, j in translation.links or () if i < x.shape[1] and j < y.shape[1]]
-            for translation, x, y in zip(block, first, second, strict=True)
-        ]
-        x = torch.cat([x[:, [i for i, _ in links]] for x, links in zip(first, links_of, strict=True)], dim=1)
-        y = torch.cat([y[:, [j for _, j in links]] for y, links in zip(second, links_of, strict=True)], dim=1)
-        return x, y, np.repeat(np.arange(len(block)), [len(links) for links in links_of])
-
-    def _fits(self, pair: Translation) -> bool:
-        return max(map(len, pair_words(pair))) <= self.longest
-
-
-def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:
-    """Split the numbers below ``count`` into random blocks of nearly equal size."""
-    order = random.permutation(count)
-    return [
-        block for block in np.array_split(order, max(1, -(-count // TRANSLATIONS_PER_BLOCK))) if len(block)
-    ]
-
-
-def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -> tuple[Places, Places]:
-    """Draw for each link ``times`` links of other sentences; return both sides.
-
-    ``sentence`` is the number of each link's sentence, in rising order. Nothing is drawn within one sentence.
-    """
-    links = np.tile(np.arange(len(sentence)), times)
-    begin, end = (np.searchsorted(sentence, sentence[links], side=side) for side in ("left", "right"))
-    others = len(sentence) - (end - begin)
-    links, begin, end, others = (part[others > 0] for part in (links, begin, end, others))
-    drawn = random.integers(0, others)
-    return links, np.where(drawn < begin, drawn, drawn + end - begin)
-
-
-def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> None:
-    """Count distances; ModelError where the encoder's states are not finite."""
-    if not bool(distances.isfinite().all()):
-        raise ModelError(
-            f"word-distance: states of {pair} are not finite. Check that the encoder was trained to an end, "
-            f"or measure it in float32."
-        )
-    group.add(distances.cpu().numpy())
 
 
 def distance_rows(

@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
@@ -32,6 +33,7 @@ from isogloss.encoders.added.added_weights import read_language_maps, read_langu
 from isogloss.encoders.added.differences import FORMATS, base_folder, difference_of
 from isogloss.encoders.family import Config, Model, initial_spread
 from isogloss.encoders.folders import from_pretrained, load_encoder_config
+from isogloss.encoders.sentence_part_files import PARTS, read_sentence_parts
 from isogloss.encoders.sentence_parts import keep_sentence_parts
 
 AutoClass = Literal[
@@ -62,7 +64,8 @@ def _read_encoder(folder: Path, auto_class: AutoClass, attention: str) -> tuple[
     model, fit = _read_model(folder, auto_class, load_encoder_config(folder), attention, allowed)
     if fit.missing:
         model.pooler = None
-    keep_sentence_parts(model, folder)
+    if (folder / PARTS).is_file():
+        keep_sentence_parts(model, partial(read_sentence_parts, folder))
     return model, fit
 
 

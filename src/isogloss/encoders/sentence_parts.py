@@ -1,30 +1,17 @@
 """How a folder of sentence-transformers makes a vector of a text, from the states of its encoder.
 
-The file ``modules.json`` lists the parts: the encoder, a pooling of its last states, then perhaps linear
-layers and a division by the length (Reimers & Gurevych 2019, "Sentence-BERT", Section 3). Parts of other
-kinds, and weights as a pickle, are not read.
+A pooling of its last states, then perhaps linear layers and a division by the length (Reimers & Gurevych
+2019, "Sentence-BERT", Section 3). ``sentence_part_files`` reads them.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn.functional import linear, normalize
 
 from isogloss.core.errors import ModelError
-from isogloss.core.untrusted import below, parse_json, read_regular
-from isogloss.encoders import folders
-from isogloss.encoders.added.added_weights import read_weights
-
-PARTS = "modules.json"
-"""The file by which sentence-transformers finds its parts."""
-
-SETTINGS = "sentence_bert_config.json"
-PROMPTS = "config_sentence_transformers.json"
 
 _ATTRIBUTE = "isogloss_sentence_parts"
 
@@ -62,7 +49,7 @@ def _last(states: States, mask: Mask) -> Vectors:
     return states[torch.arange(len(states), device=mask.device), (mask * places).argmax(dim=1)]
 
 
-_POOLINGS: Mapping[str, Callable[[States, Mask], Vectors]] = {
+POOLINGS: Mapping[str, Callable[[States, Mask], Vectors]] = {
     "cls": _first,
     "max": _largest,
     "mean": _mean,
@@ -71,19 +58,6 @@ _POOLINGS: Mapping[str, Callable[[States, Mask], Vectors]] = {
     "lasttoken": _last,
 }
 """In the order in which the vectors of several are joined."""
-
-_FIELDS = {"cls": "pooling_mode_cls_token"} | {
-    name: f"pooling_mode_{name}_tokens" for name in ("max", "mean", "mean_sqrt_len", "weightedmean")
-}
-_FIELDS |= {"lasttoken": "pooling_mode_lasttoken"}
-
-_ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
-    "Identity": lambda values: values,
-    "Tanh": torch.tanh,
-    "ReLU": torch.relu,
-    "GELU": nn.GELU(),
-    "Sigmoid": torch.sigmoid,
-}
 
 
 @dataclass(frozen=True)
@@ -101,7 +75,7 @@ class SentenceParts:
 
     def vectors(self, states: States, mask: Mask) -> Vectors:
         """Return a vector for each text from its states in the last layer."""
-        vectors = torch.cat([_POOLINGS[name](states, mask) for name in self.poolings], dim=1)
+        vectors = torch.cat([POOLINGS[name](states, mask) for name in self.poolings], dim=1)
         for step in self.steps:
             vectors = step(vectors)
         return vectors
@@ -111,10 +85,9 @@ class SentenceParts:
         return f"{self.prompt}{text.lower() if self.is_lower else text}"
 
 
-def keep_sentence_parts(encoder: nn.Module, folder: Path) -> None:
-    """Record in an encoder the folder that it was read from, if that says how to make vectors of texts."""
-    if (folder / PARTS).is_file():
-        setattr(encoder, _ATTRIBUTE, folder)
+def keep_sentence_parts(encoder: nn.Module, read: Callable[[], SentenceParts]) -> None:
+    """Record in an encoder how its parts are read from the folder that it comes from."""
+    setattr(encoder, _ATTRIBUTE, read)
 
 
 def has_sentence_parts(encoder: nn.Module) -> bool:
@@ -124,89 +97,10 @@ def has_sentence_parts(encoder: nn.Module) -> bool:
 
 def sentence_parts_of(encoder: nn.Module) -> SentenceParts:
     """Read the parts of an encoder's folder; ModelError for an encoder without, or parts of other kinds."""
-    folder: Path | None = getattr(encoder, _ATTRIBUTE, None)
-    if folder is None:
+    read: Callable[[], SentenceParts] | None = getattr(encoder, _ATTRIBUTE, None)
+    if read is None:
         raise ModelError(
-            f"pooling: this encoder has no pooling of its own: its folder has no {PARTS}, as those of "
-            f'sentence-transformers have. Leave pooling = "model" out.'
+            "pooling: this encoder has no pooling of its own: its folder has no modules.json, as those of "
+            'sentence-transformers have. Leave pooling = "model" out.'
         )
-    parts = _listed(folder)
-    if [kind for kind, _ in parts[:2]] != ["Transformer", "Pooling"]:
-        raise _unread(folder, f"the list {', '.join(kind for kind, _ in parts)}")
-    steps = tuple(_step(folder, kind, path) for kind, path in parts[2:])
-    settings = _json(folder / SETTINGS)
-    prompts = _json(folder / PROMPTS)
-    name = prompts.get("default_prompt_name")
-    pooling = _json(parts[1][1] / folders.CONFIG)
-    if name is not None and not pooling.get("include_prompt", True):
-        raise _unread(folder, "a pooling that leaves its prompt out")
-    return SentenceParts(
-        _poolings(pooling, folder),
-        steps,
-        settings.get("max_seq_length"),
-        "" if name is None else str(prompts["prompts"][name]),
-        bool(settings.get("do_lower_case")),
-    )
-
-
-def _listed(folder: Path) -> list[tuple[str, Path]]:
-    """Return kind and folder of each part."""
-    try:
-        body = parse_json(read_regular(folder / PARTS))
-        listed = [(str(part["type"]).rpartition(".")[2], str(part["path"])) for part in body]
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise ModelError(
-            f"{folder / PARTS}: this is no list of parts with type and path. Copy the folder again."
-        ) from error
-    return [
-        (kind, below(folder, path, folder / PARTS, ModelError) if path else folder) for kind, path in listed
-    ]
-
-
-def _json(path: Path) -> dict[str, Any]:
-    return folders.read_json(path) if path.is_file() else {}
-
-
-def _poolings(body: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    """Return the names of the poolings, as older and as newer versions write them."""
-    named = body.get("pooling_mode")
-    if named is not None:
-        chosen = [named] if isinstance(named, str) else [*named]
-    else:
-        chosen = [name for name, field in _FIELDS.items() if body.get(field)]
-    if not chosen or not {*chosen} <= _POOLINGS.keys():
-        raise _unread(folder, f"pooling {chosen}")
-    return tuple(name for name in _POOLINGS if name in chosen)
-
-
-def _step(folder: Path, kind: str, path: Path) -> Callable[[Tensor], Tensor]:
-    if kind == "Normalize":
-        return lambda vectors: normalize(vectors, dim=1)
-    if kind != "Dense":
-        raise _unread(folder, kind)
-    body = _json(path / folders.CONFIG)
-    activation = str(body.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
-    if activation not in _ACTIVATIONS:
-        raise _unread(folder, f"Dense with activation {activation}")
-    if not (path / folders.WEIGHTS).is_file():
-        raise _unread(folder, f"Dense without {path.name}/{folders.WEIGHTS}")
-    weights = read_weights(path / folders.WEIGHTS)
-    expected = {"linear.weight", *(["linear.bias"] if body.get("bias", True) else [])}
-    if weights.keys() != expected:
-        raise _unread(folder, f"Dense with {', '.join(sorted(weights))}")
-    weight = weights["linear.weight"].float()
-    bias = weights.get("linear.bias")
-
-    def dense(vectors: Tensor) -> Tensor:
-        placed = [None if part is None else part.to(vectors) for part in (weight, bias)]
-        return _ACTIVATIONS[activation](linear(vectors, placed[0], placed[1]))  # type: ignore[arg-type]
-
-    return dense
-
-
-def _unread(folder: Path, what: str) -> ModelError:
-    return ModelError(
-        f"{folder / PARTS}: {what} is not read here. Known: Transformer, Pooling ({', '.join(_POOLINGS)}), "
-        f'Dense ({", ".join(_ACTIVATIONS)}, as safetensors), Normalize. Leave pooling = "model" out, or make '
-        f"the vectors with sentence-transformers."
-    )
+    return read()

@@ -19,8 +19,9 @@ from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
+from isogloss.functional.alignment import Links, align, translations
 from isogloss.functional.beginning import require_encoder, showing_progress
-from isogloss.functional.sentences import Links, Sentence, align, translations
+from isogloss.functional.states import Sentence
 from isogloss.methods import alignment_loss as methods
 from isogloss.methods.adjustments import CrossLingualAdjustment, adjust_model
 from isogloss.methods.presets import preset_fields

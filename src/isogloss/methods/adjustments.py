@@ -58,11 +58,11 @@ from isogloss.training.aligned_batches import (
     frozen_copy,
     states_of,
 )
-from isogloss.training.batching import Bucketed, by_length
+from isogloss.training.batching import Bucketed
 from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
 from isogloss.training.checkpoints import Checkpoints
-from isogloss.training.evaluation import BUDGET
 from isogloss.training.fit import Callbacks, fit, precision_of
+from isogloss.training.length_batches import BUDGET, by_length
 from isogloss.training.memory import Cost, Load, subwords_of
 from isogloss.training.precision import device, scoring
 from isogloss.training.setting import Adjustment, AdjustSetting, Trained

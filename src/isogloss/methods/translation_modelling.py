@@ -37,9 +37,9 @@ from isogloss.encoders.tokenizers import write_tokenizer
 from isogloss.metrics.texts import chrf
 from isogloss.tasks.batch import row_ranges, to_device
 from isogloss.tasks.masked_lm import subwords_of
-from isogloss.training.batching import by_length
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callbacks, Note, fit, precision_of
+from isogloss.training.length_batches import by_length
 from isogloss.training.precision import scoring
 from isogloss.training.setting import RunSetting, Trained
 

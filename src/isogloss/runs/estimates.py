@@ -30,7 +30,7 @@ from isogloss.encoders.family import Config
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.initial import config_of
 from isogloss.encoders.loading import has_masked_lm_head, has_text_head
-from isogloss.training.evaluation import BUDGET
+from isogloss.training.length_batches import BUDGET
 from isogloss.training.memory import Cost, Load, Machine, Shape, scoring_memory, shape_of, training_memory
 
 Folders = Mapping[str, str]

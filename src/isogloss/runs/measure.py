@@ -41,8 +41,8 @@ from isogloss.training.evaluation import (
     pair_with_translations,
 )
 from isogloss.training.memory import Machine
+from isogloss.training.parallel_text import BitextSentences, ParallelExamples, ParallelText
 from isogloss.training.precision import device
-from isogloss.training.states import BitextSentences, ParallelExamples, ParallelText
 
 Loaded = TypeVar("Loaded")
 

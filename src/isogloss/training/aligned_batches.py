@@ -18,9 +18,9 @@ from torch.nn.functional import cross_entropy, embedding_bag, normalize
 
 from isogloss.encoders.family import Model
 from isogloss.tasks.batch import forward, row_ranges, to_device
-from isogloss.training.batching import by_length
 from isogloss.training.bitext import AlignedBitext
 from isogloss.training.distributed import is_sharded
+from isogloss.training.length_batches import by_length
 from isogloss.training.precision import device
 
 CPU_PASS_COST = 128

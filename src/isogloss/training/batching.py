@@ -146,25 +146,6 @@ class Bucketed(Generic[Item, Made]):
         return [batches[index] for index in rng.permutation(len(batches))]
 
 
-def by_length(lengths: Sequence[int], budget: int, *, padding: int | None = None) -> list[list[int]]:
-    """Split rows, sorted by length, into batches of at most ``budget`` subwords and ``padding`` among them.
-
-    For evaluation, where order does not matter; a row longer than the budget is a batch alone. Without
-    ``padding`` the budget alone decides.
-    """
-    batches: list[list[int]] = []
-    real = 0
-    for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        real += lengths[row]
-        padded = (len(batches[-1]) + 1) * lengths[row] if batches else 0
-        if batches and padded <= budget and (padding is None or padded - real <= padding):
-            batches[-1].append(row)
-        else:
-            batches.append([row])
-            real = lengths[row]
-    return batches
-
-
 CANDIDATES = 8
 """Translations drawn per translation used: a slice of similar lengths wastes little padding."""
 

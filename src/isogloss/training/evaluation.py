@@ -28,7 +28,7 @@ from isogloss.encoders.mixup import MixingTrace, Mixup
 from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.task import Answer, Task, all_measures
-from isogloss.training.batching import by_length
+from isogloss.training.length_batches import BUDGET, in_batches
 from isogloss.training.precision import release_memory, scoring
 from isogloss.training.sides import (
     RowPair,
@@ -41,12 +41,6 @@ from isogloss.training.sides import (
     translation_rows,
     unlabelled,
 )
-
-BUDGET = 8192
-"""Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
-
-CPU_BATCH_COST = 64
-"""Subwords a CPU computes in the time that one more batch costs: more padding is not worth it."""
 
 
 class ScoredBatch(NamedTuple):
@@ -173,11 +167,6 @@ def evaluation(
         baseline=baseline,
         language=language,
     )
-
-
-def in_batches(lengths: Sequence[int], budget: int | None = None) -> list[list[int]]:
-    """Batch rows: many small batches with little padding on a CPU, few large ones on a GPU."""
-    return by_length(lengths, budget or BUDGET, padding=None if torch.cuda.is_available() else CPU_BATCH_COST)
 
 
 def pair_with_translations(

@@ -33,9 +33,10 @@ from isogloss.encoders.family import Model, encoder_prefix
 from isogloss.tasks.batch import EncodedRow, by_example, collate
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
 from isogloss.tasks.task import Task
-from isogloss.training.batching import Movable, by_length
+from isogloss.training.batching import Movable
 from isogloss.training.distributed import refuse_sharding
 from isogloss.training.fit import Callback, Loss
+from isogloss.training.length_batches import by_length
 from isogloss.training.precision import autocast
 
 CHUNK = 1 << 22

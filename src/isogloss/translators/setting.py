@@ -25,7 +25,7 @@ from isogloss.core.untrusted import fitting, parse_json
 from isogloss.data.projection.label_projection import Translated
 from isogloss.data.projection.words import sentences_in
 from isogloss.encoders.seq2seq import TranslationSubwords
-from isogloss.training.batching import by_length
+from isogloss.training.length_batches import by_length
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.core.records import RECORD, Record, read_made, read_record
 from isogloss.core.untrusted import from_home
-from isogloss.encoders import sentence_parts
+from isogloss.encoders import sentence_part_files
 from isogloss.encoders.added.active_language import language_maps_of
 from isogloss.encoders.added.added_weights import MAPS_FILE, MODULES_FILE
 from isogloss.encoders.added.language_modules import modules_of
@@ -121,8 +121,8 @@ def _describe_sentences(folder: Path, encoder: PretrainedEncoder) -> None:
     dim = encoder.network.config.hidden_size
     (folder / POOLING).mkdir()
     for name, body in {
-        sentence_parts.PARTS: PARTS,
-        sentence_parts.SETTINGS: {"max_seq_length": encoder.longest, "do_lower_case": False},
+        sentence_part_files.PARTS: PARTS,
+        sentence_part_files.SETTINGS: {"max_seq_length": encoder.longest, "do_lower_case": False},
         f"{POOLING}/config.json": {"word_embedding_dimension": dim, "pooling_mode_mean_tokens": True},
     }.items():
         (folder / name).write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")

@@ -42,7 +42,7 @@ from isogloss.encoders.family import Config
 from isogloss.encoders.folders import FURTHER, SHIPPED, has_weights, load_encoder_config, read_config
 from isogloss.encoders.hub import is_hub_name, pinned_name
 from isogloss.encoders.loading import model_folder
-from isogloss.encoders.sentence_parts import PARTS
+from isogloss.encoders.sentence_part_files import PARTS
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS, find_task, task_names
 from isogloss.tasks.classification import NLI, TextClassification

@@ -1,0 +1,135 @@
+"""Word alignment of your own sentences, and annotation projection along its links.
+
+``first`` and ``second`` are sentences and their translations, in the same order: texts, which are split into
+words as everywhere in isogloss, or lists of words.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from isogloss.aligners.encoder_similarity import EncoderSimilarity, Matching
+from isogloss.aligners.fast_align import FastAlign
+from isogloss.aligners.setting import AlignSetting
+from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.progress import OnProgress
+from isogloss.data.examples import Translation
+from isogloss.data.formats.conll import are_bio
+from isogloss.data.formats.word_links import Symmetrization, pair_words
+from isogloss.data.projection.words import projected_tags, tokenize
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.functional.beginning import require_encoder, showing_progress
+from isogloss.functional.states import Sentence, text_of
+
+Links = Sequence[tuple[int, int]]
+"""0-based pairs of a word of a sentence and a word of its translation."""
+
+
+def align(
+    first: Sequence[Sentence],
+    second: Sequence[Sentence],
+    model: Model | None = None,
+    tokenizer: Tokenizer | None = None,
+    *,
+    languages: tuple[str, str] = ("", ""),
+    layer: int | None = None,
+    matching: Matching = "argmax",
+    symmetrization: Symmetrization = "intersection",
+    precision: str = "float32",
+    on_progress: OnProgress | None = None,
+) -> list[list[tuple[int, int]]]:
+    """Return the links between the words of sentences and of their translations: 0-based pairs, sorted.
+
+    With a model, by the similarity of its states (SimAlign, Jalili Sabet et al. 2020): ``matching`` is
+    argmax, itermax or match, in a ``layer`` (two thirds of the depth if left out). Without one, by fast_align
+    (Dyer et al. 2013), which learns from these sentences alone: a few thousand are better;
+    ``symmetrization`` joins its two directions.
+
+    >>> import isogloss
+    >>> isogloss.align(["das haus", "das buch", "ein buch"], ["the house", "the book", "a book"])
+    [[(0, 0), (1, 1)], [(0, 0), (1, 1)], [(0, 0), (1, 1)]]
+    """
+    if (model is None) != (tokenizer is None):
+        raise ConfigError("align: a model comes with its tokenizer. Give both, or neither for fast_align.")
+    with showing_progress(on_progress) as progress:
+        setting = AlignSetting(
+            pairs=translations(first, second), languages=languages, precision=precision, on_progress=progress
+        )
+        if model is None or tokenizer is None:
+            aligned = FastAlign(symmetrization=symmetrization).align(setting)
+        else:
+            require_encoder(model, "align")
+            by_states = EncoderSimilarity(matching=matching, layer=layer)
+            aligned = by_states.align_with(evaluation_copy(model), tokenizer, setting)
+    return [sorted(pair.links) for pair in aligned]
+
+
+def project_labels(
+    examples: Iterable[tuple[Sequence[str], Sequence[str]]],
+    translated: Sequence[Sentence],
+    links: Iterable[Links] | None = None,
+) -> list[tuple[tuple[str, ...], tuple[str, ...]] | None]:
+    """Return the translations' words with the tags of the words that they translate (annotation projection).
+
+    Yarowsky et al. (2001). ``examples`` are pairs of words and their tags; ``links`` are found by ``align``
+    if left out. BIO tags mark entities, each from its first to its last linked word; a sentence of which an
+    entity is not located is None. Of other tags a word has the one on which all words linked to it agree,
+    and else none ("").
+
+    >>> import isogloss
+    >>> tagged = [(["Anna", "sleeps"], ["B-PER", "O"])]
+    >>> isogloss.project_labels(tagged, ["dort Anna"], [[(0, 1), (1, 0)]])
+    [(('dort', 'Anna'), ('O', 'B-PER'))]
+    """
+    sentences = [(tuple(words), tuple(tags)) for words, tags in examples]
+    originals = [words for words, _ in sentences]
+    linked = align(originals, translated) if links is None else links
+    bio = are_bio(tag for _, tags in sentences for tag in tags)
+    projected = []
+    for pair, (_, tags) in zip(translations(originals, translated, linked), sentences, strict=True):
+        words = pair_words(pair)[1]
+        of_words = projected_tags(tags, len(words), pair.links or (), bio=bio)
+        projected.append(None if of_words is None else (words, of_words))
+    return projected
+
+
+def translations(
+    first: Sequence[Sentence], second: Sequence[Sentence], links: Iterable[Links] | None = None
+) -> list[Translation]:
+    """Return sentences and their translations as bitext.
+
+    DataError where their numbers differ, or links are beyond the words.
+    """
+    of_pairs = None if links is None else [tuple(sorted(map(tuple, of_pair))) for of_pair in links]
+    counts = [len(first), len(second), *([] if of_pairs is None else [len(of_pairs)])]
+    if len(set(counts)) > 1:
+        raise DataError(
+            f"{counts[0]} sentences, {counts[1]} translations"
+            f"{'' if of_pairs is None else f', links of {counts[2]}'}; expected equal numbers."
+        )
+    bitext = [
+        Translation(
+            id=str(number),
+            first=text_of(sentence),
+            second=text_of(translation),
+            links=None if of_pairs is None else of_pairs[number],  # type: ignore[arg-type]
+            words=_words(sentence, translation),
+        )
+        for number, (sentence, translation) in enumerate(zip(first, second, strict=True))
+    ]
+    for pair in bitext:
+        sizes = [len(words) for words in pair_words(pair)] if pair.links else [0, 0]
+        for link in pair.links or ():
+            if not all(0 <= word < size for word, size in zip(link, sizes, strict=True)):
+                raise DataError(
+                    f"pair {pair.id}: a link {link}; expected words 0 to {sizes[0] - 1} and 0 to "
+                    f"{sizes[1] - 1}. Count words from 0, as align does."
+                )
+    return bitext
+
+
+def _words(*sentences: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Return the words of both sides where either has them; else they are split when they are needed."""
+    if all(isinstance(sentence, str) for sentence in sentences):
+        return None
+    sides = [tokenize(side) if isinstance(side, str) else tuple(side) for side in sentences]
+    return sides[0], sides[1]

@@ -1,0 +1,401 @@
+"""How similar are states of two languages, or of two models: CKA, retrieval, mining, anisotropy, maps.
+
+Each function takes states (``isogloss.states``, or arrays from anywhere), or a model with its tokenizer and
+sentences, of which it makes them. ``first`` and ``second`` are sentences and their translations, in the same
+order: texts, or lists of words. How a model is used is said in ``functional.states``.
+"""
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, overload
+
+import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.progress import OnProgress, Progress
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.functional.beginning import check_precision, require_encoder, showing_progress
+from isogloss.functional.states import (
+    TEXTS_PER_BLOCK,
+    Sentence,
+    StatesLike,
+    read_both,
+    read_layers,
+    read_states,
+    states,
+    text_of,
+)
+from isogloss.similarity.geometry import between_share, mean_cosine, principal_components
+from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka, linear_cka
+from isogloss.similarity.mining import MARGINS
+from isogloss.similarity.mining import mine as mine_vectors
+from isogloss.similarity.nearest import directions, retrieval_accuracy
+from isogloss.training.states import Pooling, StateOptions, language_states, layers_once, pooling_warning
+
+
+@overload
+def cka(
+    model: StatesLike, tokenizer: StatesLike, /, *, debiased: bool = False, across: Literal[False] = False
+) -> pd.Series: ...
+@overload
+def cka(
+    model: StatesLike, tokenizer: StatesLike, /, *, debiased: bool = False, across: Literal[True]
+) -> pd.DataFrame: ...
+@overload
+def cka(
+    model: Model,
+    tokenizer: Tokenizer,
+    first: Sequence[Sentence],
+    second: Sequence[Sentence],
+    *,
+    languages: tuple[str, str] = ("first", "second"),
+    layers: Sequence[int] = (),
+    limit: int = 128,
+    debiased: bool = False,
+    precision: str = "float32",
+    on_progress: OnProgress | None = None,
+) -> pd.Series: ...
+def cka(
+    model: Any,
+    tokenizer: Any,
+    first: Sequence[Sentence] | None = None,
+    second: Sequence[Sentence] | None = None,
+    *,
+    languages: tuple[str, str] = ("first", "second"),
+    layers: Sequence[int] = (),
+    limit: int = 128,
+    debiased: bool = False,
+    across: bool = False,
+    precision: str = "float32",
+    on_progress: OnProgress | None = None,
+) -> pd.Series | pd.DataFrame:
+    """Return the linear CKA of sentences' states and their translations' states, by layer, from 0 to 1.
+
+    Kornblith et al. (2019), Eq. 3, on the mean state of each sentence's subwords. Layer 0 is the embeddings;
+    all ``layers`` if none are named. With fewer sentences than dimensions CKA is close to 1 whatever the
+    states: ``debiased`` takes the unbiased estimators of Song et al. (2012), which expect 0 for unrelated
+    states. ``limit`` is the maximum length of a sentence in subwords. ``languages`` are required by encoders
+    with language modules; ``precision`` is float32, bfloat16, or auto (the faster one on this machine, as in
+    runs), and ``attrs["precision"]`` of the result the one that was used.
+
+    Instead of a model and a tokenizer, give states or arrays of the same items on two sides: of two models,
+    or of one before and after training. Layers are then compared in order, or, with ``across``, each layer of
+    the first with each of the second.
+
+    DataError for fewer than four sentences, ConfigError for a layer that the encoder lacks.
+
+    >>> import isogloss
+    >>> model, tokenizer = isogloss.load_encoder("shipped")
+    >>> bitext = isogloss.load_corpus("bitext", "qaa-qab", "test", examples=100)
+    >>> ansa, bora = [pair.first for pair in bitext], [pair.second for pair in bitext]
+    >>> isogloss.cka(model, tokenizer, ansa, bora).index.tolist()
+    [0, 1, 2, 3, 4]
+    >>> before, after = isogloss.states(model, tokenizer, ansa), isogloss.states(model, tokenizer, ansa)
+    >>> isogloss.cka(before, after).round(4).tolist()
+    [1.0, 1.0, 1.0, 1.0, 1.0]
+    >>> isogloss.cka(before, after, across=True).shape
+    (5, 5)
+    """
+    name = "debiased" if debiased else "cka"
+    if first is None and second is None:
+        _refuse_settings("cka", languages=languages, layers=layers, limit=limit, precision=precision)
+        return _cka_of_states(model, tokenizer, name, across=across)
+    if first is None or second is None or across:
+        raise ConfigError(
+            "cka: a model comes with its tokenizer, sentences and their translations; across is of states. "
+            "Give cka(model, tokenizer, first, second), or cka(states, states, across=True)."
+        )
+    require_encoder(model, "cka")
+    _check_translations("cka", first, second)
+    with located("cka"):
+        chosen = layers_once(model, tuple(layers) or range(model.config.num_hidden_layers + 1))
+    _check_enough(len(first))
+    made = check_precision("cka", model, precision)
+    options = StateOptions(layers=chosen, limit=limit, precision=made)
+    streamed = StreamedCka()
+    with showing_progress(on_progress) as progress:
+        for x, y in _blocks(model, tokenizer, (first, second), languages, options, progress):
+            streamed.add(x, y)
+    values = streamed.debiased() if debiased else streamed.cka()
+    numbers = [layer % (model.config.num_hidden_layers + 1) for layer in chosen]
+    return _series(values, numbers, name, made)
+
+
+def _blocks(
+    model: Model,
+    tokenizer: Tokenizer,
+    sentences: tuple[Sequence[Sentence], Sequence[Sentence]],
+    languages: tuple[str, str],
+    options: StateOptions,
+    progress: OnProgress,
+) -> Iterator[tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]]:
+    """Yield states of both sides, so many texts at a time that memory does not grow with the text."""
+    loaded = evaluation_copy(model), tokenizer
+    starts = range(0, len(sentences[0]), TEXTS_PER_BLOCK)
+    for number, start in enumerate(starts, start=1):
+        blocks = [
+            [text_of(sentence) for sentence in side[start : start + TEXTS_PER_BLOCK]] for side in sentences
+        ]
+        yield (
+            language_states(loaded, blocks[0], languages[0], options),
+            language_states(loaded, blocks[1], languages[1], options),
+        )
+        progress(Progress("cka", number, len(starts), "-".join(languages)))
+
+
+def _cka_of_states(
+    first: StatesLike, second: StatesLike, name: str, *, across: bool
+) -> pd.Series | pd.DataFrame:
+    x, y = read_both(first, second, "cka")
+    _check_enough(len(x))
+    debiased = name == "debiased"
+    if not across:
+        layers = read_layers(x, y, "cka")
+        return _series(linear_cka(x.vectors, y.vectors, debiased=debiased), layers, name, x.precision)
+    table = [
+        [float(linear_cka(one[None], other[None], debiased=debiased)) for other in y.vectors]
+        for one in x.vectors
+    ]
+    frame = pd.DataFrame(
+        table, index=pd.Index(x.layers, name="first"), columns=pd.Index(y.layers, name="second")
+    )
+    frame.attrs["precision"] = x.precision
+    return frame
+
+
+def _check_enough(items: int) -> None:
+    if items < MIN_UNBIASED_SENTENCES:
+        raise DataError(
+            f"cka: {items} sentences; {MIN_UNBIASED_SENTENCES} or more are needed, and more than the states "
+            f"have dimensions are better. Give more."
+        )
+
+
+def _series(values: Tensor, layers: Sequence[int], name: str, precision: str) -> pd.Series:
+    series = pd.Series(values.tolist(), index=pd.Index(layers, name="layer"), name=name, dtype=float)
+    series.attrs["precision"] = precision
+    return series
+
+
+@overload
+def retrieval(
+    model: StatesLike, tokenizer: StatesLike, /, *, centred: bool = False, csls: int = 0
+) -> pd.DataFrame: ...
+@overload
+def retrieval(
+    model: Model,
+    tokenizer: Tokenizer,
+    first: Sequence[Sentence],
+    second: Sequence[Sentence],
+    *,
+    languages: tuple[str, str] = ("first", "second"),
+    layers: Sequence[int] = (),
+    limit: int = 128,
+    centred: bool = False,
+    csls: int = 0,
+    pooling: Pooling | None = None,
+    precision: str = "float32",
+    on_progress: OnProgress | None = None,
+) -> pd.DataFrame: ...
+def retrieval(
+    model: Any,
+    tokenizer: Any,
+    first: Sequence[Sentence] | None = None,
+    second: Sequence[Sentence] | None = None,
+    *,
+    languages: tuple[str, str] = ("first", "second"),
+    layers: Sequence[int] = (),
+    limit: int = 128,
+    centred: bool = False,
+    csls: int = 0,
+    pooling: Pooling | None = None,
+    precision: str = "float32",
+    on_progress: OnProgress | None = None,
+) -> pd.DataFrame:
+    """Return how often the nearest sentence of the other language is the translation, by layer.
+
+    Columns: ``forward`` (from the first language to the second), ``backward``, and ``chance``, from 0 to 1.
+    Nearest by the cosine of mean subword states (Artetxe & Schwenk 2019), or with ``csls`` neighbours by CSLS
+    (Conneau et al. 2018, Eq. 3); after subtracting each language's mean if ``centred``. All ``layers`` if
+    none are named. The other arguments are those of ``cka``, and so is what can be given instead of a model.
+
+    An encoder of sentence-transformers has a pooling of its own, and perhaps layers after it: ``pooling``
+    "model" measures the vectors that its folder makes, of the last layer, cut at the folder's length if
+    that is less than ``limit``. Without it, they are means of states all the same, with a warning.
+
+    >>> isogloss.retrieval(model, tokenizer, ansa, bora)                     # doctest: +SKIP
+    """
+    if csls < 0:
+        raise ConfigError(f"retrieval: csls is {csls}; expected a number of neighbours, or 0 for cosine.")
+    if first is None and second is None:
+        _refuse_settings(
+            "retrieval", languages=languages, layers=layers, limit=limit, pooling=pooling, precision=precision
+        )
+        x, y = read_both(model, tokenizer, "retrieval")
+    elif first is None or second is None:
+        raise ConfigError("retrieval: give sentences and their translations, in the same order.")
+    else:
+        require_encoder(model, "retrieval")
+        _check_translations("retrieval", first, second)
+        if pooling is None and (warning := pooling_warning(model, "retrieval")):
+            warnings.warn(warning, stacklevel=2)
+        with showing_progress(on_progress) as progress:
+            x, y = (
+                states(
+                    model,
+                    tokenizer,
+                    side,
+                    layers=layers,
+                    language=language,
+                    limit=limit,
+                    pooling=pooling,
+                    precision=precision,
+                    on_progress=progress,
+                )
+                for side, language in zip((first, second), languages, strict=True)
+            )
+    rows = {}
+    for layer, one, other in zip(read_layers(x, y, "retrieval"), x.vectors, y.vectors, strict=True):
+        a = directions(one, centred=centred)
+        b = directions(other, centred=centred)
+        rows[layer] = {
+            "forward": retrieval_accuracy(a, b, neighbours=csls),
+            "backward": retrieval_accuracy(b, a, neighbours=csls),
+            "chance": 1 / len(x),
+        }
+    frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("layer")
+    frame.attrs["precision"] = x.precision
+    return frame
+
+
+def mine(
+    first: StatesLike,
+    second: StatesLike,
+    *,
+    margin: str = "ratio",
+    neighbours: int = 4,
+    centred: bool = False,
+    layer: int = -1,
+) -> pd.DataFrame:
+    """Return which sentences of two sides may translate each other, and their scores, the highest first.
+
+    Artetxe & Schwenk (2019): columns ``first`` and ``second`` are numbers of sentences, each in one pair at
+    most, ``score`` the ``margin`` of their cosine over that with the nearest ``neighbours``: ratio, distance,
+    or cosine alone. ``layer`` chooses among the layers of the states by position, the last by default;
+    ``centred`` subtracts each side's mean. Which scores are translations is for you to decide, on pairs that
+    you know.
+
+    >>> import numpy as np
+    >>> import isogloss
+    >>> sentences = np.eye(3)
+    >>> isogloss.mine(sentences, sentences[[2, 0, 1]], neighbours=2)[["first", "second"]].values.tolist()
+    [[0, 1], [1, 2], [2, 0]]
+    """
+    check_named("mine: margin", "margin", MARGINS, margin)
+    if neighbours < 1:
+        raise ConfigError(f"mine: neighbours is {neighbours}; expected 1 or more.")
+    x, y = read_states(first, "mine: first"), read_states(second, "mine: second")
+    sides = [_chosen(side.vectors, layer, "mine") for side in (x, y)]
+    a, b = (directions(side, centred=centred) for side in sides)
+    pairs, scores = mine_vectors(a, b, neighbours=neighbours, margin=margin)
+    return pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "score": scores})
+
+
+def anisotropy(texts: StatesLike) -> pd.Series:
+    """Return the mean cosine of different sentences of one language, by layer.
+
+    Ethayarajh (2019), Section 3.3: near 1 all states point one way, and cosines between languages say little
+    until each language's mean is subtracted. DataError for fewer than two sentences.
+
+    >>> import isogloss
+    >>> model, tokenizer = isogloss.load_encoder("shipped")
+    >>> texts = ["ka lomi", "sute ka", "lomi sute"]
+    >>> isogloss.anisotropy(isogloss.states(model, tokenizer, texts)).index.tolist()
+    [0, 1, 2, 3, 4]
+    """
+    of_texts = read_states(texts, "anisotropy")
+    if len(of_texts) < 2:
+        raise DataError(f"anisotropy: {len(of_texts)} sentences; 2 or more are needed.")
+    values = torch.tensor([mean_cosine(vectors) for vectors in of_texts.vectors])
+    return _series(values, of_texts.layers, "anisotropy", of_texts.precision)
+
+
+def representation_map(sides: Mapping[str, StatesLike], *, layer: int = -1) -> pd.DataFrame:
+    """Return the first two principal components of the same sentences in several languages.
+
+    ``sides`` has the states of each language, of the same sentences in the same order. A row for each
+    language and sentence, with ``x`` and ``y``; ``attrs`` has the share of the variance along each axis
+    (``explained``) and the share that lies between the languages' means (``between``), over all dimensions.
+    ``layer`` chooses among the layers of the states by position, the last by default.
+
+    >>> import isogloss
+    >>> languages = {"sw": [[0.0, 1.0], [1.0, 1.0]], "fi": [[0.0, 0.0], [1.0, 0.0]]}
+    >>> isogloss.representation_map(languages).attrs["between"]
+    0.5
+    """
+    if len(sides) < 2:
+        raise DataError(f"representation_map: {len(sides)} languages; 2 or more are needed.")
+    vectors = [
+        _chosen(read_states(side, f"representation_map: {name}").vectors, layer, "representation_map")
+        for name, side in sides.items()
+    ]
+    shapes = {tuple(side.shape) for side in vectors}
+    if len(shapes) > 1:
+        raise DataError(
+            f"representation_map: states of shapes {', '.join(map(str, sorted(shapes)))}; expected the same "
+            f"sentences in all languages, by one encoder."
+        )
+    stacked = torch.stack(vectors).double()
+    flat = stacked.flatten(0, 1)
+    axes, explained = principal_components(flat, 2)
+    projected = (flat - flat.mean(dim=0)) @ axes.T
+    count = stacked.shape[1]
+    frame = pd.DataFrame(
+        {
+            "language": [name for name in sides for _ in range(count)],
+            "sentence": [*range(count)] * len(sides),
+            "x": projected[:, 0],
+            "y": projected[:, 1],
+        }
+    )
+    frame.attrs |= {"explained": tuple(explained.tolist()), "between": between_share(stacked)}
+    return frame
+
+
+def _chosen(vectors: Float[Tensor, "layer item dim"], layer: int, function: str) -> Float[Tensor, "item dim"]:
+    if not -len(vectors) <= layer < len(vectors):
+        raise ConfigError(
+            f"{function}: layer {layer} of states of {len(vectors)} layers, which are counted from 0; -1 is "
+            f"the last."
+        )
+    return vectors[layer]
+
+
+def _check_translations(function: str, first: Sequence[Sentence], second: Sequence[Sentence]) -> None:
+    if len(first) != len(second):
+        raise DataError(
+            f"{function}: {len(first)} sentences, {len(second)} translations; expected equal numbers."
+        )
+
+
+DEFAULTS: Mapping[str, object] = {
+    "languages": ("first", "second"),
+    "layers": (),
+    "limit": 128,
+    "pooling": None,
+    "precision": "float32",
+}
+
+
+def _refuse_settings(function: str, **settings: object) -> None:
+    """Raise ConfigError for a setting of how states are made, where states are given."""
+    for name, value in settings.items():
+        if (tuple(value) if name == "layers" else value) != DEFAULTS[name]:  # type: ignore[arg-type]
+            raise ConfigError(
+                f"{function}: {name} says how states are made of a model's sentences, and states are given. "
+                f"Set it where they are made: isogloss.states(…, {name}=…)."
+            )

@@ -1,0 +1,183 @@
+"""States of an encoder on your own texts, to be kept, compared and measured.
+
+The model is a Hugging Face model of a family that ``isogloss list encoders`` names, with or without a head.
+It runs on the device where it is, as a copy in evaluation mode that shares its weights: the model stays as it
+is, and other threads may use it. In bfloat16 the copy has its matrices in bfloat16 as well, half of their
+memory. Give a thread of yours that calls the tokenizer at the same time a copy of it: a tokenizer keeps the
+padding and truncation of a call.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.progress import OnProgress, Progress
+from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.functional.beginning import check_precision, require_encoder, showing_progress
+from isogloss.training.states import WORDS, Pooling, StateOptions, language_states, layers_once, word_states
+
+Sentence = str | Sequence[str]
+"""A text, or its words."""
+
+TEXTS_PER_BLOCK = 1024
+"""Texts that are read between two reports of progress."""
+
+
+@dataclass(frozen=True, eq=False)
+class States:
+    """States of texts, or of their words, in some layers of an encoder."""
+
+    vectors: Float[Tensor, "layer item dim"]
+    """In float32, on the CPU."""
+    layers: tuple[int, ...]
+    """The number of each layer: 0 is the embeddings."""
+    precision: str
+    """The precision they were computed in: float32 or bfloat16."""
+    sentences: tuple[int, ...] | None = None
+    """The sentence of each word, by its number; None for states of whole texts."""
+
+    def __len__(self) -> int:
+        """Return the number of texts, or of words."""
+        return self.vectors.shape[1]
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the vectors as an array [layer, item, dim]."""
+        return np.array(self.vectors.numpy(), dtype=dtype, copy=bool(copy))
+
+    def __repr__(self) -> str:
+        """Describe them in a line."""
+        items = "texts" if self.sentences is None else "words"
+        layers = ", ".join(map(str, self.layers))
+        return f"States({len(self)} {items}, layers {layers}, {self.vectors.shape[2]} dimensions)"
+
+    def layer(self, number: int) -> Float[Tensor, "item dim"]:
+        """Return the states in one layer; ConfigError where it is not among ``layers``."""
+        if number not in self.layers:
+            raise ConfigError(
+                f"layer {number}: these are states of layers {', '.join(map(str, self.layers))}. Ask for one "
+                f"of these, or for states of more layers."
+            )
+        return self.vectors[self.layers.index(number)]
+
+
+StatesLike = States | Tensor | npt.NDArray[Any] | Sequence[Any]
+"""States, or an array [item, dim] or [layer, item, dim] of vectors from anywhere."""
+
+
+def states(
+    model: Model,
+    tokenizer: Tokenizer,
+    texts: Sequence[Sentence],
+    *,
+    layers: Sequence[int] = (),
+    words: Literal["average", "first", "last"] | None = None,
+    language: str = "text",
+    limit: int = 128,
+    pooling: Pooling | None = None,
+    precision: str = "float32",
+    on_progress: OnProgress | None = None,
+) -> States:
+    """Return the states of texts in some layers, each the mean of its subwords' states.
+
+    ``words`` asks for the states of words instead, in their order: the average of a word's subwords, its
+    first or its last one. Layer 0 is the embeddings, -1 the last; all ``layers`` if none are named. A text is
+    cut after ``limit`` subwords, and words at the encoder's last position. ``language`` is required by
+    encoders with language modules. ``pooling`` "model" returns the vectors that the encoder's folder of
+    sentence-transformers makes, of the last layer. ``precision`` is float32, bfloat16, or auto (the faster
+    one on this machine, as in runs).
+
+    ConfigError for a layer that the encoder lacks, ModelError where states are not finite.
+
+    >>> import isogloss
+    >>> model, tokenizer = isogloss.load_encoder("shipped")
+    >>> isogloss.states(model, tokenizer, ["ka lomi", "sute"], layers=[0, -1]).vectors.shape[:2]
+    torch.Size([2, 2])
+    """
+    require_encoder(model, "states")
+    if not texts:
+        raise DataError("states: no texts. Give at least one.")
+    last = model.config.num_hidden_layers
+    named = tuple(layers) or ((last,) if pooling else tuple(range(last + 1)))
+    with located("states"):
+        chosen = layers_once(model, named)
+    copied = evaluation_copy(model)
+    made = check_precision("states", model, precision)
+    labels = tuple(layer % (last + 1) for layer in chosen)
+    if words is not None:
+        check_named("states: words", "way to make a word of its subwords", WORDS, words)
+        split = [words_of(text) for text in texts]
+        with active_language(copied, language):
+            by_sentence = word_states(copied, tokenizer, split, layers=chosen, words=words, precision=made)
+        sentences = tuple(number for number, part in enumerate(by_sentence) for _ in range(part.shape[1]))
+        return States(torch.cat(by_sentence, dim=1).cpu(), labels, made, sentences)
+    options = StateOptions(layers=chosen, limit=limit, precision=made, pooling=pooling)
+    lines = [text_of(text) for text in texts]
+    blocks = []
+    count = -(-len(lines) // TEXTS_PER_BLOCK)
+    with showing_progress(on_progress) as progress:
+        for number in range(count):
+            block = lines[number * TEXTS_PER_BLOCK : (number + 1) * TEXTS_PER_BLOCK]
+            blocks.append(language_states((copied, tokenizer), block, language, options))
+            progress(Progress("states", number + 1, count))
+    return States(torch.cat(blocks, dim=1), labels, made)
+
+
+def text_of(sentence: Sentence) -> str:
+    """Return a sentence as a text."""
+    return sentence if isinstance(sentence, str) else " ".join(sentence)
+
+
+def words_of(sentence: Sentence) -> tuple[str, ...]:
+    """Return the words of a sentence; a text is split as everywhere in isogloss."""
+    if not isinstance(sentence, str):
+        return tuple(sentence)
+    from isogloss.data.projection.words import tokenize
+
+    return tokenize(sentence)
+
+
+def read_states(given: StatesLike, name: str) -> States:
+    """Return states as such; ``name`` is their name in messages. DataError for an array that is none."""
+    if isinstance(given, States):
+        return given
+    vectors = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
+    if vectors.ndim == 2:
+        vectors = vectors.unsqueeze(0)
+    if vectors.ndim != 3 or not vectors.is_floating_point() or 0 in vectors.shape:
+        raise DataError(
+            f"{name}: found {vectors.dtype} of shape {list(vectors.shape)}; expected floating-point numbers "
+            f"[item, dim] or [layer, item, dim], or what isogloss.states returns."
+        )
+    if not bool(vectors.isfinite().all()):
+        raise DataError(f"{name}: not all numbers are finite. Remove the items that are not.")
+    return States(vectors.detach().cpu().float(), tuple(range(len(vectors))), "float32")
+
+
+def read_both(first: StatesLike, second: StatesLike, function: str) -> tuple[States, States]:
+    """Return the states of the same items on two sides; DataError where their numbers differ."""
+    sides = read_states(first, f"{function}: first"), read_states(second, f"{function}: second")
+    if len(sides[0]) != len(sides[1]):
+        raise DataError(
+            f"{function}: {len(sides[0])} items and {len(sides[1])}; expected the same ones on both sides, "
+            f"in the same order."
+        )
+    return sides
+
+
+def read_layers(first: States, second: States, function: str) -> tuple[int, ...]:
+    """Return the layers that two sides have in common by their order; DataError for other numbers of them."""
+    if len(first.layers) != len(second.layers):
+        raise DataError(
+            f"{function}: {len(first.layers)} layers and {len(second.layers)}; expected as many, which are "
+            f"compared in order. Choose layers, or compare all with all (across=True of cka)."
+        )
+    return first.layers

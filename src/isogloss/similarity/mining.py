@@ -1,0 +1,98 @@
+"""Bitext mining by margins: which rows of two sets of states translate each other?
+
+Artetxe & Schwenk (2019), "Margin-based Parallel Corpus Mining with Multilingual Sentence Embeddings": a
+pair's cosine is compared with the mean cosine of both sentences with their k nearest neighbours in the other
+language (Eq. 2 and 3). Each sentence of either side proposes the best of its neighbours; the proposals are
+taken from the best down, each sentence once ("max" of Section 3).
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+COSINE_BLOCK = 4096
+"""Sentences of each side in a block of cosines, which bounds memory (64 MiB)."""
+
+MIN_MEAN_COSINE = 1e-6
+"""A mean cosine that is lower counts as this much, so that a ratio keeps the sign of its cosine."""
+
+MARGINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "ratio": lambda cosine, mean: cosine / mean.clamp(min=MIN_MEAN_COSINE),
+    "distance": torch.sub,
+    "cosine": lambda cosine, _: cosine,
+}
+"""Margins of a cosine over the mean of the neighbours' (Section 3, where the last is called absolute)."""
+
+
+def mine(
+    x: Float[Tensor, "item dim"], y: Float[Tensor, "other dim"], *, neighbours: int = 4, margin: str = "ratio"
+) -> tuple[Int[Tensor, "pair 2"], Float[Tensor, " pair"]]:
+    """Return pairs of rows of x and y, each row in one pair at most, and their scores, the highest first.
+
+    Rows have length 1.
+    """
+    (cosines_x, of_x), (cosines_y, of_y) = nearest(x, y, neighbours)
+    mean_x, mean_y = cosines_x.mean(dim=1), cosines_y.mean(dim=1)
+    forward, to_y = MARGINS[margin](cosines_x, (mean_x.unsqueeze(1) + mean_y[of_x]) / 2).max(dim=1)
+    backward, to_x = MARGINS[margin](cosines_y, (mean_y.unsqueeze(1) + mean_x[of_y]) / 2).max(dim=1)
+    rows, columns = (torch.arange(len(side), device=x.device) for side in (x, y))
+    proposed = torch.cat(
+        (
+            torch.stack((rows, of_x[rows, to_y]), dim=1),
+            torch.stack((of_y[columns, to_x], columns), dim=1),
+        )
+    )
+    scores, order = torch.cat((forward, backward)).double().sort(descending=True, stable=True)
+    proposed = proposed[order].cpu()
+    numbers = _each_once(proposed.tolist())
+    return proposed[numbers], scores.cpu()[numbers]
+
+
+def _each_once(proposed: Sequence[Sequence[int]]) -> list[int]:
+    """Return the numbers of the pairs neither of whose sides is in an earlier pair."""
+    firsts: set[int] = set()
+    seconds: set[int] = set()
+    numbers = []
+    for number, (first, second) in enumerate(proposed):
+        if first not in firsts and second not in seconds:
+            firsts.add(first)
+            seconds.add(second)
+            numbers.append(number)
+    return numbers
+
+
+Nearest = tuple[Float[Tensor, "_ _"], Int[Tensor, "_ _"]]
+"""Cosines [sentence, neighbour], the highest first, and the neighbours' numbers."""
+
+
+def nearest(
+    x: Float[Tensor, "item dim"], y: Float[Tensor, "other dim"], neighbours: int
+) -> tuple[Nearest, Nearest]:
+    """Return the highest cosines of each row of x, and which rows of y they are of; then those of y in x.
+
+    A block of cosines at a time, each computed once. With fewer rows than ``neighbours`` all are returned.
+    """
+    of_x, of_y = (
+        (
+            x.new_full((len(queries), min(neighbours, len(keys))), -torch.inf),
+            torch.zeros((len(queries), min(neighbours, len(keys))), dtype=torch.long, device=x.device),
+        )
+        for queries, keys in ((x, y), (y, x))
+    )
+    for row in range(0, len(x), COSINE_BLOCK):
+        for column in range(0, len(y), COSINE_BLOCK):
+            cosines = x[row : row + COSINE_BLOCK] @ y[column : column + COSINE_BLOCK].T
+            _update(of_x, cosines, row, column)
+            _update(of_y, cosines.T.contiguous(), column, row)
+    return of_x, of_y
+
+
+def _update(highest: Nearest, cosines: Float[Tensor, "row column"], row: int, column: int) -> None:
+    """Put a block's cosines among the highest so far; its rows and columns are counted from these."""
+    values, numbers = (part[row : row + len(cosines)] for part in highest)
+    new, indices = cosines.topk(min(values.shape[1], cosines.shape[1]), dim=1)
+    best, order = torch.cat((values, new), dim=1).topk(values.shape[1], dim=1)
+    numbers.copy_(torch.cat((numbers, indices + column), dim=1).gather(1, order))
+    values.copy_(best)

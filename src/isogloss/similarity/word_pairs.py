@@ -1,0 +1,149 @@
+"""Word distance: are words that translate each other closer together than words that do not?
+
+Paper: "… Cross-Lingual Adjustment …", Section 5.4, Figs 1 and 2: L2 distances between the states of related
+(aligned) and of unrelated words of two languages. As in the paper, unrelated words come from sentences that
+are not translations of each other. Both words come from related pairs: the two groups have the same words and
+differ only in their pairing.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from isogloss.core.errors import ModelError
+from isogloss.core.progress import OnProgress, Progress, no_progress
+from isogloss.encoders.added.active_language import active_language
+from isogloss.encoders.family import Model, Tokenizer
+from isogloss.metrics.ranks import FineCounts
+from isogloss.training.states import word_states
+
+TRANSLATIONS_PER_BLOCK = 256
+"""Translations whose words are in memory together; unrelated words are drawn from the same block."""
+
+Places = npt.NDArray[np.int64]
+Counts = Mapping[tuple[int, str], tuple[FineCounts, FineCounts]]
+"""Distances of related and unrelated words, by layer and kind of distance."""
+
+
+class LinkedSentence(NamedTuple):
+    """The words of a sentence and of its translation, and which of them are linked."""
+
+    first: Sequence[str]
+    second: Sequence[str]
+    links: Sequence[tuple[int, int]]
+
+
+class WordPairs(NamedTuple):
+    """How words of linked sentences are compared."""
+
+    layers: tuple[int, ...]
+    distances: tuple[str, ...]
+    words: str
+    """The state of a word: average, first or last of its subwords."""
+    unrelated: int
+    """Unrelated pairs for each related one."""
+    precision: str
+
+
+def l2(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Tensor, "*pair"]:
+    """Return ‖x - y‖."""
+    return (x - y).square().sum(dim=-1).sqrt()
+
+
+def cosine(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Tensor, "*pair"]:
+    """Return 1 - cos(x, y), from 0 to 2; exactly 0 for equal vectors."""
+    x, y = (torch.nn.functional.normalize(side, dim=-1) for side in (x, y))
+    return (x - y).square().sum(dim=-1) / 2
+
+
+DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"l2": l2, "cosine": cosine}
+
+
+def count_word_distances(
+    loaded: tuple[Model, Tokenizer],
+    sentences: Sequence[LinkedSentence],
+    languages: tuple[str, str],
+    options: WordPairs,
+    random: np.random.Generator,
+    on_progress: OnProgress = no_progress,
+) -> Counts:
+    """Return the distances of related and of unrelated words; ``random`` draws the unrelated ones.
+
+    Nothing is counted where fewer than two sentences have links. ModelError where states are not finite.
+    """
+    pair = "-".join(languages)
+    counts = {
+        (layer, kind): (FineCounts(), FineCounts()) for layer in options.layers for kind in options.distances
+    }
+    blocks = drawn_blocks(len(sentences), random)
+    for number, block in enumerate(blocks, start=1):
+        chosen = [sentences[index] for index in block]
+        x, y, sentence = _linked_states(loaded, languages, chosen, options)
+        related, others = drawn_unrelated(sentence, options.unrelated, random)
+        for index, layer in enumerate(options.layers):
+            for kind in options.distances:
+                near, far = counts[layer, kind]
+                count(near, DISTANCES[kind](x[index], y[index]), pair)
+                count(far, DISTANCES[kind](x[index, related], y[index, others]), pair)
+        on_progress(Progress("distances", number, len(blocks), pair))
+    return counts
+
+
+def _linked_states(
+    loaded: tuple[Model, Tokenizer],
+    languages: tuple[str, str],
+    block: Sequence[LinkedSentence],
+    options: WordPairs,
+) -> tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]:
+    """Return the states of all linked words of a block, and each link's sentence."""
+    states = partial(
+        word_states, *loaded, layers=options.layers, words=options.words, precision=options.precision
+    )
+    with active_language(loaded[0], languages[0]):
+        first = states([sentence.first for sentence in block])
+    with active_language(loaded[0], languages[1]):
+        second = states([sentence.second for sentence in block])
+    links_of = [
+        [(i, j) for i, j in sentence.links if i < x.shape[1] and j < y.shape[1]]
+        for sentence, x, y in zip(block, first, second, strict=True)
+    ]
+    x = torch.cat([x[:, [i for i, _ in links]] for x, links in zip(first, links_of, strict=True)], dim=1)
+    y = torch.cat([y[:, [j for _, j in links]] for y, links in zip(second, links_of, strict=True)], dim=1)
+    return x, y, np.repeat(np.arange(len(block)), [len(links) for links in links_of])
+
+
+def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:
+    """Split the numbers below ``count`` into random blocks of nearly equal size."""
+    order = random.permutation(count)
+    return [
+        block for block in np.array_split(order, max(1, -(-count // TRANSLATIONS_PER_BLOCK))) if len(block)
+    ]
+
+
+def drawn_unrelated(sentence: Places, times: int, random: np.random.Generator) -> tuple[Places, Places]:
+    """Draw for each link ``times`` links of other sentences; return both sides.
+
+    ``sentence`` is the number of each link's sentence, in rising order. Nothing is drawn within one sentence.
+    """
+    links = np.tile(np.arange(len(sentence)), times)
+    begin, end = (np.searchsorted(sentence, sentence[links], side=side) for side in ("left", "right"))
+    others = len(sentence) - (end - begin)
+    links, begin, end, others = (part[others > 0] for part in (links, begin, end, others))
+    drawn = random.integers(0, others)
+    return links, np.where(drawn < begin, drawn, drawn + end - begin)
+
+
+def count(group: FineCounts, distances: Float[Tensor, " pair"], pair: str) -> None:
+    """Count distances; ModelError where the encoder's states are not finite."""
+    if not bool(distances.isfinite().all()):
+        raise ModelError(
+            f"word-distance: states of {pair} are not finite. Check that the encoder was trained to an end, "
+            f"or measure it in float32."
+        )
+    group.add(distances.cpu().numpy())
