@@ -145,8 +145,8 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
     is_new = not folder.exists()
     if is_new:
         with atomic_folder(folder.parent, folder.name) as temporary:
-            for path, content in contents.items():
-                (temporary / path).write_bytes(content)
+            for file_name, content in contents.items():
+                (temporary / file_name).write_bytes(content)
     elif not _has_exactly(folder, contents):
         raise ConfigError(
             f"{folder}: this exists with other files, and data is never replaced. Move it away, or rename "
