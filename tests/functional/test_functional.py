@@ -31,7 +31,18 @@ WORDS = TEXT.split()
 FIRST = [" ".join(WORDS[start : start + 5]) for start in range(12)]
 SECOND = [" ".join(reversed(WORDS[start : start + 5])) for start in range(12)]
 LINKS = [[(word, 4 - word) for word in range(5)]] * 12
-FUNCTIONS = ("adjusting", "gradients", "models", "mixup", "predictions", "sentences", "weights")
+FUNCTIONS = (
+    "adjusting",
+    "alignment",
+    "gradients",
+    "models",
+    "mixup",
+    "predictions",
+    "similarity",
+    "states",
+    "weights",
+    "word_pairs",
+)
 
 
 @pytest.fixture(scope="module")
@@ -345,7 +356,7 @@ def test_answers_are_scored_as_squad_does():
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda e: isogloss.cka(*e, FIRST[:3], SECOND[:3]), DataError, "3 translations"),
+        (lambda e: isogloss.cka(*e, FIRST[:3], SECOND[:3]), DataError, "3 sentences"),
         (lambda e: isogloss.cka(*e, FIRST, SECOND[:3]), DataError, "12 sentences, 3 translations"),
         (lambda e: isogloss.cka(*e, FIRST, SECOND, layers=[9]), ConfigError, "no layer 9"),
         (lambda e: isogloss.cka(nn.Linear(1, 1), e[1], FIRST, SECOND), ModelError, "Linear"),
@@ -361,8 +372,8 @@ def test_answers_are_scored_as_squad_does():
         (lambda e: isogloss.language_gates(e[0], {"en": [{}]}), ConfigError, "found 1 languages"),
         (lambda _: isogloss.average([nn.Linear(1, 1)], [2.0]), ConfigError, "as origin"),
         (lambda _: isogloss.average([nn.Linear(1, 1), nn.Linear(2, 1)]), ModelError, "weight has the shape"),
-        (lambda e: isogloss.cka(*e, [], []), DataError, "0 translations first-second"),
-        (lambda e: isogloss.retrieval(*e, [], []), DataError, "no translations first-second"),
+        (lambda e: isogloss.cka(*e, [], []), DataError, "0 sentences"),
+        (lambda e: isogloss.retrieval(*e, [], []), DataError, "no texts"),
         (lambda e: isogloss.gradient_conflict(e[0], {}), ConfigError, "no batches"),
         (lambda _: isogloss.compare([], []), DataError, "no predictions"),
         (lambda _: isogloss.compare([], [], []), DataError, "no predictions"),
@@ -402,11 +413,13 @@ def test_both_ends_of_a_path_are_the_models_as_transformers_has_them(bert_folder
 
 
 HELD_BY = {
+    "States": "test_arrays_and_lists_are_states",
     "AlignmentLoss": "test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains",
     "MetaLearner": "test_algorithm_1_in_a_loop_trains_what_the_recipe_trains",
     "MixupLoss": "test_x_mixup_in_trainer_trains_what_the_recipe_trains",
     "adjust": "test_adjustment_equals_the_method_on_a_folder",
     "align": "test_links_are_those_that_simalign_found",
+    "anisotropy": "test_anisotropy_is_the_mean_cosine_of_all_pairs",
     "average": "test_an_average_is_the_weighted_mean_and_leaves_the_models",
     "cka": "test_cka_equals_the_diagnostic",
     "compare": "test_values_of_one_seed_are_tested_by_the_paired_t_test",
@@ -415,11 +428,14 @@ HELD_BY = {
     "language_gates": "test_similarity_of_gates_is_the_cosine_of_what_was_learned",
     "load_corpus": "test_a_corpus_and_an_encoder_are_loaded_by_name",
     "load_encoder": "test_a_corpus_and_an_encoder_are_loaded_by_name",
+    "mine": "test_shuffled_sentences_are_mined",
     "mixing": "test_what_leaves_the_layer_is_the_formula",
     "path": "test_both_ends_of_a_path_are_the_models_as_transformers_has_them",
     "plane": "test_both_axes_of_a_plane_are_paths",
     "project_labels": "test_tags_are_those_of_linked_words",
+    "representation_map": "test_a_map_has_the_components_of_all_sentences_together",
     "retrieval": "test_retrieval_equals_the_diagnostic",
+    "states": "test_states_of_texts_are_means_of_their_subwords",
     "word_distances": "test_word_distances_equal_the_diagnostic",
 }
 """The test of each function that holds it against its diagnostic or method, or a reference outside."""

@@ -34,7 +34,14 @@ TEXTS_PER_BLOCK = 1024
 
 @dataclass(frozen=True, eq=False)
 class States:
-    """States of texts, or of their words, in some layers of an encoder."""
+    """States of texts, or of their words, in some layers of an encoder, as ``states`` returns them.
+
+    Keep them to compare an encoder before and after a training, or two encoders.
+
+    >>> import torch
+    >>> States(torch.zeros(2, 5, 8), layers=(0, 1), precision="float32")
+    States(5 texts, layers 0, 1, 8 dimensions)
+    """
 
     vectors: Float[Tensor, "layer item dim"]
     """In float32, on the CPU."""

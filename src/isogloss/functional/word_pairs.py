@@ -72,8 +72,9 @@ def word_distances(
             f"word_distances: {len(short)} sentences of at most {LONGEST} words have links; expected two or "
             f"more. Give more links, or more sentences."
         )
+    count = model.config.num_hidden_layers + 1
     rows = {
-        layer: {
+        layer % count: {
             "related": related.mean,
             "unrelated": unrelated.mean,
             "auc": separation(related, unrelated).auc,
