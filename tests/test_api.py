@@ -19,20 +19,24 @@ PUBLIC = [
     "Model",
     "Recipe",
     "Result",
+    "States",
     "Study",
     "__version__",
-    *("adjust", "align", "average", "cka", "compare", "compare_outputs", "compare_runs", "corpus", "deltas"),
+    *("adjust", "align", "anisotropy", "average"),
+    *("cka", "compare", "compare_outputs", "compare_runs", "corpus", "deltas"),
     *(
         "gradient_conflict",
         "language_gates",
         "load_corpus",
         "load_encoder",
         "load_model",
+        "mine",
         "mixing",
         "path",
         "plane",
     ),
-    *("project_labels", "rank_sources", "read", "retrieval", "run", "search", "word_distances"),
+    *("project_labels", "rank_sources", "read", "representation_map", "retrieval", "run", "search", "states"),
+    "word_distances",
 ]
 
 

@@ -2,7 +2,7 @@
 
 Each function takes states (``isogloss.states``, or arrays from anywhere), or a model with its tokenizer and
 sentences, of which it makes them. ``first`` and ``second`` are sentences and their translations, in the same
-order: texts, or lists of words. How a model is used is said in ``functional.states``.
+order: texts, or lists of words. ``functional.states`` describes how a model is used.
 """
 
 import warnings
@@ -157,8 +157,8 @@ def _cka_of_states(
         layers = read_layers(x, y, "cka")
         return _series(linear_cka(x.vectors, y.vectors, debiased=debiased), layers, name, x.precision)
     table = [
-        [float(linear_cka(one[None], other[None], debiased=debiased)) for other in y.vectors]
-        for one in x.vectors
+        [float(linear_cka(row[None], column[None], debiased=debiased)) for column in y.vectors]
+        for row in x.vectors
     ]
     frame = pd.DataFrame(
         table, index=pd.Index(x.layers, name="first"), columns=pd.Index(y.layers, name="second")
@@ -259,9 +259,9 @@ def retrieval(
                 for side, language in zip((first, second), languages, strict=True)
             )
     rows = {}
-    for layer, one, other in zip(read_layers(x, y, "retrieval"), x.vectors, y.vectors, strict=True):
-        a = directions(one, centred=centred)
-        b = directions(other, centred=centred)
+    for layer, queries, keys in zip(read_layers(x, y, "retrieval"), x.vectors, y.vectors, strict=True):
+        a = directions(queries, centred=centred)
+        b = directions(keys, centred=centred)
         rows[layer] = {
             "forward": retrieval_accuracy(a, b, neighbours=csls),
             "backward": retrieval_accuracy(b, a, neighbours=csls),

@@ -152,11 +152,11 @@ def words_of(sentence: Sentence) -> tuple[str, ...]:
     return tokenize(sentence)
 
 
-def read_states(given: StatesLike, name: str) -> States:
+def read_states(values: StatesLike, name: str) -> States:
     """Return states as such; ``name`` is their name in messages. DataError for an array that is none."""
-    if isinstance(given, States):
-        return given
-    vectors = given if isinstance(given, Tensor) else torch.as_tensor(np.asarray(given))
+    if isinstance(values, States):
+        return values
+    vectors = values if isinstance(values, Tensor) else torch.as_tensor(np.asarray(values))
     if vectors.ndim == 2:
         vectors = vectors.unsqueeze(0)
     if vectors.ndim != 3 or not vectors.is_floating_point() or 0 in vectors.shape:

@@ -164,10 +164,10 @@ def _has_exactly(folder: Path, contents: Mapping[str, bytes]) -> bool:
     """Return whether a folder has these files with these contents and nothing else."""
     if not folder.is_dir():
         return False
-    found = {path.name: path for path in folder.iterdir()}
-    if found.keys() != contents.keys():
+    files = {path.name: path for path in folder.iterdir()}
+    if files.keys() != contents.keys():
         return False
-    return all(path.is_file() and path.read_bytes() == contents[name] for name, path in found.items())
+    return all(path.is_file() and path.read_bytes() == contents[name] for name, path in files.items())
 
 
 def _source_corpus(file: LabelledFile) -> DescribedCorpus:
