@@ -16,6 +16,7 @@ from isogloss.data.corpora.bitext import apart
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics import mining as module
 from isogloss.diagnostics.mining import Mined, Mining, Sides, best_threshold, scores_at, unique_sides
+from isogloss.similarity import mining as blocks
 from isogloss.similarity.mining import MARGINS, mine
 from isogloss.training import states
 
@@ -69,11 +70,11 @@ def naive(x, y, k, margin):
 )
 def test_pairs_and_scores_are_brute_force_whatever_the_blocks(seed, margin, neighbours, block, others):
     x, y = directions(seed), directions(seed + 1, others)
-    before, module.COSINE_BLOCK = module.COSINE_BLOCK, block
+    before, blocks.COSINE_BLOCK = blocks.COSINE_BLOCK, block
     try:
         pairs, scores = mine(x, y, neighbours=neighbours, margin=margin)
     finally:
-        module.COSINE_BLOCK = before
+        blocks.COSINE_BLOCK = before
     expected = naive(x, y, neighbours, margin)
     # Of one neighbour, mutual pairs have equal scores, in any order.
     assert sorted(pairs.tolist()) == sorted([i, j] for _, i, j in expected)

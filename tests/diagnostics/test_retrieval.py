@@ -7,9 +7,9 @@ from measuring import WORDS, load, measure_setting, subject, translations, vecto
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.encoders import Retrieval as Row
-from isogloss.diagnostics import retrieval as module
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.encoders.tokenizers import load_tokenizer
+from isogloss.similarity import nearest as module
 from isogloss.similarity.nearest import directions, mean_nearest, retrieval_accuracy
 from isogloss.tasks import TASKS
 

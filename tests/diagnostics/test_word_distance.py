@@ -12,9 +12,9 @@ from measuring import WORDS, load, measure_setting, subject, translations, vecto
 from isogloss.core.errors import ConfigError, DataError, ModelError
 from isogloss.core.rows.encoders import WordDistance as Row
 from isogloss.data.examples import Translation
-from isogloss.diagnostics import word_distance as module
 from isogloss.diagnostics.word_distance import WordDistance, distance_rows
 from isogloss.metrics.ranks import FineCounts
+from isogloss.similarity import word_pairs as module
 from isogloss.similarity.word_pairs import cosine, count, drawn_blocks, drawn_unrelated, l2
 from isogloss.training.states import word_states
 
