@@ -85,6 +85,7 @@ def test_many_runs_are_made_once_and_reported_on(script):
     assert found[6] == "26"  # 20 runs, and six for leases, precision, plan and report.
 
 
+@pytest.mark.nightly
 def test_finished_runs_are_planned_looked_at_and_reported_on(script, tmp_path):
     file = tmp_path / "scale.json"
     options = ("--runs", 20, "--grid", 10, "--out", file, "--as", "now")

@@ -91,7 +91,7 @@ def isogloss(hub: LocalHub, tmp_path: Path) -> Callable[..., str]:
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_three_suites_are_fetched_run_and_reported(isogloss, hub, tmp_path):
     for name, (source, target) in SUITES.items():
         printed = isogloss("fetch", name, "--language", f"{source},{target}", "--to", "data")

@@ -110,6 +110,7 @@ examples = 8
 NODES = {"head": {"num_cpus": 1}, "card": {"num_cpus": 2, "num_gpus": 1}, "plain": {"num_cpus": 1}}
 
 
+@pytest.mark.nightly
 def test_two_models_share_a_gpu_and_all_else_is_made_on_other_nodes(tmp_path: Path):
     (tmp_path / "meeting_on_ray.py").write_text(MEETING.replace("{patience}", "120"))
     meetings = {name: tmp_path / name for name in ("models", "gaps")}

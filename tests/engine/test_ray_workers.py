@@ -138,6 +138,7 @@ def command_line(pid: int) -> str:
         return ""
 
 
+@pytest.mark.nightly
 def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_same(cluster, whole):
     folder, uninterruptible = whole
     out = folder / "driver"

@@ -23,7 +23,7 @@ pytest.importorskip("submitit")
 from isogloss.engine.slurm_jobs import FOLDER, private_folder
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_jobs_share_the_work_and_one_that_has_to_go_writes_a_checkpoint_and_is_queued_again(
     tmp_path, local_slurm
 ):

@@ -174,7 +174,7 @@ def assert_equal_but_for_rounding(record, ours, theirs):
         assert apart <= 1e-4 * whole, record.title
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
     """One process computes an update in the parts that two share: equal but for rounding."""
     printed = in_two_processes(RECIPE + META, tmp_path, undisturbed_runs.out)

@@ -71,7 +71,7 @@ def records(remote: Remote) -> dict[str, bytes | None]:
     return {name.partition("/")[0]: remote.read(name) for name in names}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_machines_share_a_bucket_though_one_leaves_and_the_store_is_away_for_a_while(
     s3, here, whole, tmp_path
 ):

@@ -106,8 +106,17 @@ def test_connections_are_bounded_and_others_are_answered_meanwhile(serve, monkey
         connection.close()
 
 
+@pytest.fixture
+def heeds_hangups() -> Iterator[None]:
+    """Let new processes end at SIGHUP even where the tests were started by nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals of Unix")
+@pytest.mark.usefixtures("heeds_hangups")
 @pytest.mark.parametrize("half", [False, True], ids=["idle", "half a request"])
 @pytest.mark.parametrize(("number", "code"), [("SIGINT", 0), ("SIGTERM", 143), ("SIGHUP", 129)])
 def test_the_first_signal_ends_it_and_nothing_false_is_said(number, code, half, monkeypatch):
