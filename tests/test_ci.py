@@ -173,3 +173,13 @@ def test_a_release_is_published_after_the_wheel_ran_and_was_uploaded():
         for word in ("make release", "isogloss quickstart", "upload-artifact")
     ]
     assert places == sorted(places)
+
+
+def test_every_test_is_in_one_part_of_the_night():
+    yaml = pytest.importorskip("yaml")
+    text = (ROOT / ".github" / "workflows" / "nightly.yml").read_text(encoding="utf-8")
+    parts = yaml.safe_load(text)["jobs"]["cases"]["strategy"]["matrix"]["part"]
+    named = [name for part in parts for name in part.split()]
+    files = [path for name in named for path in ROOT.glob(name)]
+    covered = [test for path in files for test in ([path] if path.is_file() else path.rglob("test_*.py"))]
+    assert sorted(covered) == sorted((ROOT / "tests").rglob("test_*.py"))

@@ -228,7 +228,7 @@ class Work:
         store = self.context.store
         with interruptible(), store.guarded():
             self._patiently(store.refresh)
-            # Leases of other things than runs, such as the search for damage, are this process's own as a rule.
+            # Leases of other things, such as the search for damage, are as a rule of this process itself.
             leased = self._patiently(store.leases.list_leased_runs) & {*map(identity, self.runs)}
             position = random_position() if leased else 0.0
             missing = [run for run in self.runs if not store.is_finished(run)]
