@@ -3,12 +3,21 @@
 A plug-in imports from here alone. Names here keep their meaning; all other modules may change at any time.
 """
 
+from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.run_parts import Positive, Share
 from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpus import About, Corpus
+from isogloss.data.formats.word_links import Aligned, pair_words
+from isogloss.data.projection.label_projection import Translated
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
+from isogloss.encoders.family import EncoderFamily
+from isogloss.engine.engines import Engine, Execution
+from isogloss.engine.work import Work
 from isogloss.reports.checks import HELPS, Check, check_of
+from isogloss.reports.drawing import Figure
 from isogloss.reports.measurements import Measurements
+from isogloss.reports.sections import RowsShown
+from isogloss.reports.tables import Summary, Table, plain_table
 from isogloss.reports.verdicts import Claim
 from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.tagging import Tagging
@@ -24,16 +33,24 @@ from isogloss.training.setting import (
     Setting,
     Trained,
 )
+from isogloss.translators.setting import TranslateSetting, Translator
 
 __all__ = [
     "HELPS",
     "About",
     "Adjustment",
+    "AlignSetting",
+    "Aligned",
+    "Aligner",
     "AuxiliaryLoss",
     "Check",
     "Claim",
     "Corpus",
     "Diagnostic",
+    "EncoderFamily",
+    "Engine",
+    "Execution",
+    "Figure",
     "LabelledCorpus",
     "MeasureSetting",
     "Measurements",
@@ -42,14 +59,23 @@ __all__ = [
     "Positive",
     "Pretraining",
     "Reads",
+    "RowsShown",
     "Setting",
     "Share",
+    "Summary",
+    "Table",
     "Tagging",
     "Task",
     "TextClassification",
     "Trained",
     "Training",
+    "TranslateSetting",
+    "Translated",
+    "Translator",
+    "Work",
     "check_of",
     "fine_tune",
+    "pair_words",
+    "plain_table",
     "plain_training",
 ]

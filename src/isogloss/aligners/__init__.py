@@ -13,6 +13,8 @@ ALIGNERS: "Registry[type[Aligner]]" = Registry(
         "eflomal": "isogloss.aligners.eflomal:Eflomal",
         "encoder": "isogloss.aligners.encoder_similarity:EncoderSimilarity",
         "given": "isogloss.aligners.given:Given",
-    }
+    },
+    group="aligners",
+    interface="isogloss.aligners.setting:Aligner",
 )
 """[align]: how words of translations are linked."""

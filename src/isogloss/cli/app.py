@@ -23,6 +23,7 @@ from isogloss.cli.options import (
 from isogloss.cli.recipe_verbs import recipe_verbs, recipes_app
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.plug_ins import find_plug_in, package_named, plugged_names
 from isogloss.recipes.recipe_text import QUICKSTART
 
 
@@ -304,3 +305,27 @@ def doctor(as_json: bool = False, data: str | None = None) -> None:
     from isogloss.cli.lists import machine
 
     Display(as_json=as_json).table(("what", "found"), machine(data))
+
+
+def _add_command(name: str) -> None:
+    """Add a command of another package, which is imported when it is called."""
+    package = package_named("commands", name)
+
+    @app.command(
+        name,
+        help=f"A command of the package {package}.",
+        rich_help_panel="From other packages",
+        add_help_option=False,
+        context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    )
+    def call(context: typer.Context) -> None:
+        if status := find_plug_in("commands", name, ())(context.args):
+            raise typer.Exit(status)
+
+
+OWN_COMMANDS = frozenset(str(command.name) for command in app.registered_commands)
+"""Commands of isogloss, which none of another package replaces."""
+
+for _name in plugged_names("commands"):
+    if _name not in OWN_COMMANDS:
+        _add_command(_name)

@@ -44,6 +44,9 @@ METHOD_TABLES: Mapping[str, Registry[type[object]]] = {
 }
 """Methods, by the part of a recipe that names them."""
 
+OPEN_TABLES: Sequence[Registry[object]] = (ALIGNERS, FAMILIES, TRANSLATORS)
+"""Tables to which packages add entries that need no columns of their own."""
+
 Rows = Sequence[Sequence[str]]
 Listing = tuple[Sequence[str], Rows]
 
@@ -112,16 +115,17 @@ def _language_facts(_: Path) -> Listing:
 
 
 def _summaries(table: Registry[object]) -> list[Sequence[str]]:
-    return [(name, table.read_summary(name)) for name in sorted(table)]
+    return [(name, table.read_summary(name)) for name in sorted(table.places)]
 
 
 def _list_table(
     heads: tuple[str, str], table: Registry[object], *first: Sequence[str], group: Group | None = None
 ) -> Callable[[Path], Listing]:
-    """Return the function that lists rows, the entries of a table, and the plug-ins of a group."""
+    """Return the function that lists rows, the entries of a table, and its plug-ins, or those of a group."""
+    added = group or table.group
 
     def list_entries(_: Path) -> Listing:
-        return heads, [*first, *_summaries(table), *(_plugged(group, table, 2) if group else ())]
+        return heads, [*first, *_summaries(table), *(_plugged(added, table.places, 2) if added else ())]
 
     return list_entries
 
@@ -301,6 +305,10 @@ def _version(name: str) -> str:
         return "not installed"
 
 
+def _describe(part: Any) -> str:
+    return described(part) if isinstance(part, type) else f"Added under the name {part.name}."
+
+
 def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequence[str]]]:
     """Return the protocols of which plug-ins of a group have one, and their columns besides their names."""
     if group == "corpora":
@@ -315,6 +323,9 @@ def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequ
         from isogloss.diagnostics.setting import Diagnostic
 
         return (Diagnostic,), lambda diagnostic: (diagnostic.subject, described(diagnostic))
+    for table in OPEN_TABLES:
+        if table.group == group:
+            return (table.import_interface(),), lambda part: (_describe(part),)
     from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
 
     protocols = (Method, AuxiliaryLoss, Peft, Pretraining, Adjustment)

@@ -77,7 +77,7 @@ class ExecutionGroup:
         str,
         typer.Option(
             "--engine",
-            help="; ".join(f"{name}: {engine_class.about}" for name, engine_class in ENGINES.items()) + ".",
+            help="; ".join(f"{name}: {ENGINES[name].about}" for name in ENGINES.places) + ".",
         ),
     ] = "processes"
     jobs: int = 0

@@ -23,7 +23,19 @@ from isogloss.core.errors import ConfigError, IsoglossError, did_you_mean, one_l
 from isogloss.core.processes import is_of_code
 from isogloss.core.run_parts import values_of
 
-Group = Literal["methods", "tasks", "corpora", "diagnostics", "claims"]
+Group = Literal[
+    "methods",
+    "tasks",
+    "corpora",
+    "diagnostics",
+    "claims",
+    "aligners",
+    "translators",
+    "families",
+    "engines",
+    "tables",
+    "commands",
+]
 GROUPS: tuple[Group, ...] = get_args(Group)
 
 PACKAGE = "isogloss"

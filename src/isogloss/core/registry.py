@@ -1,4 +1,8 @@
-"""Tables of the parts of isogloss by name. A part is imported when it is looked up."""
+"""Tables of the parts of isogloss by name. A part is imported when it is looked up.
+
+To a table with a group, installed packages add entries (``plug_ins``). They are imported when they are looked
+up, so a package that is broken is an error only where it is named.
+"""
 
 import ast
 from collections.abc import Iterator, Mapping
@@ -6,7 +10,9 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from isogloss.core.plug_ins import Group, check_any, find_plug_in, plugged_names
 
 Entry = TypeVar("Entry", covariant=True)
 
@@ -14,27 +20,51 @@ Entry = TypeVar("Entry", covariant=True)
 class Registry(Mapping[str, Entry]):
     """Mapping from names to objects. A lookup imports the object's module; names and summaries do not."""
 
-    def __init__(self, places: Mapping[str, str]) -> None:
-        """``places`` has the "module:object" of each name."""
+    def __init__(self, places: Mapping[str, str], group: Group | None = None, interface: str = "") -> None:
+        """Make a table.
+
+        ``places`` has the "module:object" of each name of isogloss, ``group`` is that of the entry points of
+        packages, ``interface`` the place of the class whose members their objects need.
+        """
         self.places = dict(places)
+        self.group = group
+        self.interface = interface
 
     def __getitem__(self, name: str) -> Entry:
-        """Import the object with a name; KeyError for an unknown one."""
-        module, attribute = self._split_place(name)
-        entry: Entry = getattr(import_module(module), attribute)
+        """Import the object with a name; KeyError for an unknown one, ConfigError for a broken package."""
+        if name in self.places:
+            entry: Entry = _import_object(self.places[name])
+        else:
+            entry = self._import_plug_in(name)
         return entry
 
     def __contains__(self, name: object) -> bool:
         """Return whether a name is in the table."""
-        return name in self.places
+        return name in self.places or name in self._plugged_names()
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names, in the order of the table."""
-        return iter(self.places)
+        """Iterate over the names, in the order of the table, those of packages last."""
+        yield from self.places
+        yield from (name for name in self._plugged_names() if name not in self.places)
 
     def __len__(self) -> int:
         """Return the number of names."""
-        return len(self.places)
+        return sum(1 for _ in self)
+
+    def import_interface(self) -> type[object]:
+        """Import the class whose members the objects of packages need; any class if none is named."""
+        interface: type[object] = _import_object(self.interface) if self.interface else object
+        return interface
+
+    def _import_plug_in(self, name: str) -> Any:
+        plug_in = find_plug_in(self.group, name, self.places) if self.group else None
+        if plug_in is None:
+            raise KeyError(name)
+        check_any(plug_in, [self.import_interface()], name)
+        return plug_in
+
+    def _plugged_names(self) -> list[str]:
+        return plugged_names(self.group) if self.group else []
 
     def read_summary(self, name: str) -> str:
         """Return the first paragraph of an object's docstring, read from the source of its module."""
@@ -50,18 +80,20 @@ class Registry(Mapping[str, Entry]):
         values = [node.value for node in body if field in _list_assigned_names(node)]
         return str(ast.literal_eval(values[0]))
 
-    def _split_place(self, name: str) -> tuple[str, str]:
-        module, _, attribute = self.places[name].partition(":")
-        return module, attribute
-
     def _find_definition(self, name: str) -> list[ast.stmt]:
         """Return the statement that defines an object, and those that follow it."""
-        module, attribute = self._split_place(name)
+        module, _, attribute = self.places[name].partition(":")
         body = _parse_module(module)
         defined = [
             getattr(node, "name", "") == attribute or attribute in _list_assigned_names(node) for node in body
         ]
         return body[defined.index(True) :]
+
+
+def _import_object(path: str) -> Any:
+    """Import what "module:object" names."""
+    module, _, attribute = path.partition(":")
+    return getattr(import_module(module), attribute)
 
 
 @cache

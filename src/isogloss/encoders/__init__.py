@@ -25,6 +25,8 @@ FAMILIES: "Registry[EncoderFamily]" = Registry(
         "xlm-roberta": "isogloss.encoders.families:XLM_ROBERTA",
         "xlm-roberta-xl": "isogloss.encoders.families:XLM_ROBERTA_XL",
         "xmod": "isogloss.encoders.families:XMOD",
-    }
+    },
+    group="families",
+    interface="isogloss.encoders.family:EncoderFamily",
 )
 """Supported families of encoders, by the ``model_type`` of their config.json."""

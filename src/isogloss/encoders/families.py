@@ -431,5 +431,5 @@ def require(family: EncoderFamily, *abilities: Ability, what: str) -> None:
     """
     for ability in abilities:
         if ability in family.lacks:
-            able = [name for name, other in FAMILIES.items() if not other.lacks.keys() & set(abilities)]
+            able = [name for name in FAMILIES.places if not FAMILIES[name].lacks.keys() & set(abilities)]
             raise ModelError(f"{what}; {family.name} {family.lacks[ability]}. Use {' or '.join(able)}.")

@@ -133,7 +133,7 @@ def check_attention(source: str | Path, attention: TextAttention) -> None:
     """Raise ConfigError for an encoder that is no decoder: it has no mask to lift."""
     name = load_encoder_config(source).model_type
     if not FAMILIES[name].is_decoder:
-        decoders = [family.name for family in FAMILIES.values() if family.is_decoder]
+        decoders = [name for name in FAMILIES.places if FAMILIES[name].is_decoder]
         raise ConfigError(
             f"attention: {attention}: {source} is no decoder ({name}) and attends to both sides always. "
             f"Leave attention out, or take {' or '.join(decoders)}."

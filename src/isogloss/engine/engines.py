@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.processes import cores
+from isogloss.core.registry import Registry
 
 if TYPE_CHECKING:
     from isogloss.engine.work import Report
@@ -71,8 +72,8 @@ class Execution:
             check_trackers(self.track)
 
     def _check_options(self) -> None:
-        for name, engine in ENGINES.items():
-            for option in engine.options:
+        for name in ENGINES.places:
+            for option in ENGINES[name].options:
                 if getattr(self, option) not in (None, "", {}) and self.engine != name:
                     raise ConfigError(
                         f"--{option.replace('_', '-')} is for --engine {name}; found --engine {self.engine}. "
@@ -158,9 +159,19 @@ def _slurm(execution: Execution, context: "RunContext", runs: "Sequence[Run]", r
     work_in_jobs(context, runs, report, jobs=execution.jobs or 1, parameters=execution.slurm)
 
 
-ENGINES: Mapping[str, Engine] = {
-    "serial": Engine(about="one run after the other"),
-    "processes": Engine(about="side by side on this machine"),
-    "ray": Engine(about="on a Ray cluster", package="ray", options=("address", "gpu_share"), start=_ray),
-    "slurm": Engine(about="in jobs of Slurm", package="submitit", options=("slurm",), start=_slurm),
-}
+SERIAL = Engine(about="one run after the other")
+PROCESSES = Engine(about="side by side on this machine")
+RAY = Engine(about="on a Ray cluster", package="ray", options=("address", "gpu_share"), start=_ray)
+SLURM = Engine(about="in jobs of Slurm", package="submitit", options=("slurm",), start=_slurm)
+
+ENGINES: Registry[Engine] = Registry(
+    {
+        "serial": f"{__name__}:SERIAL",
+        "processes": f"{__name__}:PROCESSES",
+        "ray": f"{__name__}:RAY",
+        "slurm": f"{__name__}:SLURM",
+    },
+    group="engines",
+    interface=f"{__name__}:Engine",
+)
+"""What makes the runs of a plan."""

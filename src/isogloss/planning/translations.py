@@ -31,7 +31,7 @@ from isogloss.training.setting import DataReader, Method
 from isogloss.translators import TRANSLATORS
 from isogloss.translators.setting import Translator
 
-TRANSLATOR_KINDS = Kinds("translator", TRANSLATORS)
+TRANSLATOR_KINDS = Kinds("translator", TRANSLATORS, "translators", Translator)
 TRAINING_KINDS = Kinds(
     "way to train a translator",
     TRANSLATION_TRAINING,

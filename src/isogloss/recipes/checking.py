@@ -14,6 +14,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
+from isogloss.core.registry import Registry
 from isogloss.core.run_parts import Architecture, Conflict, Modules, Named, NewSubwords, Replay, keys_of
 from isogloss.recipes.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
 from isogloss.recipes.recipe_text import from_toml, merged
@@ -126,11 +127,11 @@ class Kinds(Generic[PlugIn]):
         name = self._name(table)
         if isinstance(name, str) and (kind := self._find(name)):
             return kind
-        available = [*self.others, *self.classes, *(plugged_names(self.group) if self.group else ())]
+        available = {*self.others, *self.classes, *(plugged_names(self.group) if self.group else ())}
         if name is None:
             raise ConfigError(
                 f"{self.key}: this field is missing. Add it to the recipe: one of "
-                f"{', '.join(sorted({*available}))}."
+                f"{', '.join(sorted(available))}."
             )
         raise unknown_name("" if self.key == "name" else self.key, self.what, str(name), available)
 
@@ -140,7 +141,8 @@ class Kinds(Generic[PlugIn]):
     def _find(self, name: str) -> type[PlugIn] | None:
         if name in self.classes or self.group is None:
             return self.classes.get(name)
-        kind: type[PlugIn] | None = find_plug_in(self.group, name, self.classes)
+        built_in = self.classes.places if isinstance(self.classes, Registry) else self.classes
+        kind: type[PlugIn] | None = find_plug_in(self.group, name, built_in)
         if kind is not None:
             check_class(kind, self.protocol, name)
         return kind

@@ -33,7 +33,7 @@ from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import slug
 from isogloss.reports.opening import opening_of
 from isogloss.reports.page import Page, finished_runs, render, run_table, verdict_counts
-from isogloss.reports.sections import SECTIONS, show_section
+from isogloss.reports.sections import SECTIONS, make_added_parts, show_section
 from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import (
     CLAIMS_FILE,
@@ -207,7 +207,8 @@ def _input_stamps(out: Path) -> list[str]:
 def _rewrite(out: Path, last: State, on_progress: OnProgress) -> State:
     """Make the report, write what changed, and remove files of the last report that this one lacks."""
     (claims, errors), m = all_claims(), read_measurements(out, on_progress)
-    m = replace(m, notes=(*m.notes, *errors))
+    added = make_added_parts(m)
+    m = replace(m, notes=(*m.notes, *errors, *added.errors))
     outcomes = judge(one_by_one(claims, "claims", on_progress), m)
     raw = {slug("rows", kind): m.raw(kind) for kind in m.kinds()}
     raw |= {"facts": m.models.rename_axis("id").reset_index()}
@@ -216,7 +217,9 @@ def _rewrite(out: Path, last: State, on_progress: OnProgress) -> State:
         m=m,
         opening=opening_of(m),
         outcomes=outcomes,
-        sections=[show_section(section, m) for section in one_by_one(SECTIONS, "sections", on_progress)],
+        sections=[
+            show_section(section, m, added) for section in one_by_one(SECTIONS, "sections", on_progress)
+        ],
         runs=run_table(m),
         raw=raw,
     )
@@ -247,7 +250,8 @@ def draw_figures(out: Path, style: str, on_progress: OnProgress = no_progress) -
     check_named("--style", "style", STYLES, style)
     m = read_measurements(out, on_progress)
     folder = f"figures/{style}"
-    figures = [figure for section in SECTIONS for figure in show_section(section, m).figures]
+    added = make_added_parts(m)
+    figures = [figure for section in SECTIONS for figure in show_section(section, m, added).figures]
     contents = {
         f"{folder}/{figure.name}-{width}.{form}": content
         for figure in one_by_one(figures, "figures", on_progress, lambda figure: figure.title)

@@ -8,7 +8,11 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
+from isogloss.core.errors import ConfigError, one_line
+from isogloss.core.plug_ins import check_value, find_plug_in, plugged_names
+from isogloss.core.processes import is_of_code
 from isogloss.core.rows import ROWS
 from isogloss.reports import choosing, landscapes, line_figures, published, score_tables, similarity, states
 from isogloss.reports.drawing import Figure
@@ -40,9 +44,60 @@ class ShownSection:
     figures: Sequence[Figure]
 
 
-def show_section(section: Section, m: Measurements) -> ShownSection:
-    """Make the tables and figures of a section."""
+class RowsShown(Protocol):
+    """Tables and figures of one kind of rows, which a package adds to reports (group ``isogloss.tables``)."""
+
+    frame: str
+    """The kind of rows, as a diagnostic is called."""
+
+    def show(self, m: Measurements) -> Sequence[Table | Figure]:
+        """Make the tables and figures of a study that has such rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddedParts:
+    """Tables and figures of other packages, the kinds of rows that they show, and errors in words."""
+
+    parts: Sequence[Table | Figure] = ()
+    frames: frozenset[str] = frozenset()
+    errors: Sequence[str] = ()
+
+
+def make_added_parts(m: Measurements) -> AddedParts:
+    """Make the tables and figures of other packages; rows whose package fails are shown as recorded."""
+    parts: list[Table | Figure] = []
+    frames: set[str] = set()
+    errors: list[str] = []
+    for name in plugged_names("tables"):
+        try:
+            added: RowsShown = find_plug_in("tables", name, ())
+            check_value(added, RowsShown, name)
+            if added.frame in m.kinds():
+                parts += _show_added(name, added, m)
+                frames.add(added.frame)
+        except ConfigError as error:
+            errors.append(str(error))
+    return AddedParts(parts, frozenset(frames), errors)
+
+
+def _show_added(name: str, added: RowsShown, m: Measurements) -> list[Table | Figure]:
+    try:
+        shown = [*added.show(m)]
+    except BaseException as error:  # Whatever the code of others raises.
+        if not is_of_code(error):
+            raise
+        raise ConfigError(f"plug-in {name}: its tables failed ({one_line(error)}).") from error
+    if wrong := [part for part in shown if not isinstance(part, Table | Figure)]:
+        raise ConfigError(f"plug-in {name}: expected tables and figures, found {wrong[0]!r:.80}.")
+    return shown
+
+
+def show_section(section: Section, m: Measurements, added: AddedParts | None = None) -> ShownSection:
+    """Make the tables and figures of a section; to that of other rows come those of other packages."""
     parts = [part for show in section.parts for part in show(m)]
+    if added and section.id == OTHERS:
+        parts = [part for part in parts if part.name not in {slug("other", kind) for kind in added.frames}]
+        parts += added.parts
     return ShownSection(
         section,
         [part for part in parts if isinstance(part, Table)],
@@ -54,6 +109,9 @@ def other_tables(m: Measurements) -> list[Table]:
     """Return the rows of diagnostics without a section, as recorded."""
     return [plain_table(slug("other", kind), kind, m.raw(kind)) for kind in m.kinds() if kind not in ROWS]
 
+
+OTHERS = "others"
+"""The section of rows that no other section shows."""
 
 OF_ONE_FRAME: Sequence[Summary | line_figures.LineFigure] = (
     *SUMMARIES.values(),
@@ -76,7 +134,7 @@ ENTRIES: Sequence[tuple[str, Show]] = (
     ("word-distance", states.distance_figures),
     ("maps", states.map_figures),
     *((entry.section, entry.show) for entry in OF_ONE_FRAME),
-    ("others", other_tables),
+    (OTHERS, other_tables),
 )
 """All tables and figures by their section, which is a key of ``HEADINGS``, in their order there."""
 

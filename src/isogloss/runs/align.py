@@ -31,7 +31,7 @@ from isogloss.training.memory import Machine
 LINKS = "links.txt"
 """The word alignments of a run: Pharaoh's format with scores, a line a translation."""
 
-ALIGNER_KINDS = Kinds("word aligner", ALIGNERS, default="fast-align", noun="aligner")
+ALIGNER_KINDS = Kinds("word aligner", ALIGNERS, "aligners", Aligner, default="fast-align", noun="aligner")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -149,7 +149,7 @@ def _check_options(model: FineTuned, options: PredictOptions) -> None:
 def _check_links(model: FineTuned, option: str, what: str) -> None:
     """Raise ConfigError for a model that mixes by word links, where they are not known."""
     if model.mixup is not None and model.mixup.attends == "links":
-        able = ", ".join(name for name, translator in TRANSLATORS.items() if translator.knows_links)
+        able = ", ".join(name for name in TRANSLATORS.places if TRANSLATORS[name].knows_links)
         raise ConfigError(
             f"{option}: {LINKS_NEEDED}, and {what} has no word links. Take a translator that knows them "
             f"(--translator {able}), give translations with links in Python (TaggedSentence.links), or leave "

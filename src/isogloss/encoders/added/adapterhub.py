@@ -273,7 +273,8 @@ def _check_family(adapter: HubAdapter, model: Model) -> None:
 
 LIKE_BERT = [
     name
-    for name, family in FAMILIES.items()
+    for name in FAMILIES.places
+    for family in [FAMILIES[name]]
     if (family.layers, family.layer.attention_output) == (BERT.layers, BERT.layer.attention_output)
 ]
 """Families whose layers have BERT's names, as those of the library."""
