@@ -2,7 +2,9 @@
 
 Paper: "… Cross-Lingual Adjustment …", Section 5.4, Figs 1 and 2: histograms of L2 distances between the
 states of related (aligned) and of unrelated words of two languages, before and after adjustment and
-fine-tuning. In addition, one number for the separation: AUC = P(related < unrelated).
+fine-tuning. In addition, one number for the separation: AUC = P(related < unrelated). Section 5.4 also
+reports the share of the distance in the 10 and 100 most influential dimensions ("about 5% and 25%"), because
+few dimensions dominate cosines (Timkey and van Schijndel 2021).
 
 As in the paper, unrelated words come from sentences that are not translations of each other. Both words come
 from related pairs: the two groups have the same words and differ only in their pairing.
@@ -22,7 +24,7 @@ from torch import Tensor
 from isogloss.core.errors import ConfigError, DataError, ModelError, check_named, located
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.rows.encoders import DistanceBin
+from isogloss.core.rows.encoders import DimensionShare, DistanceBin
 from isogloss.core.rows.encoders import WordDistance as WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation
@@ -36,6 +38,7 @@ TRANSLATIONS_PER_BLOCK = 256
 """Translations whose words are in memory together; unrelated words are drawn from the same block."""
 
 Places = npt.NDArray[np.int64]
+Row = WordDistanceRow | DistanceBin | DimensionShare
 Counts = Mapping[tuple[int, str], tuple[FineCounts, FineCounts]]
 """Distances of related and unrelated words, by layer and kind of distance."""
 
@@ -83,6 +86,10 @@ class WordDistance(Diagnostic):
     seed: Whole = 0
     """Seed of the draw of unrelated pairs."""
 
+    dimensions: tuple[Positive, ...] | None = None
+    """Numbers of dimensions of which the share in the squared L2 distances is reported: those where they are
+    largest (10 and 100 in the paper). Default: none."""
+
     def __post_init__(self) -> None:
         """Refuse unknown names and numbers below 1."""
         check_named(f"{self.name}: words", "way to make a word of its subwords", WORDS, self.words)
@@ -91,21 +98,31 @@ class WordDistance(Diagnostic):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{self.name}: {name} is {getattr(self, name)}, but 1 or more is needed.")
 
-    def measure(self, setting: MeasureSetting) -> list[WordDistanceRow | DistanceBin]:
-        """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
+    def measure(self, setting: MeasureSetting) -> list[Row]:
+        """Return, for each pair of the first language with another, means and AUC, bins, then shares."""
         subject = setting.subjects[0]
         loaded = setting.encoder(subject)
+        width = loaded[0].config.hidden_size
+        if max(self.dimensions or (0,)) > width:
+            raise ConfigError(
+                f"{self.name}: dimensions: found {max(self.dimensions or ())}; states of this encoder have "
+                f"{width}. Use numbers up to {width}."
+            )
         first, *others = setting.languages
-        rows: list[WordDistanceRow | DistanceBin] = []
+        rows: list[Row] = []
         for other in others:
+            squares = SquaredDifferences() if self.dimensions else None
             counts = self.counts(
                 loaded,
                 setting.bitext(f"{first}-{other}"),
                 f"{first}-{other}",
                 precision=setting.precision,
                 on_progress=setting.on_progress,
+                squares=squares,
             )
             rows += distance_rows((subject.id, first, other), counts, self.bins)
+            if squares:
+                rows += squares.rows((subject.id, first, other), self.dimensions or ())
         return rows
 
     def counts(
@@ -116,10 +133,12 @@ class WordDistance(Diagnostic):
         *,
         precision: str = "auto",
         on_progress: OnProgress = no_progress,
+        squares: "SquaredDifferences | None" = None,
     ) -> Counts:
         """Return the distances of related and of unrelated words of linked bitext.
 
-        ``pair`` names the two languages (en-fr). DataError where fewer than two translations have links.
+        ``pair`` names the two languages (en-fr); ``squares`` collects the differences by dimension. DataError
+        where fewer than two translations have links.
         """
         with located(self.name):
             layers = layers_once(loaded[0], self.layers)
@@ -132,6 +151,8 @@ class WordDistance(Diagnostic):
             x, y, sentence = self._linked(loaded, pair, chosen, layers, precision)
             related, others = drawn_unrelated(sentence, self.unrelated, random)
             for index, layer in enumerate(layers):
+                if squares:
+                    squares.add(layer, x[index] - y[index], x[index, related] - y[index, others])
                 for kind in self.distances:
                     near, far = counts[layer, kind]
                     count(near, DISTANCES[kind](x[index], y[index]), pair)
@@ -169,6 +190,41 @@ class WordDistance(Diagnostic):
 
     def _fits(self, pair: Translation) -> bool:
         return max(map(len, pair_words(pair))) <= self.longest
+
+
+class SquaredDifferences:
+    """Squared differences of states by dimension, summed over pairs of related and of unrelated words."""
+
+    def __init__(self) -> None:
+        self._sums: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def add(
+        self, layer: int, related: Float[Tensor, "pair dim"], unrelated: Float[Tensor, "pair dim"]
+    ) -> None:
+        """Add the differences of pairs in a layer."""
+        near, far = (side.double().square().sum(dim=0).cpu() for side in (related, unrelated))
+        before_near, before_far = self._sums.get(layer, (0, 0))
+        self._sums[layer] = (before_near + near, before_far + far)
+
+    def rows(self, ids: tuple[str, str, str], dimensions: Iterable[int]) -> Iterator[DimensionShare]:
+        """Yield a row for each layer and number of dimensions."""
+        columns = dict(zip(("model", "first", "second"), ids, strict=True))
+        for layer, (near, far) in self._sums.items():
+            for number in dimensions:
+                yield DimensionShare(
+                    **columns,
+                    layer=layer,
+                    dimensions=number,
+                    width=len(near),
+                    related_share=share_of_largest(near, number),
+                    unrelated_share=share_of_largest(far, number),
+                )
+
+
+def share_of_largest(squares: Float[Tensor, " dim"], number: int) -> float:
+    """Return the share of the largest numbers in the sum of all; their even share if all are 0."""
+    total = float(squares.sum())
+    return float(squares.topk(number).values.sum()) / total if total else number / len(squares)
 
 
 def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:
