@@ -104,6 +104,15 @@ def test_noise_has_its_size_and_is_drawn_from_its_seed(bert_folder):
     assert torch.equal(table(ids), table.weight[ids])
 
 
+@pytest.mark.slow
+def test_noise_reaches_the_predictions_of_every_family(any_folder, tmp_path):
+    setting = in_translation.setting("upos", any_folder, tmp_path)
+    model = TASKS["upos"].head(any_folder, seed=0).eval()
+    batch = batch_of("upos", any_folder, setting)
+    assert float(STRONG.loss(TASKS["upos"], model, batch).detach()) > 1e-5
+    assert float(R3F(sigma=0.0, dropout="separate").loss(TASKS["upos"], model, batch).detach()) == 0
+
+
 def test_both_passes_have_one_dropout_unless_it_is_separate(bert_folder, tmp_path):
     model = TASKS["nli"].head(bert_folder, seed=0).train()
     batch = batch_of("nli", bert_folder, in_translation.setting("nli", bert_folder, tmp_path))
