@@ -184,6 +184,25 @@ def test_a_training_with_it_resumes_to_the_bit(
     assert not equal(whole, train(None, bert_folder, tmp_path / "plain", **about))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("method", [SourceOnly(), XMixup(layer=1)], ids=lambda one: one.name)
+@pytest.mark.parametrize("task", ["nli", "upos"])
+def test_minimized_sharpness_resumes_to_the_bit_with_any_method(
+    task, method, bert_folder, tmp_path, monkeypatch
+):
+    about = {"method": method, "task": task, "sam_radius": 0.05}
+    if task == "upos" and method.name == "x-mixup":
+        method = replace(method, labels="projected")
+        about |= {"method": method}
+    whole = train(STRONG, bert_folder, tmp_path / "whole", **about)
+    with interrupted(Bucketed, monkeypatch, at=-1):
+        train(STRONG, bert_folder, tmp_path / "again", **about)
+    again = train(STRONG, bert_folder, tmp_path / "again", gradient_checkpointing=True, **about)
+    assert equal(again, whole)
+    assert again.rows == whole.rows
+    assert not equal(whole, train(STRONG, bert_folder, tmp_path / "plain", **{**about, "sam_radius": 0.0}))
+
+
 @pytest.mark.parametrize(
     ("task", "reason"), [("parsing", "trees, which are scored as a whole"), ("pair-regression", "a number")]
 )
