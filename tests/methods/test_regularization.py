@@ -146,7 +146,7 @@ def test_parts_of_a_batch_of_pairs_have_shares_of_one_mean(bert_folder, tmp_path
 
     def seeded(rows):
         torch.manual_seed(0)
-        return float(STRONG.loss(kind, model, rows))
+        return float(STRONG.loss(kind, model, rows).detach())
 
     shares = [seeded(part) / seeded(part.joined) for part, _ in batch.parts(3)]
     units = [part.source.terms + part.target.terms for part, _ in batch.parts(3)]
