@@ -22,8 +22,9 @@ OPTIONS = {
     "gradient-conflict": {"batch": 2, "draws": 1},
     "task-gradient-conflict": {"batch": 4, "draws": 1},
     "language-gates": {"draws": 1, "steps": 1, "batch_subwords": 64, "block": 16},
+    "word-distance": {"dimensions": (5,)},
 }
-"""What makes a measurement quick."""
+"""What makes a measurement quick, or lets it have all kinds of rows."""
 
 SUBJECTS = {
     "model",

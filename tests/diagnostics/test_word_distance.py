@@ -10,12 +10,20 @@ from hypothesis import strategies as st
 from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
+from isogloss.core.rows.encoders import DimensionShare
 from isogloss.core.rows.encoders import WordDistance as Row
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.word_distance import WordDistance, distance_rows
 from isogloss.metrics.ranks import FineCounts
 from isogloss.similarity import word_pairs as module
-from isogloss.similarity.word_pairs import cosine, count, drawn_blocks, drawn_unrelated, l2
+from isogloss.similarity.word_pairs import (
+    cosine,
+    count,
+    drawn_blocks,
+    drawn_unrelated,
+    l2,
+    share_of_largest,
+)
 from isogloss.training.states import word_states
 
 SEEDS = st.integers(0, 10_000)
@@ -171,6 +179,37 @@ def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loade
             sum(getattr(row, name) for row in bins) for name in ("related", "unrelated")
         ] == pytest.approx([1, 1])
         assert all(row.low < row.high for row in bins)
+
+
+def test_shares_of_few_dimensions_are_those_of_sorted_squares(encoder_folder):
+    loaded = load(encoder_folder)
+    pairs = linked(LINES[::-1])
+    x, y = (
+        word_states(*loaded, [one.split() for one in side], layers=(-1,), precision="float32")
+        for side in (LINES, LINES[::-1])
+    )
+    differences = [a[0, i] - b[0, j] for a, b in zip(x, y, strict=True) for i, j in pairs[0].links]
+    squares = np.sort(torch.stack(differences).double().square().sum(dim=0).numpy())[::-1]
+    rows = measured(loaded, pairs, dimensions=(1, 5, len(squares)))
+    shares = [row for row in rows if isinstance(row, DimensionShare)]
+    expected = [squares[:count].sum() / squares.sum() for count in (1, 5, len(squares))]
+    assert [row.related_share for row in shares] == pytest.approx(expected, rel=1e-5)
+    assert [(row.dimensions, row.width) for row in shares] == [
+        (n, len(squares)) for n in (1, 5, len(squares))
+    ]
+    assert 5 / len(squares) < shares[1].unrelated_share < shares[2].unrelated_share == pytest.approx(1)
+    assert [row for row in rows if row not in shares] == measured(loaded, pairs)
+    with pytest.raises(
+        ConfigError, match=f"dimensions: found 999; states of this encoder have {len(squares)}"
+    ):
+        measured(loaded, pairs, dimensions=(5, 999))
+
+
+def test_differences_in_one_dimension_are_all_of_the_distance():
+    squares = torch.tensor([0.0, 4.0, 0.0, 0.0])
+    assert [share_of_largest(squares, number) for number in (1, 2)] == [1.0, 1.0]
+    assert share_of_largest(torch.ones(4), 1) == 0.25
+    assert share_of_largest(torch.zeros(4), 3) == 0.75
 
 
 def test_several_unrelated_pairs_can_be_drawn_for_each_related_one(loaded):

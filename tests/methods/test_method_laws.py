@@ -35,6 +35,7 @@ from isogloss.methods.plain import (
     TargetOnly,
     TranslateTrain,
 )
+from isogloss.methods.regularization import L2SP, R3F
 from isogloss.methods.x_mixup import XMixup
 from isogloss.recipes.request import parse_change
 from isogloss.tasks import TASKS
@@ -47,6 +48,8 @@ LANGUAGES = ("en", "de", "fr")
 WITH = AlignmentLoss(bitext="x", alpha=1.0, pairs=4)
 NEAR = ModelConsistency()
 TASKS_TOO = MultiTask(tasks=("upos", "qa"))
+SMOOTH = R3F(dropout="separate")
+HELD = L2SP(weight=1.0)
 
 FINE_TUNING = {
     "source-only": (SourceOnly(), None, "en"),
@@ -62,6 +65,10 @@ FINE_TUNING = {
     "x-mixup + alignment-loss": (XMixup(layer=1), WITH, "en de"),
     "consistency + model-consistency": (Consistency(), NEAR, "en de"),
     "source-only + multi-task": (SourceOnly(), TASKS_TOO, "en"),
+    "source-only + r3f": (SourceOnly(), SMOOTH, "en"),
+    "x-mixup + r3f": (XMixup(layer=1), SMOOTH, "en de"),
+    "source-only + l2-sp": (SourceOnly(), HELD, "en"),
+    "few-shot + l2-sp": (FewShot(shots=24), HELD, "de"),
 }
 """Each method, an auxiliary loss it carries, and the languages it trains on."""
 

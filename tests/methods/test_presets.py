@@ -21,6 +21,8 @@ RELEASED = {
         "back_loss": "target", "source_as_target": True, "learned_ratio": False, "dev": "all",
         "learning_rate": 5e-6, "epochs": 4, "batch_size": 64, "warmup": 0.0, "weight_decay": 0.0, "clip": 0.0,
     },
+    ("source-only", "ud", "word"): {"weight_decay": 0.0, "clip": 0.0, "beta2": 0.99},
+    ("r3f", "", ""): {"dropout": "separate"},
     ("alignment-loss", "", ""): {
         "form": "mean", "alpha": 0.01, "stay": 1.0, "reference": "original", "drop_identical": True,
         "pairs": 16,
@@ -42,8 +44,10 @@ def test_the_released_code_by_hand(case):
 
 
 def test_what_the_papers_print_by_hand():
+    adam = {"weight_decay": 0.0, "clip": 0.0, "beta2": 0.999}
+    assert preset_fields("bilingual", "paper", corpus="xnli", unit="example") == adam
     assert preset_fields("x-mixup", "paper", corpus="squad", unit="span") == {
-        "source_as_target": True, "learned_ratio": True, "epochs": 2, "batch_size": 64,
+        "learned_ratio": True, "epochs": 2, "batch_size": 64,
     }  # fmt: skip
     assert preset_fields("meta-learning", "paper") == {
         "second_order": "finite-difference", "steps": 500_000, "evaluate_every": 10_000,
@@ -73,9 +77,9 @@ def test_every_difference_is_a_field_with_values_that_it_takes():
     [
         ("x-mixup", "papre", r"preset: no preset 'papre'. Did you mean 'paper'\? .*paper, released"),
         (
-            "source-only",
+            "few-shot",
             "paper",
-            r"preset: source-only has none\. Leave it out; these have: alignment",
+            r"preset: few-shot has none\. Leave it out; these have: alignment",
         ),
     ],
 )

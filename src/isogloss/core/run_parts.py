@@ -243,6 +243,10 @@ class Updates:
     """Adam's ε; 1e-8 when left out."""
     clip: Weight = 1.0
     """Largest gradient norm; 0 switches clipping off."""
+    sam_radius: Weight | None = None
+    """ρ of sharpness-aware minimization (Foret et al. 2021; 0.05 there): the weights move by their gradient
+    at the worst point within ρ, to first order. An update takes two gradients, and so twice the time.
+    Default: none."""
     accumulation: Positive | None = None
     """Parts that the batch of one update is computed in, one after the other or in several processes: less
     memory, the same result within rounding; one when left out."""
@@ -263,8 +267,11 @@ class Updates:
     are skipped while they would take more than 2 % of the time. SIGTERM writes one in any case."""
 
     def __post_init__(self) -> None:
-        """Refuse to capture what a graph cannot contain."""
+        """Treat a radius of 0 as if it were left out; refuse to capture what a graph cannot contain."""
+        if self.sam_radius == 0:
+            object.__setattr__(self, "sam_radius", None)
         others = {
+            "sam_radius": self.sam_radius is not None,
             "accumulation": (self.accumulation or 1) > 1,
             "gradient_checkpointing": self.gradient_checkpointing,
             "optimizer_states": self.optimizer_states,
@@ -302,7 +309,11 @@ class TextTraining:
 
 @dataclass(frozen=True, kw_only=True)
 class Optimization:
-    """How a model is fine-tuned; the defaults are the seed paper's (Appendix A; its code used beta2 0.99)."""
+    """How a model is fine-tuned.
+
+    Rate, schedule, epochs, batches and lengths are those of Appendix A of the first paper, whose weight_decay
+    and clip are 0 (docs/presets.md).
+    """
 
     epochs: Positive = 5
     """Passes over the training data."""

@@ -1,6 +1,8 @@
 """Word distance as a measurement: histograms of distances, means, and the AUC of their separation.
 
-``similarity.word_pairs`` counts the distances. AUC = P(related < unrelated).
+``similarity.word_pairs`` counts the distances. AUC = P(related < unrelated). Section 5.4 of the third paper
+also reports the share of the distance in the 10 and 100 most influential dimensions ("about 5% and 25%"),
+because few dimensions dominate cosines (Timkey and van Schijndel 2021).
 """
 
 from collections.abc import Iterable, Iterator
@@ -12,7 +14,7 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.rows.encoders import DistanceBin
+from isogloss.core.rows.encoders import DimensionShare, DistanceBin
 from isogloss.core.rows.encoders import WordDistance as WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation
@@ -23,10 +25,14 @@ from isogloss.similarity.word_pairs import (
     DISTANCES,
     Counts,
     LinkedSentence,
+    SquaredDifferences,
     WordPairs,
     count_word_distances,
+    share_of_largest,
 )
 from isogloss.training.states import WORDS, layers_once
+
+Row = WordDistanceRow | DistanceBin | DimensionShare
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +64,10 @@ class WordDistance(Diagnostic):
     seed: Whole = 0
     """Seed of the draw of unrelated pairs."""
 
+    dimensions: tuple[Positive, ...] | None = None
+    """Numbers of dimensions of which the share in the squared L2 distances is reported: those where they are
+    largest (10 and 100 in the paper). Default: none."""
+
     def __post_init__(self) -> None:
         """Refuse unknown names and numbers below 1."""
         check_named(f"{self.name}: words", "way to make a word of its subwords", WORDS, self.words)
@@ -66,21 +76,31 @@ class WordDistance(Diagnostic):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{self.name}: {name} is {getattr(self, name)}, but 1 or more is needed.")
 
-    def measure(self, setting: MeasureSetting) -> list[WordDistanceRow | DistanceBin]:
-        """Return, for each pair of the first language with another, a row of means and AUC, then the bins."""
+    def measure(self, setting: MeasureSetting) -> list[Row]:
+        """Return, for each pair of the first language with another, means and AUC, bins, then shares."""
         subject = setting.subjects[0]
         loaded = setting.encoder(subject)
+        width = loaded[0].config.hidden_size
+        if max(self.dimensions or (0,)) > width:
+            raise ConfigError(
+                f"{self.name}: dimensions: found {max(self.dimensions or ())}; states of this encoder have "
+                f"{width}. Use numbers up to {width}."
+            )
         first, *others = setting.languages
-        rows: list[WordDistanceRow | DistanceBin] = []
+        rows: list[Row] = []
         for other in others:
+            squares = SquaredDifferences() if self.dimensions else None
             counts = self.counts(
                 loaded,
                 setting.bitext(f"{first}-{other}"),
                 f"{first}-{other}",
                 precision=setting.precision,
                 on_progress=setting.on_progress,
+                squares=squares,
             )
             rows += distance_rows((subject.id, first, other), counts, self.bins)
+            if squares:
+                rows += share_rows((subject.id, first, other), squares, self.dimensions or ())
         return rows
 
     def counts(
@@ -91,10 +111,12 @@ class WordDistance(Diagnostic):
         *,
         precision: str = "auto",
         on_progress: OnProgress = no_progress,
+        squares: SquaredDifferences | None = None,
     ) -> Counts:
         """Return the distances of related and of unrelated words of linked bitext.
 
-        ``pair`` names the two languages (en-fr). DataError where fewer than two translations have links.
+        ``pair`` names the two languages (en-fr); ``squares`` collects the differences by dimension. DataError
+        where fewer than two translations have links.
         """
         with located(self.name):
             layers = layers_once(loaded[0], self.layers)
@@ -109,13 +131,32 @@ class WordDistance(Diagnostic):
             precision=precision,
         )
         random = np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair)))
-        counts = count_word_distances(loaded, sentences, (first, second), options, random, on_progress)
+        counts = count_word_distances(
+            loaded, sentences, (first, second), options, random, squares=squares, on_progress=on_progress
+        )
         if any(not group.number for groups in counts.values() for group in groups):
             raise DataError(
                 f"{self.name}: {len(sentences)} translations {pair} of at most {self.longest} words have "
                 f"links; expected two or more. Align more of them, or let longest be larger."
             )
         return counts
+
+
+def share_rows(
+    ids: tuple[str, str, str], squares: SquaredDifferences, dimensions: Iterable[int]
+) -> Iterator[DimensionShare]:
+    """Yield a row for each layer and number of dimensions."""
+    columns = dict(zip(("model", "first", "second"), ids, strict=True))
+    for layer, (related, unrelated) in squares.sums.items():
+        for number in dimensions:
+            yield DimensionShare(
+                **columns,
+                layer=layer,
+                dimensions=number,
+                width=len(related),
+                related_share=share_of_largest(related, number),
+                unrelated_share=share_of_largest(unrelated, number),
+            )
 
 
 def distance_rows(

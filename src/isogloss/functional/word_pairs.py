@@ -66,7 +66,7 @@ def word_distances(
         short = [item for item in sentences if max(len(item.first), len(item.second)) <= LONGEST]
         random = np.random.Generator(np.random.PCG64(derive(seed, "word-distance", pair)))
         loaded = evaluation_copy(model), tokenizer
-        counts = count_word_distances(loaded, short, languages, options, random, progress)
+        counts = count_word_distances(loaded, short, languages, options, random, on_progress=progress)
     if any(not group.number for groups in counts.values() for group in groups):
         raise DataError(
             f"word_distances: {len(short)} sentences of at most {LONGEST} words have links; expected two or "

@@ -29,6 +29,8 @@ AUXILIARY_LOSSES: "Registry[type[AuxiliaryLoss]]" = Registry(
         "alignment-loss": "isogloss.methods.alignment_loss:AlignmentLoss",
         "model-consistency": "isogloss.methods.consistency:ModelConsistency",
         "multi-task": "isogloss.methods.multi_task:MultiTask",
+        "r3f": "isogloss.methods.regularization:R3F",
+        "l2-sp": "isogloss.methods.regularization:L2SP",
     }
 )
 """auxiliary: terms that are added to a loss."""

@@ -101,6 +101,7 @@ class MetaLearning(Pretraining):
                 "gradient_checkpointing": not self.updates.gradient_checkpointing,
                 "optimizer_states": self.updates.optimizer_states is None,
                 "capture": not self.updates.capture,
+                "sam_radius": self.updates.sam_radius is None,
                 "validation": 0 <= self.validation < 1,
                 "validation_subwords": (self.validation_subwords or self.training.block)
                 >= self.training.block,

@@ -25,7 +25,7 @@ ADJUSTED: Mapping[str, object] = {
     **{"form": "sum", "stay": 1.0, "epochs": 1, "batch_size": 32, "dropout": True},
     **{"learning_rate": 5e-5, "warmup": 0.1, "rate_schedule": None, "weight_decay": 0.0, "beta2": 0.98},
     **{"epsilon": 1e-9, "clip": 0.0, "accumulation": None, "gradient_checkpointing": None},
-    **{"optimizer_states": None, "capture": None},
+    **{"optimizer_states": None, "capture": None, "sam_radius": None},
 }
 ADDED: Mapping[str, object] = {
     **PAIRS,

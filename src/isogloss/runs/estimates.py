@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from isogloss.core.run_parts import Architecture, Modules
+from isogloss.core.run_parts import Architecture, Modules, Updates
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.added_weights import read_language_maps, read_module_info
 from isogloss.encoders.added.differences import whole_folder
@@ -150,7 +150,13 @@ def encoder_training_operations(cost: Cost, shape: Shape) -> float:
     """Return the operations of all batches of the training of an encoder."""
     batch = cost.batch
     predicted = batch.predicted / batch.subwords
-    return training_operations(shape, cost.steps * batch.subwords, batch.length, predicted=predicted)
+    subwords = cost.steps * batch.subwords * gradients_per_update(cost.updates)
+    return training_operations(shape, subwords, batch.length, predicted=predicted)
+
+
+def gradients_per_update(updates: Updates) -> int:
+    """Return how many gradients an update takes: two where sharpness is minimized."""
+    return 2 if updates.sam_radius else 1
 
 
 def training_operations(shape: Shape, subwords: float, length: int, *, predicted: float = 0) -> float:

@@ -65,17 +65,42 @@ def cosine(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Floa
 DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"l2": l2, "cosine": cosine}
 
 
+class SquaredDifferences:
+    """Squared differences of states by dimension, summed over pairs of related and of unrelated words."""
+
+    def __init__(self) -> None:
+        self.sums: dict[int, tuple[Tensor, Tensor]] = {}
+        """By layer, those of related and of unrelated words."""
+
+    def add(
+        self, layer: int, related: Float[Tensor, "pair dim"], unrelated: Float[Tensor, "pair dim"]
+    ) -> None:
+        """Add the differences of pairs in a layer."""
+        near = related.double().square().sum(dim=0).cpu()
+        far = unrelated.double().square().sum(dim=0).cpu()
+        before_near, before_far = self.sums.get(layer, (0, 0))
+        self.sums[layer] = (before_near + near, before_far + far)
+
+
+def share_of_largest(squares: Float[Tensor, " dim"], number: int) -> float:
+    """Return the share of the largest numbers in the sum of all; their even share if all are 0."""
+    total = float(squares.sum())
+    return float(squares.topk(number).values.sum()) / total if total else number / len(squares)
+
+
 def count_word_distances(
     loaded: tuple[Model, Tokenizer],
     sentences: Sequence[LinkedSentence],
     languages: tuple[str, str],
     options: WordPairs,
     random: np.random.Generator,
+    *,
+    squares: SquaredDifferences | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Counts:
     """Return the distances of related and of unrelated words; ``random`` draws the unrelated ones.
 
-    Nothing is counted where fewer than two sentences have links. ModelError where states are not finite.
+    ``squares`` collects the differences by dimension. Nothing is counted where fewer than two sentences have links. ModelError where states are not finite.
     """
     pair = "-".join(languages)
     counts = {
@@ -87,6 +112,8 @@ def count_word_distances(
         x, y, sentence = _linked_states(loaded, languages, chosen, options)
         related, others = drawn_unrelated(sentence, options.unrelated, random)
         for index, layer in enumerate(options.layers):
+            if squares:
+                squares.add(layer, x[index] - y[index], x[index, related] - y[index, others])
             for kind in options.distances:
                 near, far = counts[layer, kind]
                 count(near, DISTANCES[kind](x[index], y[index]), pair)

@@ -85,7 +85,8 @@ def with_auxiliary(
         return loss(model, batch.main) + term.loss(batch.auxiliary)
 
     def pair(step: int) -> _BatchPair:
-        return _BatchPair(batches[step], term.batches[step])
+        main = batches[step]
+        return _BatchPair(main, main if term.batches is None else term.batches[step])
 
     return BatchesByStep(len(batches), pair), summed
 

@@ -35,9 +35,10 @@ from isogloss.training.distributed import (
     local,
     own_device,
     rank,
+    refuse_sharding,
     world_size,
 )
-from isogloss.training.optimizer import adamw, rate_schedule, set_rate
+from isogloss.training.optimizer import adamw, moved_uphill, rate_schedule, set_rate
 from isogloss.training.precision import autocast, device, release_memory, resolved_precision
 
 LOG_EVERY = 20
@@ -120,6 +121,8 @@ class _Fit:
         seed: int | None,
         callbacks: Callbacks,
     ) -> None:
+        if updates.sam_radius:
+            refuse_sharding("sam_radius: one norm over all gradients is taken", "remove sam_radius")
         self.updates, self.seed = updates, seed
         self.batches, self.loss, self.callbacks = batches, loss, callbacks
         self.device, self.model = own_device(), model
@@ -193,10 +196,18 @@ class _Fit:
         ):
             self._seed(parts[0])
             return self.captured(batch)
-        losses = [self._backward(part) for part in parts]
-        self.replica.sum_gradients()
+        losses = self._gradients(parts)
+        if self.updates.sam_radius:
+            with moved_uphill(self.model.parameters(), self.updates.sam_radius):
+                self._gradients(parts)
         self._move()
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
+
+    def _gradients(self, parts: Iterable[_Part]) -> list[Tensor]:
+        """Compute a batch's gradients, each time with the same dropout; return the losses of its parts."""
+        losses = [self._backward(part) for part in parts]
+        self.replica.sum_gradients()
+        return losses
 
     def _computed(self, batch: Movable) -> Tensor:
         """Make an update by a whole batch on the device; return its loss. All of it can be captured."""

@@ -7,12 +7,13 @@ T subwords of the largest part of a batch, in rows of L; M of them predicted. In
     gradients    4R
     states       8R of Adam's two moments; 2R in 8 bits
     best         4R where the weights of the best evaluation are stored
+    moved        4R where sharpness is minimized
     converted    2(P - Vd) in bfloat16: the matrices that linear layers use
     activations  T(c_d·d + c_f·f + c_a·a·L) a layer, with c from LAYERS: stored by autograd
     recomputed   4Td a layer, and the activations of one layer, with gradient checkpointing
     vocabulary   12MV of the predictions' scores, and 4Vd of the first gradient
 
-A backward pass frees activations, so that a step's peak is weights + states + best + the larger of
+A backward pass frees activations, so that a step's peak is weights + states + best + moved + the larger of
 activations and gradients; with accumulation it is their sum. On a CPU it is their sum and one layer's
 activations more: the C library keeps freed blocks of less than 32 MB, into which others rarely fit. A
 backward pass takes one layer's widest tensors in addition, twice. The numbers in LAYERS were measured (a test
@@ -173,7 +174,8 @@ def training_memory(
     forward = activations(shape, part, machine, recomputed=bool(updates.gradient_checkpointing))
     step = max(gradients, forward) if machine.gpu and parts == 1 else gradients + forward
     step += 0 if machine.gpu else layer_memory(shape, part, machine)
-    return machine.program + 4 * shape.parameters + states + (gradients if best else 0) + step
+    copies = (gradients if best else 0) + (gradients if updates.sam_radius else 0)
+    return machine.program + 4 * shape.parameters + states + copies + step
 
 
 def activations(shape: Shape, load: Load, machine: Machine, *, recomputed: bool = False) -> int:

@@ -1,7 +1,12 @@
-"""AdamW, fused or with 8-bit states: decay on matrices only, linear warm-up, and the schedule of the rate."""
+"""AdamW, fused or with 8-bit states: decay on matrices only, linear warm-up, and the schedule of the rate.
+
+Sharpness-aware minimization: Foret et al. (2021), "Sharpness-Aware Minimization for Efficiently Improving
+Generalization", Algorithm 1.
+"""
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
@@ -109,3 +114,30 @@ def rate_schedule(updates: Updates, steps: int) -> Callable[[int], float]:
         return updates.learning_rate * min(up, down(step), 1.0)
 
     return rate
+
+
+@contextmanager
+def moved_uphill(weights: Iterable[nn.Parameter], radius: float) -> Iterator[None]:
+    """Move weights by ``radius`` along their gradients in this context, and clear the gradients.
+
+    The weights become w + ρ·g/‖g‖ (Eq. 2), with one norm over all of them: where the loss is largest within
+    ρ, to first order. At the end they are restored to the bit; gradients computed meanwhile stay.
+    """
+    moved = [weight for weight in weights if weight.grad is not None]
+    original = [weight.detach().clone() for weight in moved]
+    with torch.no_grad():
+        norm = nn.utils.get_total_norm([weight.grad for weight in moved if weight.grad is not None])
+        for weight in moved:
+            if weight.grad is not None:
+                weight.add_(weight.grad * (radius / (norm + SMALLEST_NORM)))
+                weight.grad = None
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for weight, value in zip(moved, original, strict=True):
+                weight.copy_(value)
+
+
+SMALLEST_NORM = 1e-12
+"""Added to the norm of gradients, which may be 0."""

@@ -161,9 +161,10 @@ class Added:
 
 @dataclass(frozen=True, kw_only=True)
 class AuxiliaryTerm:
-    """A term added to the loss of a training, with a further batch for each step."""
+    """A term added to the loss of a training, on its batches or on a further one for each step."""
 
-    batches: Batches[Movable]
+    batches: Batches[Movable] | None
+    """None: it reads the batches of the training."""
     loss: Callable[[Any], Tensor]
     """From a batch to one number."""
     rows: tuple[dict[str, Value], ...] = ()

@@ -42,7 +42,7 @@ ROWS: Mapping[str, tuple[type[RowClass], ...]] = {
     "retrieval": (encoders.Retrieval,),
     "mining": (encoders.Mining,),
     "anisotropy": (encoders.Anisotropy,),
-    "word-distance": (encoders.WordDistance, encoders.DistanceBin),
+    "word-distance": (encoders.WordDistance, encoders.DistanceBin, encoders.DimensionShare),
     "cka": (encoders.Cka,),
     "representation-map": (encoders.MapPoint,),
     "mixup-ratio": (models.MixupRatio,),

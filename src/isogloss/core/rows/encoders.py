@@ -92,6 +92,22 @@ class DistanceBin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DimensionShare:
+    """Share of the squared L2 distances of words in the dimensions where these are largest, in one layer."""
+
+    frame: ClassVar[str] = "word-distance-shares"
+    model: str
+    first: str
+    second: str
+    layer: int
+    dimensions: int
+    width: int
+    """Dimensions of a state."""
+    related_share: float
+    unrelated_share: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cka:
     """CKA of two languages' sentence states in one layer."""
 

@@ -1,0 +1,296 @@
+"""Regularized fine-tuning: the trained model stays near its start, or is smooth around each input.
+
+R3F: Aghajanyan et al. (2021), "Better Fine-Tuning by Reducing Representational Collapse", Section 2: the
+predictions on an input and on the same input with noise in its word embeddings are drawn together. L2-SP: Li
+et al. (2018), "Explicit Inductive Bias for Transfer Learning with Convolutional Networks", Section 3.1: the
+squared distance from the pretrained weights is a cost. "Zero-shot Cross-lingual Transfer is Under-specified
+Optimization" names regularized fine-tuning in Section 6 as a way to a better solution. Sharpness-aware
+minimization changes the update and not the loss, so it is a field of the optimization: ``sam_radius``.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from isogloss.core.errors import ConfigError, ModelError
+from isogloss.core.run_parts import Weight
+from isogloss.encoders.added.differences import Masked
+from isogloss.encoders.family import Config, Model, Tokenizer, head_parameters
+from isogloss.methods.consistency import in_classes
+from isogloss.tasks.batch import IGNORED, Batch
+from isogloss.tasks.task import CLASSES, Compare, Task
+from isogloss.training.batching import BatchesByStep
+from isogloss.training.distributed import refuse_sharding
+from isogloss.training.memory import AddedCost, Load
+from isogloss.training.setting import AuxiliaryLoss, AuxiliaryTerm, Reads, Setting
+from isogloss.training.sides import Sides
+
+Noise = Literal["uniform", "normal"]
+"""Uniform between -σ and σ, or normal with the standard deviation σ."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class R3F(AuxiliaryLoss):
+    """Add λ times the symmetric divergence of predictions with and without noise in the word embeddings."""
+
+    name: ClassVar[str] = "r3f"
+    uses: ClassVar[tuple[str, ...]] = ()
+
+    weight: Weight = 1.0
+    """λ, the weight of the divergence; 0 is the method without it. 1 is the default of the released code."""
+
+    sigma: Weight = 1e-5
+    """σ, the size of the noise; 0 is no noise."""
+
+    noise: Noise = "uniform"
+    """uniform: between -sigma and sigma; normal: with the standard deviation sigma."""
+
+    dropout: Literal["separate"] | None = None
+    """separate: both passes draw dropout of their own, as in the released code, so that the term also draws
+    predictions under different dropout together (with sigma = 0 that alone: R-Drop, Liang et al. 2021).
+    Default: both have the same dropout, and the term measures the noise only."""
+
+    @property
+    def is_neutral(self) -> bool:
+        """Whether the term is 0 for every model."""
+        return not self.weight or (not self.sigma and self.dropout is None)
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
+        """Read nothing: it uses the batches of the method."""
+        return Reads()
+
+    def cost(self, batch: Load) -> AddedCost:
+        """Return the cost of two further passes over a batch."""
+        return AddedCost() if self.is_neutral else AddedCost(rows=2 * batch.rows)
+
+    def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
+        """Raise ConfigError for a task whose answers have no comparable probabilities."""
+        answer = task.one_answer
+        if not self.is_neutral and (task.labels_are == "tree" or (answer and answer.divergence is None)):
+            what = "trees, which are scored as a whole" if task.labels_are == "tree" else "a number"
+            raise ConfigError(
+                f"{self.name}: task {task.name!r} predicts {what}, and R3F compares probabilities of labels. "
+                f"Use l2-sp or sam_radius, or a task that labels examples, words or spans."
+            )
+
+    def prepare(
+        self,
+        setting: Setting,
+        model: Model,
+        tokenizer: Tokenizer,  # noqa: ARG002
+        steps: int,  # noqa: ARG002
+    ) -> AuxiliaryTerm | None:
+        """Return the term on the method's batches; None where it is 0."""
+        if self.is_neutral:
+            return None
+        self.check(setting.task, None)
+        return AuxiliaryTerm(batches=None, loss=partial(self.loss, setting.task, model))
+
+    def loss(self, task: Task, model: Model, batch: Batch | Sides) -> Tensor:
+        """Return λ KL_S(f(x) ‖ f(x + z)), the mean over labelled units, in float32.
+
+        Noise of the usual size is lost where states are rounded to bfloat16.
+        """
+        rows, share = _rows_and_share(batch)
+        device = rows.subwords.device
+        seed = int(torch.randint(1 << 62, ()))  # Of the generator that draws dropout, which a step seeds.
+        with torch.autocast(device.type, enabled=False):
+            with nullcontext() if self.dropout else _restored_generator(device):
+                clean = _scores(task, model, rows)
+            with noisy_embeddings(model, sigma=self.sigma, noise=self.noise, seed=seed):
+                noisy = _scores(task, model, rows)
+            divergence = symmetric_divergence(clean, noisy, (task.one_answer or CLASSES).divergence)
+        return self.weight * share * divergence
+
+
+def symmetric_divergence(
+    first: Float[Tensor, "item class"], second: Float[Tensor, "item class"], divergence: Compare | None = None
+) -> Float[Tensor, ""]:
+    """Return the mean over items of KL_S(p, q) = KL(p ‖ q) + KL(q ‖ p), from raw scores.
+
+    Gradients reach both sides. ``divergence`` is the mean of KL(p ‖ q) of another kind of answer. Default:
+    that of one of several classes.
+    """
+    divergence = divergence or CLASSES.divergence
+    if divergence is None:
+        raise TypeError("these answers have no divergence")  # Classes have one.
+    return divergence(first, second) + divergence(second, first)
+
+
+@contextmanager
+def noisy_embeddings(model: Model, *, sigma: float, noise: Noise, seed: int) -> Iterator[None]:
+    """Add noise to the word embeddings of every pass of a model in this context.
+
+    It is drawn from ``seed`` and the shape, anew in each pass. The model must belong to the caller alone.
+    """
+    encoder = model.base_model
+    table = encoder.get_input_embeddings().weight
+    # Encoders of mT5 read the table in a module of their own.
+    modules = [part for part in encoder.modules() if isinstance(part, nn.Embedding) and part.weight is table]
+    generator = torch.Generator(table.device).manual_seed(seed)
+
+    def add(_: nn.Module, __: object, states: Tensor) -> Tensor:
+        drawn = torch.empty(states.shape, device=states.device)
+        if noise == "uniform":
+            drawn.uniform_(-sigma, sigma, generator=generator)
+        else:
+            drawn.normal_(0.0, sigma, generator=generator)
+        return states + drawn.to(states.dtype)
+
+    with ExitStack() as hooks:
+        for module in modules or [encoder.get_input_embeddings()]:
+            hooks.enter_context(module.register_forward_hook(add))
+        yield
+
+
+def _scores(task: Task, model: Model, batch: Batch) -> Float[Tensor, "item class"]:
+    """Return raw scores of the classes of labelled units, without those that fill up a rounded batch."""
+    scores = in_classes(task, task.scores(model, batch), batch)
+    return scores[batch.gold != IGNORED] if batch.is_rounded and len(batch.gold) else scores
+
+
+def _rows_and_share(batch: Batch | Sides) -> tuple[Batch, float]:
+    """Return the rows of a batch, and the share of a part of a batch of pairs in the mean over all units."""
+    if isinstance(batch, Batch):
+        return batch, 1.0
+    if not isinstance(batch, Sides):
+        raise ConfigError(
+            f"r3f: the method's batches are {type(batch).__name__}; expected rows, or rows with their "
+            f"translations. Remove auxiliary, or choose another method."
+        )
+    units = batch.source.terms / batch.shares.source + batch.target.terms / batch.shares.target
+    return batch.joined, (batch.source.terms + batch.target.terms) / units
+
+
+@contextmanager
+def _restored_generator(device: torch.device) -> Iterator[None]:
+    """Restore torch's generators of the CPU and of a device at the end."""
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        yield
+
+
+@dataclass(frozen=True, kw_only=True)
+class L2SP(AuxiliaryLoss):
+    """Add half of λ times the squared distance of the weights from their values before the first step."""
+
+    name: ClassVar[str] = "l2-sp"
+    uses: ClassVar[tuple[str, ...]] = ()
+
+    weight: Weight = 0.1
+    """λ (α in Li et al.), the weight of the squared distance from the start; 0 adds none. 0.1 is that of the
+    released script, as are the 0.01 of new weights."""
+
+    new_weight: Weight = 0.01
+    """β, the weight of the squared size of new weights: the head's and a pooler's, unless training continues
+    from a model that has a head. 0 adds none."""
+
+    def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
+        """Read nothing: the term depends on the weights only."""
+        return Reads()
+
+    def cost(self, batch: Load) -> AddedCost:  # noqa: ARG002
+        """Return the cost of a copy of the weights."""
+        return AddedCost(copies=1.0 if self.weight else 0.0)
+
+    def prepare(
+        self,
+        setting: Setting,
+        model: Model,
+        tokenizer: Tokenizer,  # noqa: ARG002
+        steps: int,
+    ) -> AuxiliaryTerm | None:
+        """Copy the trained weights; None without any weight."""
+        if not self.weight and not self.new_weight:
+            return None
+        refuse_sharding(self.name, "train it in processes that each hold the whole model")
+        new = set() if _has_trained_head(setting) else {*head_parameters(model)}
+        trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+        pulled = {name: weight for name, weight in trained.items() if name not in new and self.weight}
+        start = StartPenalty(pulled, masks=_masks(model, pulled))
+        added = [weight for name, weight in trained.items() if name in new]
+
+        def penalty(_: object) -> Tensor:
+            distance = self.weight * start.squared_distance()
+            size = self.new_weight * squared_size(added) if self.new_weight and added else 0.0
+            return (distance + size) / 2
+
+        return AuxiliaryTerm(batches=BatchesByStep(steps, lambda _: _NoData()), loss=penalty)
+
+
+class StartPenalty:
+    """The squared distance of weights from their values now."""
+
+    def __init__(
+        self, weights: Mapping[str, nn.Parameter], masks: Mapping[str, Tensor] | None = None
+    ) -> None:
+        """Copy the weights; with ``masks``, only where these are true a weight counts."""
+        self._weights = dict(weights)
+        self._masks = dict(masks or {})
+        self._start = {name: weight.detach().clone() for name, weight in weights.items()}
+        self._moved: set[str] = set()
+
+    def squared_distance(self) -> Float[Tensor, ""]:
+        """Return Σ(θ - θ₀)², on the device that the weights are on by now.
+
+        A weight that has not moved gets no gradient, not even 0: weight decay would move it, as those of a
+        language's modules that no batch uses.
+        """
+        at_start = [name for name in self._weights if name not in self._moved]
+        with torch.no_grad():
+            squares = [self._square(name) for name in at_start]
+        distances = torch.stack(squares).tolist() if squares else []
+        self._moved |= {name for name, distance in zip(at_start, distances, strict=True) if distance}
+        moved = [self._square(name) for name in self._weights if name in self._moved]
+        return torch.stack(moved).sum() if moved else torch.zeros((), requires_grad=True)
+
+    def _square(self, name: str) -> Float[Tensor, ""]:
+        weight = self._weights[name]
+        if self._start[name].device != weight.device:
+            self._start[name] = self._start[name].to(weight.device)
+        difference = weight - self._start[name]
+        if name in self._masks:
+            difference = difference * self._masks[name].to(weight.device)
+        return difference.square().sum()
+
+
+def squared_size(weights: list[nn.Parameter]) -> Float[Tensor, ""]:
+    """Return Σθ²."""
+    return torch.stack([weight.square().sum() for weight in weights]).sum()
+
+
+def _has_trained_head(setting: Setting) -> bool:
+    """Return whether a training continues from a model with a head of its task."""
+    try:
+        setting.task.head(setting.start, seed=None)
+    except ModelError:
+        return False
+    return True
+
+
+def _masks(model: nn.Module, weights: Mapping[str, nn.Parameter]) -> dict[str, Tensor]:
+    """Return the masks of weights of which a part is trained."""
+    masks: dict[str, Tensor] = {}
+    for path, module in model.named_modules():
+        name = f"{path.rpartition('.')[0]}.original"
+        if isinstance(module, Masked) and name in weights:
+            masks[name] = module.mask
+    return masks
+
+
+@dataclass(frozen=True)
+class _NoData:
+    """The batch of a term that depends on no data: it has one part."""
+
+    def to(self, device: torch.device) -> "_NoData":  # noqa: ARG002
+        """Return the batch."""
+        return self
+
+    def parts(self, count: int) -> "list[tuple[_NoData, float]]":  # noqa: ARG002
+        """Return the batch with its full share."""
+        return [(self, 1.0)]
