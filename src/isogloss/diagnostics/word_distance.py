@@ -129,10 +129,10 @@ class WordDistance(Diagnostic):
             words=self.words,
             unrelated=self.unrelated,
             precision=precision,
+            random=np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair))),
         )
-        random = np.random.Generator(np.random.PCG64(derive(self.seed, self.name, pair)))
         counts = count_word_distances(
-            loaded, sentences, (first, second), options, random, squares=squares, on_progress=on_progress
+            loaded, sentences, (first, second), options, squares=squares, on_progress=on_progress
         )
         if any(not group.number for groups in counts.values() for group in groups):
             raise DataError(

@@ -58,15 +58,21 @@ def word_distances(
         chosen = layers_once(model, tuple(layers) or range(model.config.num_hidden_layers + 1))
     pair = "-".join(languages)
     made = check_precision("word_distances", model, precision)
-    options = WordPairs(layers=chosen, distances=(distance,), words=words, unrelated=1, precision=made)
+    options = WordPairs(
+        layers=chosen,
+        distances=(distance,),
+        words=words,
+        unrelated=1,
+        precision=made,
+        random=np.random.Generator(np.random.PCG64(derive(seed, "word-distance", pair))),
+    )
     with showing_progress(on_progress) as progress:
         linked = align(first, second, on_progress=progress) if links is None else links
         bitext = translations(first, second, linked)
         sentences = [LinkedSentence(*pair_words(item), item.links) for item in bitext if item.links]
         short = [item for item in sentences if max(len(item.first), len(item.second)) <= LONGEST]
-        random = np.random.Generator(np.random.PCG64(derive(seed, "word-distance", pair)))
         loaded = evaluation_copy(model), tokenizer
-        counts = count_word_distances(loaded, short, languages, options, random, on_progress=progress)
+        counts = count_word_distances(loaded, short, languages, options, on_progress=progress)
     if any(not group.number for groups in counts.values() for group in groups):
         raise DataError(
             f"word_distances: {len(short)} sentences of at most {LONGEST} words have links; expected two or "

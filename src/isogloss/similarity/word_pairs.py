@@ -49,6 +49,8 @@ class WordPairs(NamedTuple):
     unrelated: int
     """Unrelated pairs for each related one."""
     precision: str
+    random: np.random.Generator
+    """Draws the unrelated pairs."""
 
 
 def l2(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Float[Tensor, "*pair"]:
@@ -93,24 +95,23 @@ def count_word_distances(
     sentences: Sequence[LinkedSentence],
     languages: tuple[str, str],
     options: WordPairs,
-    random: np.random.Generator,
     *,
     squares: SquaredDifferences | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Counts:
-    """Return the distances of related and of unrelated words; ``random`` draws the unrelated ones.
+    """Return the distances of related and of unrelated words; ``squares`` collects them by dimension.
 
-    ``squares`` collects the differences by dimension. Nothing is counted where fewer than two sentences have links. ModelError where states are not finite.
+    Nothing is counted where fewer than two sentences have links. ModelError where states are not finite.
     """
     pair = "-".join(languages)
     counts = {
         (layer, kind): (FineCounts(), FineCounts()) for layer in options.layers for kind in options.distances
     }
-    blocks = drawn_blocks(len(sentences), random)
+    blocks = drawn_blocks(len(sentences), options.random)
     for number, block in enumerate(blocks, start=1):
         chosen = [sentences[index] for index in block]
         x, y, sentence = _linked_states(loaded, languages, chosen, options)
-        related, others = drawn_unrelated(sentence, options.unrelated, random)
+        related, others = drawn_unrelated(sentence, options.unrelated, options.random)
         for index, layer in enumerate(options.layers):
             if squares:
                 squares.add(layer, x[index] - y[index], x[index, related] - y[index, others])
