@@ -262,8 +262,8 @@ LAYOUTS = (
         TAGGING,
         "anna b-per\nis O\n",
         1,
-        {"b-per": 1, "O": 1},
-        "labels of words, though 'b-per' looks like one of spans",
+        {"per": 1},
+        "'b-TYPE' read as 'B-TYPE'",
     ),
     Odd(
         "spans that are read as labels of words",

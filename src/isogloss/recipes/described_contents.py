@@ -10,11 +10,11 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from isogloss.core.errors import DataError
+from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, find_spans
 from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.corpus import SPLITS, Source, Split
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.conll import OUTSIDE, WORDS, entities
 from isogloss.data.formats.kinds import UNKNOWN
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import Predicts
@@ -85,7 +85,8 @@ def labels_of(example: object, predicts: Predicts = "label", *, spans: bool = Tr
             rule_of(*pair) for pair in zip(example.words, example.tags, strict=False) if pair[1] != NO_LEMMA
         ]
     if isinstance(example, TaggedSentence):
-        return [span.type for span in entities(example.tags)] if spans else example.tags
+        is_marked = spans and are_bio(example.tags)
+        return [span.type for span in find_spans(example.tags)] if is_marked else example.tags
     label = getattr(example, "label", None)
     if isinstance(label, tuple):
         return label

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from isogloss.core.errors import ConfigError, DataError, check_named, located, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
+from isogloss.core.tag_schemes import SCHEMES, WORDS
 from isogloss.core.untrusted import read_regular, user_cache
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import (
@@ -22,7 +23,6 @@ from isogloss.data.corpus import SPLITS, About, Split, spelled_there
 from isogloss.data.fetching.hub_address import pinned
 from isogloss.data.fetching.releases import releases
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.conll import SCHEMES, WORDS
 from isogloss.data.formats.conllu import NAMES
 from isogloss.data.formats.kinds import KINDS, predicted
 from isogloss.data.formats.reading import KindName, Predicts
@@ -86,8 +86,8 @@ class Description:
     comments: str | None = None
     """Prefix of comment lines of conll, anywhere ("": none); decided from each file when left out."""
     scheme: str = ""
-    """Of tags: BIO, IOB1, IOBES, BILOU, BMES, BMEWO, brackets (CoNLL-2012) or words (no spans); decided from
-    each file when left out. Spans are read as BIO."""
+    """Of tags: BIO, IOB1, IOE1, IOE2, IOBES, BILOU, BMES, BMEWO, brackets (CoNLL-2012) or words (no spans).
+    Default: decided from each file. Spans are read as BIO."""
     about: str = ""
     """Content and authors."""
     url: str = ""

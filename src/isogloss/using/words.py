@@ -32,7 +32,7 @@ from isogloss.data.formats.conllu import (
 )
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.lemmas import Lemmatization
-from isogloss.tasks.tagging import merge
+from isogloss.tasks.tagging import Tagging, merge
 from isogloss.tasks.task import Answer, Task, label_ids
 from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, keys_missing, rounded
 
@@ -371,11 +371,18 @@ def _probabilities(
         return [[] for _ in answers]
     probabilities = torch.cat(list(scores)).softmax(dim=-1)
     indices = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
-    numbers = label_ids(task.labels)
+    classes = task.classes() if isinstance(task, Tagging) else _single_classes(task)
     return [
-        [float(probabilities[index, numbers[label]]) for index, label in zip(numbered, labels, strict=True)]
+        [
+            float(probabilities[index, classes[label]].sum())
+            for index, label in zip(numbered, labels, strict=True)
+        ]
         for numbered, labels in zip(indices, answers, strict=True)
     ]
+
+
+def _single_classes(task: Task) -> dict[str, list[int]]:
+    return {label: [number] for label, number in label_ids(task.labels).items()}
 
 
 def _rule_probabilities(

@@ -15,11 +15,11 @@ from typing import Any, Literal, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
+from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, find_spans, scheme_of
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
-from isogloss.data.formats.conll import OUTSIDE, WORDS, are_bio
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.questions import NO_ANSWER, read_questions
@@ -371,7 +371,13 @@ def inventory(observed: Iterable[str], listed: Sequence[str]) -> tuple[str, ...]
     tags = set(observed)
     if not are_bio(tags):
         return tuple(listed) or tuple(sorted(tags))
-    marked = any(tag[:2] in ("B-", "I-") for tag in listed)
-    types = [tag[2:] if marked and tag[1:2] == "-" else tag for tag in listed if tag != OUTSIDE]
-    types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in tags - {OUTSIDE}})
+    types = types_of(listed) or sorted({tag[2:] for tag in tags - {OUTSIDE}})
     return (OUTSIDE, *(f"{mark}-{type_name}" for type_name in types for mark in "BI"))
+
+
+def types_of(listed: Sequence[str]) -> list[str]:
+    """List the types of spans in an inventory of types, or of tags in any scheme."""
+    scheme = scheme_of(listed)
+    if not scheme.marks_spans:
+        return list(dict.fromkeys(tag for tag in listed if tag != OUTSIDE))
+    return list(dict.fromkeys(span.type for tag in listed for span in find_spans([tag], scheme)))

@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from isogloss.core.errors import DataError
+from isogloss.core.tag_schemes import OUTSIDE, as_bio, find_misfit
 from isogloss.data.examples import (
     Choice,
     Example,
@@ -23,7 +24,6 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import File, is_unicode, some
-from isogloss.data.formats.conll import MARKS, OUTSIDE, WORDS, as_bio, misfit
 from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
 from isogloss.data.formats.questions import question_of_row
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
@@ -132,11 +132,10 @@ def _word(record: Record, word: object, index: int) -> str:
 def _bio(record: Record, tags: Sequence[str]) -> tuple[str, ...]:
     """Return the tags of a sentence, spans as BIO; DataError, with its line, for one that does not fit."""
     scheme = record.facts.scheme
-    if scheme != WORDS and (wrong := misfit(tags, scheme)) is not None:
-        marks = ", ".join(f"{mark}-TYPE" for mark in MARKS[scheme]) or "(TYPE*, *, *)"
+    if scheme.marks_spans and (wrong := find_misfit(tags, scheme)) is not None:
         raise record.broken(
-            f"tag {tags[wrong]!r} in a file whose tags are {scheme}",
-            f"O, {marks}",
+            f"tag {tags[wrong]!r} in a file whose tags are {scheme.name}",
+            scheme.allowed(),
             'Correct it or, where each word has a label of its own, write scheme = "words"',
             word=wrong,
         )

@@ -14,18 +14,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.tag_schemes import BIO, NO_SCHEME, OUTSIDE, TagCounts, TagScheme, are_bio
 from isogloss.data.corpus import unique_id
 from isogloss.data.files import File, is_unicode, some
-from isogloss.data.formats.conll import (
-    BIO,
-    OUTSIDE,
-    WORDS,
-    Layout,
-    TagCounts,
-    check_words,
-    count_comments,
-    layout_of,
-)
+from isogloss.data.formats.conll import Layout, check_words, count_comments, layout_of
 from isogloss.data.formats.tables import OFFICIAL, AnyOf, Row, Rows, Table, no_column, rows
 
 KindName = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
@@ -51,7 +43,7 @@ class FileFacts:
 
     layout: Layout | None = None
     """Of a file with a line for each word."""
-    scheme: str = WORDS
+    scheme: TagScheme = NO_SCHEME
     """The scheme of its tags."""
     unlabelled: bool = False
     """Whether no row has a label."""
@@ -266,8 +258,6 @@ HEADINGS = frozenset(
 SUSPICIOUS = 20
 """Least number of rows for which it is odd that none has the first option."""
 
-_MARK = re.compile(r"(?i)[bi][-_.:]\S+|\S+[-_.:][bi]")
-
 
 def facts_of(file: File, reading: Reading) -> FileFacts:
     """Decide the facts of a file from all rows that are read."""
@@ -281,7 +271,8 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
     counts.check_header(file)
     lacks = (layout is not None and layout.width == 1) or (counts.rows > 0 and not counts.labelled)
     unlabelled = lacks and reading.may_lack_labels
-    scheme = (reading.scheme or counts.tags.scheme) if reading.kind == "tagging" and not unlabelled else WORDS
+    is_tagged = reading.kind == "tagging" and not unlabelled
+    scheme = counts.tags.decide(reading.scheme, reading.labels) if is_tagged else NO_SCHEME
     return FileFacts(
         layout=layout,
         scheme=scheme,
@@ -329,14 +320,28 @@ class _Counts:
                 line, f"a header, with {label!r}", "rows alone where columns are numbered", advice
             )
 
-    def remarks(self, scheme: str) -> Iterator[str]:
-        if scheme not in (BIO, WORDS):
-            yield f"{scheme} read as {BIO}"
-        if scheme == BIO and self.tags.begun_inside:
-            yield f"{self.tags.begun_inside:,} spans begin with I-"
-        odd = [tag for tag in self.tags.tags if _MARK.fullmatch(tag)] if scheme == WORDS else []
-        if odd and self.labels[OUTSIDE]:
-            yield f"labels of words, though {odd[0]!r} looks like one of spans"
+    def remarks(self, scheme: TagScheme) -> Iterator[str]:
+        """Yield what was decided that users should know."""
+        if self.reading.kind == "tagging":
+            yield from self.tag_remarks(scheme)
+        yield from self.label_remarks()
+
+    def tag_remarks(self, scheme: TagScheme) -> Iterator[str]:
+        """Yield how tags are read, and how many do not follow their scheme."""
+        yield from scheme.remarks()
+        if odd := self.tags.count_odd(scheme) if scheme.marks_spans else 0:
+            spans = f"span{'s' * (odd > 1)} begin{'s' * (odd == 1)} with {scheme.tag('I', '')}"
+            tags = f"tag{'s' * (odd > 1)} that do{'es' * (odd == 1)} not follow {scheme.name}"
+            yield f"{odd:,} {spans if scheme.name == BIO else tags}"
+        likely = [] if scheme.marks_spans or self.reading.scheme else self.tags.looking_like_spans()
+        if likely:
+            yield f"labels of words, though {likely[0]!r} looks like one of spans"
+        tags = self.tags.tags
+        if {*tags} == {OUTSIDE} and len(self.reading.labels) > 1 and are_bio(self.reading.labels):
+            yield f"no span, as all {tags.total():,} words are {OUTSIDE}"
+
+    def label_remarks(self) -> Iterator[str]:
+        """Yield which labels look like spellings of one label."""
         variants = defaultdict[str, list[str]](list)
         for label in self.labels:
             variants[unicodedata.normalize("NFKC", label).casefold()].append(label)
