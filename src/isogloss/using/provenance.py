@@ -381,7 +381,8 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
         if theirs is not None and _predict_the_same(task, theirs):
             return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
     nameless = isinstance(task, Tagging) and all(map(_NAMELESS.fullmatch, task.labels))
-    if nameless and {"word-tagging", "span-tagging"} & {*tasks} and task.name not in tasks:
+    of_words = any(isinstance(find_task(name), Tagging) for name in tasks if name in task_names())
+    if nameless and of_words and task.name not in tasks:
         theirs_labels = sources.labels(corpus) or ()
         raise _lacks_labels(task.labels, theirs_labels, theirs_labels, corpus)
     sources.needs(corpus, task.name)

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import DataError, located
+from isogloss.core.tag_schemes import TagCounts, find_misfit
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.files import File, numbered_objects
 from isogloss.data.formats import conll
@@ -40,7 +41,7 @@ NO_WORDS = (HASH, DOCUMENT)
 """Begin comments, though # may be a word."""
 
 _BIO = re.compile(r"O|[BIESLUMW]-\S+")
-"""Tags of spans in any scheme of letters (``formats.conll``)."""
+"""Tags of spans in any scheme of letters (``core.tag_schemes``)."""
 
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
 
@@ -112,7 +113,12 @@ def are_tagged(lines: Sequence[str]) -> bool:
 
 
 def _are_tags(cells: Sequence[str]) -> bool:
-    return all(map(_BIO.fullmatch, cells)) or all(cell in UPOS for cell in cells)
+    if all(map(_BIO.fullmatch, cells)) or all(cell in UPOS for cell in cells):
+        return True
+    counts = TagCounts()
+    counts.add(cells)
+    scheme = counts.decide()
+    return scheme.marks_spans and scheme.has_types and find_misfit(cells, scheme) is None
 
 
 def _are_numbered(lines: Sequence[str]) -> bool:
