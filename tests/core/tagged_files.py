@@ -20,12 +20,12 @@ LETTERS = {
 """The first, inner and last letter of a span, and the letter of a span of one word."""
 
 SCRIPTS = {
-    "Latin": "Ana Li lives in Oslo".split(),
-    "Devanagari": "रवि कल दिल्ली गया था".split(),
-    "Arabic": "ذهب علي إلى القاهرة أمس".split(),
+    "Latin": ["Ana", "Li", "lives", "in", "Oslo"],
+    "Devanagari": ["रवि", "कल", "दिल्ली", "गया", "था"],
+    "Arabic": ["ذهب", "علي", "إلى", "القاهرة", "أمس"],
     "Chinese": [*"李明住在北京"],
     "Thai": ["สมชาย", "ไป", "กรุงเทพ"],
-    "Ethiopic": "አበበ ወደ አዲስ አበባ ሄደ".split(),
+    "Ethiopic": ["አበበ", "ወደ", "አዲስ", "አበባ", "ሄደ"],
 }
 """Words of several scripts."""
 

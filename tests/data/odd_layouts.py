@@ -247,7 +247,7 @@ LAYOUTS = (
         "a\tx\nb\tnan\nc\ty\n",
         2,
         {"x": 1, "y": 1},
-        error=":2: no label; expected one of x, y",
+        error=":2: no label ('nan'); expected one of x, y",
     ),
     Odd(
         "text: labels that differ in case",

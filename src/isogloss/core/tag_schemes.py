@@ -225,7 +225,7 @@ def plain_tags(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def as_bio_inventory(tags: Sequence[str]) -> tuple[str, ...]:
-    """Return the BIO tag of each tag of an inventory: B- where it begins a span, I- where it continues one."""
+    """Return the BIO tag of each tag of an inventory: B- where it begins a span, else I-."""
     scheme = scheme_of(tags)
     if not scheme.marks_spans or scheme.is_plain_bio:
         return tuple(tags)

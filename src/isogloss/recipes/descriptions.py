@@ -144,6 +144,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         predicts=predicts,
         between=spec.between,
         labels=tuple(dict.fromkeys(spec.labels.values() if isinstance(spec.labels, dict) else spec.labels)),
+        listed=() if isinstance(spec.labels, dict) else tuple(dict.fromkeys(spec.labels)),
         spelled=spec.labels if isinstance(spec.labels, dict) else {},
         languages=({} if absent and not spec.languages else _languages(spec, name, files, path.parent, data)),
         where=_where(spec, files, form),

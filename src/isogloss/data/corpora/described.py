@@ -52,6 +52,8 @@ class DescribedCorpus(CorpusDefaults):
     labels: tuple[str, ...] = ()
     """The inventory; none for bitext and raw text. Of choices the names of the options, in their order; none
     where they are counted from 0."""
+    listed: tuple[str, ...] = ()
+    """The labels that its description lists, in its order, to which numbers refer."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Labels by their spelling in files, where it differs."""
     languages: Mapping[str, str] = field(default_factory=dict)
@@ -185,14 +187,24 @@ class DescribedCorpus(CorpusDefaults):
     ) -> Reading:
         separator = self.separator or ","
         table = Table(format=self.format, columns=self.columns, chosen=chosen, separator=separator)
-        names = ("kind", "labels", "spelled", "skip", "predicts", "between", "comments", "scheme")
+        names = (
+            "kind",
+            "labels",
+            "listed",
+            "spelled",
+            "skip",
+            "predicts",
+            "between",
+            "comments",
+            "scheme",
+        )
         values = {name: getattr(self, name) for name in names}
         return Reading(table=table, may_lack_labels=may_lack_labels, **values)
 
     @property
     def _described(self) -> str:
         """A digest of everything that changes what is read."""
-        silent = ("folder", "assumed", "about", "languages", "untrained")
+        silent = ("listed", "folder", "assumed", "about", "languages", "untrained")
         values = {
             member.name: getattr(self, member.name) for member in fields(self) if member.name not in silent
         }

@@ -25,8 +25,9 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
+from isogloss.data.formats.label_cells import cell_text
 from isogloss.data.formats.questions import question_of_row
-from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
+from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
 from isogloss.data.formats.tables import SUFFIXES, AnyOf, Columns, FileFormat
 
 
@@ -170,7 +171,7 @@ def _labels(record: Record) -> tuple[str, ...]:
         pairs = zip(record.reading.labels, labels, strict=True)
         return tuple(label for label, cell in pairs if _is_yes(record, label, cell))
     if isinstance(labels, str):
-        labels = [text for text in labels.split(record.reading.between) if text.strip()]
+        labels = record.reading.split_labels(labels)
     if not isinstance(labels, list):
         expected = f"a list of labels, or labels with {record.reading.between!r} between"
         raise record.broken(f"label is {str(labels)[:60]!r}", expected)
@@ -213,7 +214,7 @@ def _choice(record: Record) -> Choice | None:
     texts = {part: record.text(part) for part in ("context", *more)}
     if record.is_unlabelled:
         return Choice(id=record.id, options=options, label=None, **texts)
-    label = label_text(record.part("label"))
+    label = cell_text(record.part("label"))
     names = (record.reading.labels or [str(number) for number in range(len(options))])[: len(options)]
     if label not in names:
         raise record.broken(

@@ -18,7 +18,7 @@ from isogloss.core.errors import DataError, located
 from isogloss.data.corpus import cannot_write
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, is_unicode, short, unique_keys
-from isogloss.data.formats.reading import Record
+from isogloss.data.formats.reading import NO_ANSWER, Record
 
 NEAR = 3
 """Characters; an ambiguous answer is at its only occurrence this near to the offset."""
@@ -255,10 +255,6 @@ def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tup
 def _other_counts(text: str) -> tuple[int, int]:
     """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
     return len(text.encode()), len(text.encode("utf-16-le")) // 2
-
-
-NO_ANSWER = ""
-"""What ``skip`` calls a question without an answer."""
 
 
 def question_of_row(record: Record) -> Question | None:
