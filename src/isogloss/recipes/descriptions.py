@@ -26,14 +26,17 @@ from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES
 from isogloss.data.formats.kinds import KINDS, predicted
 from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import Columns, FileFormat, PartColumns
+from isogloss.data.formats.tables import OF_SPANS, Columns, FileFormat, PartColumns
 from isogloss.data.hub import ALL, HUB, HUB_SPLITS, data_source
 from isogloss.data.hub_rows import DEFAULT
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
+from isogloss.recipes.file_layouts import OFFSET_FORMATS
 from isogloss.recipes.recipe_text import from_toml
 
 SUFFIX = ".toml"
+
+OFFSETS = "offsets"
 
 ID = "id"
 """The column of an example's id; its number in the file without such a column."""
@@ -88,6 +91,9 @@ class Description:
     scheme: str = ""
     """Of tags: BIO, IOB1, IOE1, IOE2, IOBES, BILOU, BMES, BMEWO, brackets (CoNLL-2012) or words (no spans).
     Default: decided from each file. Spans are read as BIO."""
+    annotated: str = ""
+    """offsets: rows of jsonl, json or parquet have a text, and spans that are marked by offsets of characters
+    (doccano, Label Studio, Prodigy, spaCy, datasets). Default: rows have words and labels."""
     about: str = ""
     """Content and authors."""
     url: str = ""
@@ -153,6 +159,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         comments=spec.comments,
         scheme=WORDS if predicts == "lemma" else spec.scheme,
         hub=spec.hub,
+        has_offsets=bool(spec.annotated),
         folder=str(path.parent),
         assumed=absent,
         about=About(spec.about, spec.url, spec.licence),
@@ -300,12 +307,32 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
             )
     if len(spec.separator) != 1:
         raise ConfigError(f"separator: found {spec.separator!r}; expected one character.")
+    _check_annotated(spec, kind, form)
+    if spec.annotated:
+        own = {part: column for part, column in spec.columns.items() if part == ID}
+        return {**OF_SPANS, **own}
     of_lemmas = {"label": "LEMMA"} if spec.predicts == "lemma" and form == "conllu" else {}
     columns: dict[str, PartColumns] = {**usual[form], **of_lemmas, **spec.columns}
     if "annotated" in columns:
         columns = {part: column for part, column in columns.items() if part not in ("words", "labels")}
     _check_columns(columns, form)
     return columns
+
+
+def _check_annotated(spec: Description, kind: KindName, form: FileFormat) -> None:
+    """Raise ConfigError where spans cannot be marked by offsets."""
+    if not spec.annotated:
+        return
+    check_named("annotated", "way to mark spans", (OFFSETS,), spec.annotated)
+    if kind != "tagging" or form not in OFFSET_FORMATS:
+        raise ConfigError(
+            f"annotated: found {kind} in {form}; expected tagging in {', '.join(OFFSET_FORMATS)}. Remove it."
+        )
+    if unread := [part for part in spec.columns if part != ID]:
+        raise ConfigError(
+            f"columns: {', '.join(unread)}: with offsets, texts and spans are found by their usual keys. "
+            f"Remove it."
+        )
 
 
 def _check_columns(columns: Columns, form: FileFormat) -> None:

@@ -7,7 +7,7 @@ on what can be changed.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import Path
@@ -23,16 +23,20 @@ from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLine, is_labelled
 from isogloss.data.files import some
 from isogloss.data.formats.kinds import UNKNOWN, parts_of
+from isogloss.data.formats.offsets import words_of
 from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import Table
+from isogloss.data.formats.tables import OF_SPANS, Table
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.recipes.described_contents import labels_of, with_labels
 from isogloss.recipes.descriptions import SUFFIX, described
-from isogloss.recipes.file_layouts import languages_of, layout_of
+from isogloss.recipes.file_layouts import OFFSET_FORMATS, languages_of, layout_of
 from isogloss.recipes.recipe_text import to_toml
 
 LEFT_OUT = "left-out.txt"
 """The file with the rows that are in no split, and why."""
+
+ANNOTATION_FORMATS = ("brat", "webanno")
+"""Formats of annotation tools that are no JSON."""
 
 MAX_ERRORS_SHOWN = 5
 """Rows left out that are printed."""
@@ -178,6 +182,8 @@ def _source_corpus(file: LabelledFile) -> DescribedCorpus:
 
 def _target_corpus(file: LabelledFile, corpus: DescribedCorpus, language: str, path: Path) -> DescribedCorpus:
     target = _corpus(file, language, path, "dev")
+    if corpus.has_offsets and target.format in OFFSET_FORMATS:
+        target = replace(target, kind="tagging", columns=OF_SPANS, has_offsets=True)
     if target.kind != corpus.kind and (target.kind != "raw" or corpus.kind not in ("text", "tagging")):
         raise ConfigError(
             f"{path}: found {target.kind} ({target.format}); expected {corpus.kind}, as {file.path} has. "
@@ -206,7 +212,10 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language:
     is_source = language == file.source
     read: tuple[str, Split] = (language, "train" if is_source else "dev")
     attempts = [*corpus.attempts(None, *read)]
-    examples = [_of_kind(kind, example) for example in attempts if not isinstance(example, DataError)]
+    split_words = words_of if corpus.has_offsets else str.split
+    examples = [
+        _of_kind(kind, example, split_words) for example in attempts if not isinstance(example, DataError)
+    ]
     errors = [str(error) for error in attempts if isinstance(error, DataError)]
     names = SPLITS if is_source else SPLITS[1:] if any(map(is_labelled, examples)) else SPLITS[1:2]
     weights = file.weights if is_source else [1] * len(names)
@@ -221,17 +230,21 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language:
     columns = ", ".join(
         f"{part} in {' or '.join(map(repr, table.columns_of(part)))}" for part in corpus.columns
     )
-    layout = "lines of text" if corpus.format == "lines" else f"{corpus.format}, {columns}"
+    layout = f"{corpus.format}, {columns}"
+    if corpus.format == "lines":
+        layout = "lines of text"
+    elif corpus.has_offsets or corpus.format in ANNOTATION_FORMATS:
+        layout = f"{corpus.format}, spans in texts"
     notes = [*corpus.remarks(None, *read)]
     return _Part(path, language, layout, splits, errors, notes, corpus.predicts)
 
 
-def _of_kind(kind: KindName, example: Example) -> Example:
+def _of_kind(kind: KindName, example: Example, split_words: Callable[[str], Sequence[str]]) -> Example:
     """Return a line of text as an unlabelled example; others as they are."""
     if isinstance(example, TextLine) and kind == "text":
         return LabelledText(id=example.id, text=example.text, label=UNKNOWN)
     if isinstance(example, TextLine):
-        return TaggedSentence(id=example.id, words=tuple(example.text.split()), tags=())
+        return TaggedSentence(id=example.id, words=tuple(split_words(example.text)), tags=())
     return example
 
 

@@ -35,6 +35,7 @@ from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging, merge
 from isogloss.tasks.task import Answer, Task, label_ids
+from isogloss.using.annotations import ANNOTATIONS
 from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, keys_missing, rounded
 
 NO_WORDS = (HASH, DOCUMENT)
@@ -165,6 +166,7 @@ def words(task: Task) -> Kind:
     of_labels = partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
     return Kind(
         formats=(
+            *(() if labels is TREES else ANNOTATIONS),
             Format(
                 name="conllu",
                 matches=lambda line: line.count("\t") == COLUMNS - 1,

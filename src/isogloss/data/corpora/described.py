@@ -70,6 +70,8 @@ class DescribedCorpus(CorpusDefaults):
     """The scheme of tags; empty: decided from each file."""
     untrained: tuple[str, ...] = ()
     """Labels that no training data has."""
+    has_offsets: bool = False
+    """Whether rows have texts with spans that are marked by offsets."""
     hub: str = ""
     """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
     folder: str = ""
@@ -186,7 +188,13 @@ class DescribedCorpus(CorpusDefaults):
         self, chosen: Mapping[Column, tuple[str, ...]], *, may_lack_labels: bool = False
     ) -> Reading:
         separator = self.separator or ","
-        table = Table(format=self.format, columns=self.columns, chosen=chosen, separator=separator)
+        table = Table(
+            format=self.format,
+            columns=self.columns,
+            chosen=chosen,
+            separator=separator,
+            has_offsets=self.has_offsets,
+        )
         names = (
             "kind",
             "labels",
@@ -305,7 +313,7 @@ class DescribedCorpus(CorpusDefaults):
 
 _ADDED = {
     **{"where": {}, "predicts": "label", "between": ",", "hub": ""},
-    **{"bad_rows": "refuse", "comments": None, "scheme": ""},
+    **{"bad_rows": "refuse", "has_offsets": False, "comments": None, "scheme": ""},
 }
 """Later fields by their neutral value, which leaves older fingerprints as they were."""
 

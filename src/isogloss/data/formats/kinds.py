@@ -28,7 +28,7 @@ from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
 from isogloss.data.formats.label_cells import cell_text
 from isogloss.data.formats.questions import question_of_row
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
-from isogloss.data.formats.tables import SUFFIXES, AnyOf, Columns, FileFormat
+from isogloss.data.formats.tables import OF_SPANS, SUFFIXES, AnyOf, Columns, FileFormat
 
 
 def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Example | DataError | None]:
@@ -306,6 +306,8 @@ KINDS: Mapping[KindName, Kind] = {
         {
             "conll": {"word": 0, "label": -1},
             "conllu": {"word": "FORM", "label": "UPOS"},
+            "brat": {**OF_SPANS, "id": "id"},
+            "webanno": {**OF_SPANS},
             **_named("words", "labels"),
         },
         {"label": "", "lemma": "lemmas"},

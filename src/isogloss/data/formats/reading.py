@@ -14,6 +14,7 @@ from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.tag_schemes import BIO, NO_SCHEME, OUTSIDE, TagCounts, TagScheme, are_bio
 from isogloss.data.corpus import unique_id
 from isogloss.data.files import File, is_unicode, some
+from isogloss.data.formats.annotation_files import WEBANNO_HEADER
 from isogloss.data.formats.conll import Layout, check_words, count_comments, layout_of
 from isogloss.data.formats.label_cells import (
     MISSING,
@@ -27,7 +28,17 @@ from isogloss.data.formats.label_cells import (
     spelling_remarks,
     structure_of,
 )
-from isogloss.data.formats.tables import OFFICIAL, AnyOf, Row, Rows, Table, no_column, rows
+from isogloss.data.formats.offsets import TEXT_KEYS, marks_spans
+from isogloss.data.formats.tables import (
+    OFFICIAL,
+    AnyOf,
+    Row,
+    Rows,
+    Table,
+    annotation_remarks,
+    no_column,
+    rows,
+)
 
 KindName = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
 Predicts = Literal["label", "labels", "number", "lemma"]
@@ -189,6 +200,9 @@ class Record:
             table = self.reading.table
             names = [name for name in table.columns_of(part) if name not in self.row.columns]
             missing = " or ".join(map(repr, names if isinstance(table.columns[part], AnyOf) else names[:1]))
+            if "words" in table.columns and part == "words" and {*TEXT_KEYS, "data"} & {*self.row.columns}:
+                name_it = 'Where spans are marked by offsets in a text, write annotated = "offsets"'
+                raise no_column(self.file, self.row.line, "'words'", self.row.columns, name_it)
             name_it = f"Add it, or name another: columns = {{ {part} = … }}"
             advice = OFFICIAL if self.reading.official and part == "label" else name_it
             raise no_column(self.file, self.row.line, f"{missing} for {part}", self.row.columns, advice)
@@ -230,6 +244,9 @@ class Record:
         """Return the label in a cell; DataError where it is a list or an object."""
         structure = "" if self.reading.official else structure_of(cell)
         if structure:
+            if marks_spans(cell):
+                advice = 'Names in texts are kind = "tagging", annotated = "offsets"'
+                raise self.broken(f"label is {str(cell)[:60]}, spans by offsets", "one label", advice)
             several = 'where a row may have several labels, write predicts = "labels"'
             advice = f"Name the column or key of the label or, {several}"
             raise self.broken(f"label is {structure}, {str(cell)[:60]}", "one label", advice)
@@ -303,6 +320,8 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
         counts.tags = _tags_by_position(file, reading, layout, labels)
     is_tagged = reading.kind == "tagging" and not unlabelled
     scheme = counts.tags.decide(reading.scheme, reading.labels) if is_tagged else NO_SCHEME
+    if reading.table.has_offsets:
+        remarks = [*remarks, *annotation_remarks(file, reading.table)]
     return FileFacts(
         layout=layout,
         scheme=scheme,
@@ -333,6 +352,8 @@ class _Counts:
     tags: TagCounts = field(default_factory=TagCounts)
     cells: Counter[tuple[str, bool]] = field(default_factory=Counter)
     """Texts of the cells of labels, and whether each is a number in JSON."""
+    overlapping: int = 0
+    """Spans that overlap with a longer one."""
     lists_of_one: int = 0
     """Rows whose label is in a list of its own."""
     first: tuple[int, str] = (0, "")
@@ -343,6 +364,7 @@ class _Counts:
         self.labelled = self.labelled or self.reading.has_label(row)
         if self.reading.kind == "span" or self.reading.predicts not in ("label", "labels"):
             return
+        self.overlapping += cast(int, row.parts.get("overlaps", 0))
         cells = self.reading.label_cells(row)
         if self.reading.predicts == "labels":
             cells = [part for cell in cells for part in self.reading.split_labels(cell)]
@@ -395,6 +417,8 @@ class _Counts:
         if self.reading.kind == "tagging":
             yield from self.tag_remarks(scheme)
         yield from labels.remarks
+        if self.overlapping:
+            yield f"{self.overlapping:,} spans left out, which overlap with a longer one"
         if self.lists_of_one:
             yield f"{self.lists_of_one:,} labels in lists of one"
         yield from self.label_remarks()
@@ -425,6 +449,8 @@ def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
     """Decide the layout of a file with a line a word; DataError where its words are none."""
     table = reading.table
     word = cast(int, table.columns["word"])
+    if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
+        raise file.broken(1, WEBANNO_HEADER, "lines of words", 'Write format = "webanno", without columns')
     layout = layout_of(file, cast(int, table.columns["label"]), reading.comments)
     lines = (
         row.parts["word"]
