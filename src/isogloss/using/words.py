@@ -166,7 +166,7 @@ def words(task: Task) -> Kind:
     of_labels = partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
     return Kind(
         formats=(
-            *(() if labels is TREES else ANNOTATIONS),
+            *(ANNOTATIONS if isinstance(task, Tagging) and task.metric == "span_f1" else ()),
             Format(
                 name="conllu",
                 matches=lambda line: line.count("\t") == COLUMNS - 1,

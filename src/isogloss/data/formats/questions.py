@@ -19,14 +19,13 @@ from isogloss.data.corpus import cannot_write
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, is_unicode, short, unique_keys
 from isogloss.data.formats.reading import NO_ANSWER, Record
+from isogloss.data.formats.whole_words import find_words
 
 NEAR = 3
 """Characters; an ambiguous answer is at its only occurrence this near to the offset."""
 
 SHOWN = 3
 """Repairs that a message shows in full."""
-
-_SPACE = r"\s+"
 
 Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
@@ -172,11 +171,16 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
         return start, text, ""
     if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
         return f"answer {text[:60]!r} at {start}, which is no place in the passage"
-    places = _places(passage, text)
+    found = find_words(passage, text)
+    places = [(place.start, place.text) for place in found]
+    if start is None and found and found[0].word:
+        return *places[0], f"answer {text[:60]!r} without an offset, inside the word {found[0].word[:60]!r}"
     if start is None:
         several = f"answer {text[:60]!r} without an offset, the first of {len(places)} places"
         return (
-            (*places[0], several if len(places) > 1 else "") if places else f"answer {text[:60]!r}, nowhere"
+            (*places[0], several if len(places) > 1 else "")
+            if places
+            else f"answer {text[:60]!r}, nowhere{_inside(passage, text)}"
         )
     meant = _surely_meant(passage, start, places)
     if meant is not None:
@@ -186,6 +190,11 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
         f"answer {text[:60]!r} at {start}, where the passage has {at_start[:60]!r}; it has that text "
         f"{f'{len(places)} times, none of them surely meant' if places else 'nowhere'}"
     )
+
+
+def _inside(passage: str, text: str) -> str:
+    """Return that a text is only in longer words; empty where the passage does not have it."""
+    return " as whole words" if text.strip() and text.strip() in passage else ""
 
 
 def _stands(text: str, start: int, passage: str) -> bool:
@@ -218,26 +227,6 @@ def _shown(thing: object) -> str:
 
 def _broken(problem: str, expected: str, advice: str = "Correct it or fetch the file again") -> DataError:
     return DataError(f"{short(problem)}; expected {expected}. {advice}.")
-
-
-def _places(passage: str, answer: str) -> list[tuple[int, str]]:
-    """Return offset and text of each occurrence of an answer as words, with any white space between them."""
-    words = [re.escape(word) for word in answer.split()]
-    matches = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
-    places = [(match.start(), match[1]) for match in matches]
-    return [span for span in places if not any(_is_inside_word(passage, at) for at in _ends(span))]
-
-
-def _ends(span: tuple[int, str]) -> tuple[int, int]:
-    return span[0], span[0] + len(span[1])
-
-
-def _is_inside_word(passage: str, at: int) -> bool:
-    """Return whether letters (of scripts with capitals, which write spaces) or digits meet at an offset."""
-    sides = passage[max(at - 1, 0) : at + 1]
-    return 0 < at < len(passage) and all(
-        letter.isdigit() or letter.lower() != letter.upper() for letter in sides
-    )
 
 
 def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tuple[int, str] | None:
