@@ -301,7 +301,9 @@ class TagCounts:
 
     def count_begun_inside(self, scheme: TagScheme) -> int:
         """Return how many spans begin with I-."""
-        return self._count(scheme, lambda before, mark, _: mark.letter == "I" and before.type != mark.type)
+        return self._count(
+            scheme, lambda previous, mark, _: mark.letter == "I" and previous.type != mark.type
+        )
 
     def count_odd(self, scheme: TagScheme) -> int:
         """Return how many tags do not follow their scheme."""
@@ -319,8 +321,8 @@ class TagCounts:
     def _count(self, scheme: TagScheme, rule: "_Rule") -> int:
         count = 0
         for triple, number in self.neighbours.items():
-            before, mark, after = scheme.marks(triple)
-            if mark.type and rule(before, mark, after):
+            previous, mark, after = scheme.marks(triple)
+            if mark.type and rule(previous, mark, after):
                 count += number
         return count
 
@@ -392,7 +394,9 @@ class TagCounts:
         best = max(MARKS, key=lambda name: sum(letters[mark] for mark in MARKS[name]))
         if best != BIO:
             return best
-        begun = self._count(notation, lambda before, mark, _: mark.letter == "B" and before.type != mark.type)
+        begun = self._count(
+            notation, lambda previous, mark, _: mark.letter == "B" and previous.type != mark.type
+        )
         return IOB1 if self.count_begun_inside(notation) and not begun else BIO
 
 
@@ -419,12 +423,12 @@ _Rule = Callable[[_Mark, _Mark, _Mark], bool]
 """Whether a mark does not follow its scheme, from the marks before it, of itself, and after it."""
 
 
-def _is_odd_in_bio(before: _Mark, mark: _Mark, _: _Mark) -> bool:
-    return mark.letter == "I" and before.type != mark.type
+def _is_odd_in_bio(previous: _Mark, mark: _Mark, _: _Mark) -> bool:
+    return mark.letter == "I" and previous.type != mark.type
 
 
-def _is_odd_in_iob1(before: _Mark, mark: _Mark, _: _Mark) -> bool:
-    return mark.letter == "B" and before.type != mark.type
+def _is_odd_in_iob1(previous: _Mark, mark: _Mark, _: _Mark) -> bool:
+    return mark.letter == "B" and previous.type != mark.type
 
 
 def _is_odd_in_ioe1(_: _Mark, mark: _Mark, after: _Mark) -> bool:
@@ -435,8 +439,8 @@ def _is_odd_in_ioe2(_: _Mark, mark: _Mark, after: _Mark) -> bool:
     return mark.letter == "I" and after.type != mark.type
 
 
-def _is_odd_in_iobes(before: _Mark, mark: _Mark, after: _Mark) -> bool:
-    continues = before.type == mark.type and before.letter in "BI"
+def _is_odd_in_iobes(previous: _Mark, mark: _Mark, after: _Mark) -> bool:
+    continues = previous.type == mark.type and previous.letter in "BI"
     is_continued = after.type == mark.type and after.letter in "IE"
     return (mark.letter in "IE" and not continues) or (mark.letter in "BI" and not is_continued)
 

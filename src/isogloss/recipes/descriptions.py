@@ -60,8 +60,9 @@ class Description:
     name: str = ""
     """Name in runs and reports; the name of the file when left out."""
     format: str = ""
-    """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, squad (SQuAD's JSON), or lines (of
-    raw text, or bitext with a file for each language); by the suffix when left out."""
+    """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, squad (SQuAD's JSON), brat (.ann
+    with .txt), webanno (TSV 3), or lines (of raw text, or bitext with a file for each language). Default: by
+    the suffix."""
     columns: dict[str, str | int | tuple[str | int, ...]] = field(default_factory=dict)
     """Column of each part: a name in the header, of CoNLL-U (XPOS), a key, a number from 0 (-1: the last); a
     list of them for options, a context or an id in several columns, or many labels in a column each."""
@@ -309,8 +310,8 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
         raise ConfigError(f"separator: found {spec.separator!r}; expected one character.")
     _check_annotated(spec, kind, form)
     if spec.annotated:
-        own = {part: column for part, column in spec.columns.items() if part == ID}
-        return {**OF_SPANS, **own}
+        ids = {part: column for part, column in spec.columns.items() if part == ID}
+        return {**OF_SPANS, **ids}
     of_lemmas = {"label": "LEMMA"} if spec.predicts == "lemma" and form == "conllu" else {}
     columns: dict[str, PartColumns] = {**usual[form], **of_lemmas, **spec.columns}
     if "annotated" in columns:

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import Path
@@ -134,23 +135,26 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
     name += "-own" * (name in CORPORA)
     folder = parent / name
     corpus = _source_corpus(file)
-    parts = [_part(file, corpus, corpus.kind, file.source, file.path)]
+    parts = [_part(file, corpus, corpus, file.source, file.path)]
+    unseen = dict[str, None]()
     for language, path in file.texts.items():
-        parts.append(_part(file, _target_corpus(file, corpus, language, path), corpus.kind, language, path))
+        target = _target_corpus(file, corpus, language, path)
+        unseen.update(dict.fromkeys(label for label in target.labels if label not in corpus.labels))
+        parts.append(_part(file, target, corpus, language, path))
     description = folder / f"{name}{SUFFIX}"
     contents = {
         f"{part.language}.{split}.jsonl": _joined(_line(example, corpus.labels) for example in examples)
         for part in parts
         for split, examples in part.splits.items()
     }
-    contents[description.name] = _joined(_description(file, corpus).splitlines())
+    contents[description.name] = _joined(_description(file, corpus, list(unseen)).splitlines())
     if errors := [error for part in parts for error in part.errors]:
         contents[LEFT_OUT] = _joined(errors)
     is_new = not folder.exists()
     if is_new:
         with atomic_folder(folder.parent, folder.name) as temporary:
-            for path, content in contents.items():
-                (temporary / path).write_bytes(content)
+            for file_name, content in contents.items():
+                (temporary / file_name).write_bytes(content)
     elif not _has_exactly(folder, contents):
         raise ConfigError(
             f"{folder}: this exists with other files, and data is never replaced. Move it away, or rename "
@@ -168,10 +172,10 @@ def _has_exactly(folder: Path, contents: Mapping[str, bytes]) -> bool:
     """Return whether a folder has these files with these contents and nothing else."""
     if not folder.is_dir():
         return False
-    found = {path.name: path for path in folder.iterdir()}
-    if found.keys() != contents.keys():
+    files = {path.name: path for path in folder.iterdir()}
+    if files.keys() != contents.keys():
         return False
-    return all(path.is_file() and path.read_bytes() == contents[name] for name, path in found.items())
+    return all(path.is_file() and path.read_bytes() == contents[name] for name, path in files.items())
 
 
 def _source_corpus(file: LabelledFile) -> DescribedCorpus:
@@ -189,7 +193,17 @@ def _target_corpus(file: LabelledFile, corpus: DescribedCorpus, language: str, p
             f"{path}: found {target.kind} ({target.format}); expected {corpus.kind}, as {file.path} has. "
             f"Give a file with the same columns; its label may be missing."
         )
-    return replace(target, labels=corpus.labels)
+    return replace(target, labels=(*corpus.labels, *_unseen_labels(target, corpus)))
+
+
+def _unseen_labels(target: DescribedCorpus, corpus: DescribedCorpus) -> list[str]:
+    """Return the labels of a target that its source lacks: they are scored and never learned."""
+    if target.kind not in ("tagging", "text", "pair") or corpus.predicts not in ("label", "labels"):
+        return []
+    with suppress(DataError):  # It is among the errors of the rows.
+        labels = with_labels(replace(target, labels=()), None).labels
+        return [label for label in labels if label not in corpus.labels]
+    return []
 
 
 def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> DescribedCorpus:
@@ -207,9 +221,12 @@ def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> Desc
     )
 
 
-def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language: str, path: Path) -> _Part:
+def _part(
+    file: LabelledFile, corpus: DescribedCorpus, source: DescribedCorpus, language: str, path: Path
+) -> _Part:
     """Read a file and split it; a target's is dev where it has no labels, else half dev and half test."""
     is_source = language == file.source
+    kind, labels = source.kind, source.labels
     read: tuple[str, Split] = (language, "train" if is_source else "dev")
     attempts = [*corpus.attempts(None, *read)]
     split_words = words_of if corpus.has_offsets else str.split
@@ -235,8 +252,17 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language:
         layout = "lines of text"
     elif corpus.has_offsets or corpus.format in ANNOTATION_FORMATS:
         layout = f"{corpus.format}, spans in texts"
-    notes = [*corpus.remarks(None, *read)]
+    notes = [*corpus.remarks(None, *read), *_unlearned(examples, labels, corpus.predicts)]
     return _Part(path, language, layout, splits, errors, notes, corpus.predicts)
+
+
+def _unlearned(examples: Sequence[Example], labels: Sequence[str], predicts: Predicts) -> list[str]:
+    """Return the remark that counts labels that the source lacks; empty without any."""
+    counts = Counter(label for example in examples for label in labels_of(example, predicts, spans=False))
+    unseen = [f"{label} {count:,}" for label, count in counts.most_common() if labels and label not in labels]
+    return [f"Labels that the source lacks, which are scored and never learned: {some(unseen)}."] * bool(
+        unseen
+    )
 
 
 def _of_kind(kind: KindName, example: Example, split_words: Callable[[str], Sequence[str]]) -> Example:
@@ -265,9 +291,11 @@ def _line(example: Example, labels: Sequence[str]) -> str:
     return json.dumps({"id": example.id, **parts}, ensure_ascii=False)
 
 
-def _description(file: LabelledFile, corpus: DescribedCorpus) -> str:
+def _description(file: LabelledFile, corpus: DescribedCorpus, unseen: Sequence[str]) -> str:
+    labels = [*corpus.labels, *unseen]
     more = [part for part in ("question", "prompt") if corpus.kind == "choice" and part in corpus.columns]
-    inventory = {"labels": list(corpus.labels)} if corpus.labels and corpus.kind != "tagging" else {}
+    is_stated = corpus.listed or corpus.spelled or corpus.kind == "choice"
+    inventory = {"labels": labels} if is_stated and labels and corpus.kind != "tagging" else {}
     return to_toml(
         {
             "kind": corpus.kind,

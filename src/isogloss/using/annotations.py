@@ -51,7 +51,7 @@ def _places(body: Mapping[str, Any]) -> list[Place]:
 def _entry(file: File, number: int, line: str, body: Mapping[str, Any]) -> Entry:
     try:
         text = text_of(body)
-        words = tuple(text[place.start : place.stop] for place in _places(body))
+        words = tuple(text[extent.start : extent.stop] for extent in _places(body))
     except OffsetError as error:
         raise file.broken(number, error.problem, error.expected) from error
     example = TaggedSentence(id=str(body.get("id", number)), words=words, tags=()) if words else None
@@ -79,13 +79,15 @@ def _answered_bodies(entries: Iterable[Answered]) -> Iterator[dict[str, Any]]:
     style: Style | None = None
     for entry, prediction in entries:
         body = entry.original or {}
-        own = style_of(body)
-        style = own if own is not None and own.form != "empty" else style or own
+        row_style = style_of(body)
+        style = row_style if row_style is not None and row_style.form != "empty" else style or row_style
         if prediction is None or style is None:
             yield dict(body)
             continue
         spans = spans_of_tags(text_of(body), prediction.answer, _places(body))
-        answered = with_spans(body, spans, own if own is not None and own.form == "tasks" else style)
+        answered = with_spans(
+            body, spans, row_style if row_style is not None and row_style.form == "tasks" else style
+        )
         if prediction.scores is not None:
             answered["scores"] = [round(score, 6) for score in prediction.scores]
         yield answered
@@ -108,7 +110,7 @@ def _read_brat(file: File, _: str) -> Iterator[Entry]:
     """Read the text that a file of brat annotates, line by line; each entry keeps where its line begins."""
     start = 0
     for number, line in enumerate(text_file_of(file).read(), start=1):
-        words = tuple(line[place.start : place.stop] for place in split_words(line))
+        words = tuple(line[extent.start : extent.stop] for extent in split_words(line))
         example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
         yield Entry(lines=(line,), example=example, body={"line": number, "start": start})
         start += len(line)
@@ -129,8 +131,8 @@ def _write_brat(entries: Iterable[Answered]) -> Iterator[str]:
 
 def _read_webanno(file: File, _: str) -> Iterator[Entry]:
     """Read the sentences of WebAnno's TSV; lines between them are entries without an example."""
-    kept = list(file.read())
-    file = replace(file, read=lambda: iter(kept))
+    all_lines = list(file.read())
+    file = replace(file, read=lambda: iter(all_lines))
     by_line = dict[int, TaggedSentence]()
     words_of = set[int]()
     for sentence in read_webanno(file):

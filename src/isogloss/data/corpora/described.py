@@ -22,8 +22,16 @@ from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
 from isogloss.data.formats.parallel_text import two_languages
-from isogloss.data.formats.questions import NO_ANSWER, read_questions
-from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, facts_of
+from isogloss.data.formats.questions import read_questions
+from isogloss.data.formats.reading import (
+    NO_ANSWER,
+    FileFacts,
+    KindName,
+    Predicts,
+    Reading,
+    Record,
+    facts_of,
+)
 from isogloss.data.formats.tables import AnyOf, Column, Columns, FileFormat, Row, Table, rows
 from isogloss.data.hub_rows import hub_file
 
@@ -218,7 +226,8 @@ class DescribedCorpus(CorpusDefaults):
         }
         facts = {name: value for name, value in values.items() if value != _ADDED.get(name, MISSING)}
         if self.kind == "tagging" or any(label.isdecimal() for label in self.labels):
-            facts["reading"] = 2  # Layouts and schemes are those of whole files; labels go before numbers.
+            # Schemes and numbers are decided from whole files. Files of shipped descriptions are plain.
+            facts["reading"] = 2 if self.is_shipped else 3
         return sha256(json.dumps(facts, sort_keys=True, default=_as_json).encode()).hexdigest()[:12]
 
     def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:

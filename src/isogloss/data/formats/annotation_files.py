@@ -71,10 +71,10 @@ def _brat_sentences(
     read = set[MarkedSpan]()
     for line_number, line in enumerate(text_file_of(file).read(), start=1):
         stop = start + len(line)
-        own = [(number, span) for number, span in spans if start <= span.start < stop]
-        read.update(span for _, span in own)
+        spans_of_line = [(number, span) for number, span in spans if start <= span.start < stop]
+        read.update(span for _, span in spans_of_line)
         if line.strip():
-            yield _brat_sentence(file, f"{stem}:{line_number}", line, start, own)
+            yield _brat_sentence(file, f"{stem}:{line_number}", line, start, spans_of_line)
         start = stop
     for number, span in spans:
         if span not in read:
@@ -88,12 +88,12 @@ def _brat_sentence(
 ) -> AnnotatedSentence | DataError:
     moved = list[MarkedSpan]()
     for number, span in spans:
-        own = MarkedSpan(span.type, span.start - start, span.stop - start, span.text)
+        moved_span = MarkedSpan(span.type, span.start - start, span.stop - start, span.text)
         try:
-            tag_text(line, [own])
+            tag_text(line, [moved_span])
         except OffsetError as error:
             return file.broken(number, error.problem, error.expected)
-        moved.append(own)
+        moved.append(moved_span)
     first = spans[0][0] if spans else 1
     return AnnotatedSentence(id=name, line=first, tagged=tag_text(line, moved))
 

@@ -99,8 +99,8 @@ def decide_labels(
     """Decide how the labels of a file are read.
 
     ``cells`` counts texts of cells, and whether each is a number in JSON. Numbers are labels where each is in
-    the inventory, else positions where each is one, else labels. ``are_stated`` says that a description lists
-    the inventory, and ``of_pairs`` that labels may be those of NLI.
+    the inventory, else positions where each is one, else labels. ``are_stated``: a description lists the
+    inventory. ``of_pairs``: labels may be those of NLI.
     """
     counts = Counter[str]()
     for (text, _), number in cells.items():
@@ -186,6 +186,6 @@ def _shown(label: str) -> str:
 
 
 def label_of_position(text: str, labels: Sequence[str]) -> str:
-    """Return the label at a position of the inventory, or the text where there is none."""
+    """Return the label at a position of the inventory, or the text for other numbers."""
     number = int(float(text))
     return labels[number] if 0 <= number < len(labels) else text

@@ -47,7 +47,7 @@ class OffsetError(ValueError):
     """A span that does not fit its text, and what was expected."""
 
     def __init__(self, problem: str, expected: str) -> None:
-        """Keep both parts of the message."""
+        """Keep offsets parts of the message."""
         super().__init__(problem)
         self.problem = problem
         self.expected = expected
@@ -61,7 +61,7 @@ class Place(NamedTuple):
 
 
 class MarkedSpan(NamedTuple):
-    """A type and its place in a text."""
+    """A type and its extent in a text."""
 
     type: str
     start: int
@@ -106,7 +106,7 @@ def split_words(text: str) -> list[Place]:
 
 def words_of(text: str) -> list[str]:
     """Return the words of a text."""
-    return [text[place.start : place.stop] for place in split_words(text)]
+    return [text[extent.start : extent.stop] for extent in split_words(text)]
 
 
 def _without_punctuation(part: str, start: int) -> Iterator[Place]:
@@ -136,7 +136,7 @@ def tag_text(text: str, spans: Iterable[MarkedSpan], places: Sequence[Place] | N
             overlapping += 1
             continue
         tags[first:stop] = [f"B-{span.type}"] + [f"I-{span.type}"] * (stop - first - 1)
-    return TaggedText([text[place.start : place.stop] for place in places], tags, overlapping)
+    return TaggedText([text[extent.start : extent.stop] for extent in places], tags, overlapping)
 
 
 def _words_of(text: str, span: MarkedSpan, places: Sequence[Place]) -> tuple[int, int]:
@@ -152,15 +152,15 @@ def _words_of(text: str, span: MarkedSpan, places: Sequence[Place]) -> tuple[int
         )
     start = span.stop - len(marked.lstrip())
     stop = span.start + len(marked.rstrip())
-    inside = [index for index, place in enumerate(places) if place.start < stop and place.stop > start]
+    inside = [index for index, extent in enumerate(places) if extent.start < stop and extent.stop > start]
     if not inside:
         raise OffsetError(f"span {shown} without a word", "offsets of words")
     for index, at in ((inside[0], start), (inside[-1], stop)):
-        place = places[index]
-        if place.start < at < place.stop:
-            word = text[place.start : place.stop]
+        extent = places[index]
+        if extent.start < at < extent.stop:
+            word = text[extent.start : extent.stop]
             raise OffsetError(
-                f"span {shown} cuts the word {word[:MAX_SHOWN]!r} at {place.start}-{place.stop}",
+                f"span {shown} cuts the word {word[:MAX_SHOWN]!r} at {extent.start}-{extent.stop}",
                 "spans of whole words",
             )
     return inside[0], inside[-1] + 1
@@ -283,7 +283,7 @@ def _finished(annotations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any
 
 def read_spans(body: Mapping[str, Any], style: Style) -> list[MarkedSpan]:
     """Return the spans of an object; OffsetError where one has no offsets or type."""
-    value = body.get(style.key) or []
+    value: Any = body.get(style.key) or []
     if style.form == "tasks":
         results = [annotation.get("result", []) for annotation in _finished(value)[:1]]
         items = [item["value"] for result in results for item in result if "value" in item]
@@ -295,11 +295,11 @@ def read_spans(body: Mapping[str, Any], style: Style) -> list[MarkedSpan]:
 
 
 def _span_of_object(item: Mapping[str, Any]) -> MarkedSpan:
-    both = next((item[name] for name in BOTH_KEYS if _are_offsets(item.get(name))), None)
+    offsets = next((item[name] for name in BOTH_KEYS if _are_offsets(item.get(name))), None)
     names = _span_keys(item)
-    if both is None and names is None:
+    if offsets is None and names is None:
         raise OffsetError(f"span {str(item)[:MAX_SHOWN]!r}", "its start and end")
-    start, stop = both if both is not None else (item[names[0]], item[names[1]])  # type: ignore[index]
+    start, stop = offsets if offsets is not None else (item[names[0]], item[names[1]])  # type: ignore[index]
     type_name = next((item[name] for name in TYPE_KEYS if name in item), None)
     own_text = next((item[name] for name in OWN_TEXT_KEYS if isinstance(item.get(name), str)), None)
     return _span(start, stop, type_name, own_text)
@@ -319,7 +319,7 @@ def places_of_tokens(body: Mapping[str, Any]) -> list[Place] | None:
     tokens = body.get("tokens")
     if not isinstance(tokens, list) or not all(isinstance(token, Mapping) for token in tokens):
         return None
-    places = [Place(token.get("start"), token.get("end")) for token in tokens]  # type: ignore[arg-type]
+    places = [Place(token.get("start"), token.get("end")) for token in tokens]
     return places if places and all(map(_are_offsets, places)) else None
 
 
@@ -328,7 +328,7 @@ def tag_object(body: Mapping[str, Any], style: Style) -> TaggedText:
     text = text_of(body)
     places = places_of_tokens(body)
     if places is not None:
-        places = [place for place in places if text[place.start : place.stop].strip()]
+        places = [extent for extent in places if text[extent.start : extent.stop].strip()]
     return tag_text(text, read_spans(body, style), places)
 
 

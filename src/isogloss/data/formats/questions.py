@@ -9,7 +9,7 @@ units. An answer that is not at its offset is relocated where only one place is 
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal, TypeVar
@@ -19,7 +19,7 @@ from isogloss.data.corpus import cannot_write
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, is_unicode, short, unique_keys
 from isogloss.data.formats.reading import NO_ANSWER, Record
-from isogloss.data.formats.whole_words import find_words
+from isogloss.data.formats.whole_words import WordPlace, find_words
 
 NEAR = 3
 """Characters; an ambiguous answer is at its only occurrence this near to the offset."""
@@ -171,17 +171,10 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
         return start, text, ""
     if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
         return f"answer {text[:60]!r} at {start}, which is no place in the passage"
-    found = find_words(passage, text)
-    places = [(place.start, place.text) for place in found]
-    if start is None and found and found[0].word:
-        return *places[0], f"answer {text[:60]!r} without an offset, inside the word {found[0].word[:60]!r}"
+    word_places = find_words(passage, text)
     if start is None:
-        several = f"answer {text[:60]!r} without an offset, the first of {len(places)} places"
-        return (
-            (*places[0], several if len(places) > 1 else "")
-            if places
-            else f"answer {text[:60]!r}, nowhere{_inside(passage, text)}"
-        )
+        return _first_place(passage, text, word_places)
+    places = [(at.start, at.text) for at in word_places]
     meant = _surely_meant(passage, start, places)
     if meant is not None:
         return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
@@ -192,9 +185,16 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
     )
 
 
-def _inside(passage: str, text: str) -> str:
-    """Return that a text is only in longer words; empty where the passage does not have it."""
-    return " as whole words" if text.strip() and text.strip() in passage else ""
+def _first_place(passage: str, text: str, word_places: Sequence[WordPlace]) -> tuple[int, str, str] | str:
+    """Return offset, text and repair of an answer without an offset."""
+    if not word_places:
+        inside = " as whole words" if text.strip() and text.strip() in passage else ""
+        return f"answer {text[:60]!r}, nowhere{inside}"
+    answer = f"answer {text[:60]!r} without an offset"
+    repair = f"{answer}, the first of {len(word_places)} places" if len(word_places) > 1 else ""
+    if word_places[0].word:
+        repair = f"{answer}, inside the word {word_places[0].word[:60]!r}"
+    return word_places[0].start, word_places[0].text, repair
 
 
 def _stands(text: str, start: int, passage: str) -> bool:

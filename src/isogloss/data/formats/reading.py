@@ -433,9 +433,9 @@ class _Counts:
         likely = [] if scheme.marks_spans or self.reading.scheme else self.tags.looking_like_spans()
         if likely:
             yield f"labels of words, though {likely[0]!r} looks like one of spans"
-        tags = self.tags.tags
-        if {*tags} == {OUTSIDE} and len(self.reading.labels) > 1 and are_bio(self.reading.labels):
-            yield f"no span, as all {tags.total():,} words are {OUTSIDE}"
+        has_spans = {*self.tags.tags} != {OUTSIDE}
+        if not has_spans and len(self.reading.labels) > 1 and are_bio(self.reading.labels):
+            yield f"no span, as all {self.tags.tags.total():,} words are {OUTSIDE}"
 
     def label_remarks(self) -> Iterator[str]:
         """Yield which labels look like spellings of one label."""

@@ -30,8 +30,8 @@ from isogloss.data.formats.offsets import (
 )
 
 FileFormat = Literal[
-    *("conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad", "brat", "webanno")
-]
+    "conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad", "brat", "webanno",
+]  # fmt: skip
 """``squad`` is that of whole questions (``questions``), not of rows."""
 
 SUFFIXES: Mapping[str, FileFormat] = {
@@ -151,9 +151,9 @@ def _with_words(file: File, cell_rows: _CellRows) -> _CellRows:
         if isinstance(row, DataError):
             yield row
         elif not is_rejected(row.cells):
-            own = style_of(row.cells)
-            style = own if own is not None and own.form != "empty" else style or own
-            yield _with_words_of_text(file, row, own and style)
+            row_style = style_of(row.cells)
+            style = row_style if row_style is not None and row_style.form != "empty" else style or row_style
+            yield _with_words_of_text(file, row, row_style and style)
 
 
 def bodies_of(file: File, form: FileFormat) -> Iterator[Mapping[str, Any]]:
@@ -182,7 +182,7 @@ def _with_words_of_text(file: File, row: _Cells, style: Style | None) -> _Cells 
             marked = next((key for key in SPAN_KEYS if row.cells.get(key)), "")
             if marked:
                 raise OffsetError(f"{marked} is {str(row.cells[marked])[:60]!r}", "spans with their offsets")
-            words = [text[place.start : place.stop] for place in split_words(text)]
+            words = [text[extent.start : extent.stop] for extent in split_words(text)]
             return row._replace(cells={**row.cells, WORDS_COLUMN: words})
         tagged = tag_object(row.cells, style)
     except OffsetError as error:

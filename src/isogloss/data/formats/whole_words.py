@@ -41,16 +41,16 @@ def find_words(text: str, words: str) -> list[WordPlace]:
     if not escaped:
         return []
     pattern = regex.compile(f"(?=({_SPACES.join(escaped)}))")  # A lookahead: places may overlap.
-    whole, joined = list[WordPlace](), list[WordPlace]()
+    whole_words, joined = list[WordPlace](), list[WordPlace]()
     for match in pattern.finditer(text):
         start, stop = match.start(), match.start() + len(match[1])
         boundaries = _word_boundaries(text, start, stop)
         starts_word, ends_word = start in boundaries, stop in boundaries
         if starts_word and ends_word:
-            whole.append(WordPlace(start, match[1]))
+            whole_words.append(WordPlace(start, match[1]))
         elif _is_joined(text, start, stop, starts_word=starts_word, ends_word=ends_word):
             joined.append(WordPlace(start, match[1], _word_around(text, start, stop, boundaries)))
-    return whole or joined
+    return whole_words or joined
 
 
 def _is_joined(text: str, start: int, stop: int, *, starts_word: bool, ends_word: bool) -> bool:
@@ -63,8 +63,8 @@ def _is_joined(text: str, start: int, stop: int, *, starts_word: bool, ends_word
 
 
 def _word_around(text: str, start: int, stop: int, boundaries: set[int]) -> str:
-    first = max(place for place in boundaries if place <= start)
-    last = min(place for place in boundaries if place >= stop)
+    first = max(offset for offset in boundaries if offset <= start)
+    last = min(offset for offset in boundaries if offset >= stop)
     return text[first:last]
 
 
@@ -79,14 +79,14 @@ def _word_boundaries(text: str, start: int, stop: int) -> set[int]:
     part = text[first:last]
     graphemes = {match.start() for match in _GRAPHEME.finditer(part)} | {len(part)}
     words = {match.start() for match in _BOUNDARY.finditer(part)}
-    return {first + place for place in graphemes if place in words or _is_free(part, place)}
+    return {first + offset for offset in graphemes if offset in words or _is_free(part, offset)}
 
 
-def _is_free(text: str, place: int) -> bool:
+def _is_free(text: str, offset: int) -> bool:
     """Return whether an offset separates words at an end, a mark, or between scripts without spaces."""
-    if place in (0, len(text)):
+    if offset in (0, len(text)):
         return True
-    sides = text[place - 1], text[place]
+    sides = text[offset - 1], text[offset]
     return any(not _is_of_word(side) for side in sides) or any(map(_UNSPACED.match, sides))
 
 
