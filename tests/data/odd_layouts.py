@@ -221,9 +221,9 @@ LAYOUTS = (
         "a header of words and tags",
         TAGGING,
         "token\ttag\nAnna\tX\nis\tY\nhere\tY\n",
-        0,
-        {},
-        error=":1: a header, with 'tag'",
+        1,
+        {"Y": 2, "X": 1},
+        "the header in line 1 skipped",
     ),
     Odd(
         "text: a tab in one text",

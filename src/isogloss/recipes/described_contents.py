@@ -139,6 +139,8 @@ class SplitContents(NamedTuple):
     """The first text."""
     errors: tuple[str, ...]
     """Errors of rows that do not fit."""
+    is_readable: bool = True
+    """Whether its files can be read at all, apart from rows that do not fit."""
 
 
 def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitContents]:
@@ -146,7 +148,8 @@ def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitCon
     source, training = data_source(data), dict[str, set[str]]()
     for language, split in splits_of(corpus, data):
         texts, labels, errors, odd = list[str](), Counter[str](), list[str](), list[Any]()
-        for example in _attempts(corpus, source, language, split):
+        unreadable = list[DataError]()
+        for example in _attempts(corpus, source, language, split, unreadable):
             if isinstance(example, DataError):
                 errors.append(str(example))
                 continue
@@ -170,13 +173,18 @@ def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitCon
             ),
             first=next(iter(texts), ""),
             errors=tuple(errors),
+            is_readable=not unreadable,
         )
 
 
 def _attempts(
-    corpus: DescribedCorpus, source: Source | None, language: str, split: Split
+    corpus: DescribedCorpus,
+    source: Source | None,
+    language: str,
+    split: Split,
+    unreadable: list[DataError],
 ) -> Iterator[Example | DataError]:
-    """Yield examples and the errors of rows that do not fit; the last one may be what ended the reading."""
+    """Yield examples and errors of rows that do not fit, and add what ends the reading to ``unreadable``."""
     empty = True
     try:
         for example in corpus.attempts(source, language, split):
@@ -185,6 +193,7 @@ def _attempts(
         if empty:
             yield from corpus.read(source, language, split)  # Raises the error of an empty split.
     except DataError as error:
+        unreadable.append(error)
         yield error
 
 

@@ -23,7 +23,7 @@ from isogloss.data.corpus import SPLITS, About, Split, spelled_there
 from isogloss.data.fetching.hub_address import pinned
 from isogloss.data.fetching.releases import releases
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.conllu import NAMES
+from isogloss.data.formats.conllu import NAMES, is_column
 from isogloss.data.formats.kinds import KINDS, predicted
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, Columns, FileFormat, PartColumns
@@ -64,8 +64,9 @@ class Description:
     with .txt), webanno (TSV 3), or lines (of raw text, or bitext with a file for each language). Default: by
     the suffix."""
     columns: dict[str, str | int | tuple[str | int, ...]] = field(default_factory=dict)
-    """Column of each part: a name in the header, of CoNLL-U (XPOS), a key, a number from 0 (-1: the last); a
-    list of them for options, a context or an id in several columns, or many labels in a column each."""
+    """Column of each part: a name in the header, of CoNLL-U (XPOS, or a key of MISC or FEATS as in MISC:NER),
+    a key, a number from 0 (-1: the last); a list of them for options, a context or an id in several columns,
+    or many labels in a column each."""
     separator: str = ","
     """The character between the cells of csv."""
     predicts: str = "label"
@@ -340,7 +341,7 @@ def _check_columns(columns: Columns, form: FileFormat) -> None:
     if form == "conll" and not all(isinstance(column, int) for column in columns.values()):
         raise ConfigError("columns: those of conll have no names. Number them from 0 (-1: the last).")
     for column in columns.values() if form == "conllu" else ():
-        if column not in NAMES and column not in range(-len(NAMES), len(NAMES)):
+        if not is_column(column):  # type: ignore[arg-type]
             raise unknown_name("columns", "column of CoNLL-U", str(column), NAMES)
 
 

@@ -10,7 +10,7 @@ from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.data.files import disk_file, some
 from isogloss.data.formats.annotation_files import WEBANNO_HEADER
-from isogloss.data.formats.conllu import NAMES
+from isogloss.data.formats.conllu import NAMES, is_column
 from isogloss.data.formats.kinds import KINDS, predicted
 from isogloss.data.formats.offsets import style_of
 from isogloss.data.formats.reading import KindName, Predicts
@@ -68,8 +68,7 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
     if form in BY_WORD:
         columns = dict(KINDS["tagging"].columns[form])
         if form == "conllu" and label:
-            check_named("--label", "column of CoNLL-U", NAMES, label)
-            columns["label"] = label
+            columns["label"] = _checked_column(label)
         return FileLayout("tagging", form, columns, predicted(form, columns, "label"))
     names = header_of(disk_file(path), form)
     if not labelled and not _requested(text, names):
@@ -88,6 +87,12 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
     columns = dict(zip((*parts, "label"), (*texts, *(labels or ["label"])), strict=True))
     columns |= {"id": "id"} if "id" in names else {}
     return FileLayout("text" if len(texts) == 1 else "pair", form, columns)
+
+
+def _checked_column(label: str) -> str:
+    if not is_column(label):
+        check_named("--label", "column of CoNLL-U", NAMES, label)
+    return label
 
 
 def _layout_of_annotations(path: Path, form: FileFormat) -> FileLayout | None:

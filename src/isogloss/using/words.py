@@ -31,6 +31,7 @@ from isogloss.data.formats.conllu import (
     with_misc,
     with_tree,
 )
+from isogloss.data.formats.word_columns import describe_other_column
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging, merge
@@ -290,20 +291,42 @@ def _read_columns(file: File, _: str, column: int | None = None, *, spaces: bool
     """Read one word per line, from a column: if left out, the first one, or that after a running number."""
     lines = iter(file.read())
     first = list(islice(lines, INSPECTED_LINES))
-    layout = layout_of([line.rstrip("\r\n") for line in first], spaces=spaces)
+    inspected = [line.rstrip("\r\n") for line in first]
+    layout = layout_of(inspected, spaces=spaces)
     if column is None and layout.numbers:
         raise file.broken(
             layout.numbers, "column 0 contains numbers", "words", "Give --column, as in --column 1"
         )
+    if column is None:
+        _check_words(file, inspected, layout)
     file = replace(file, read=lambda: chain(first, lines))
     return _sentences(file, layout._replace(chosen=column))
+
+
+def _check_words(file: File, lines: Sequence[str], layout: Layout) -> None:
+    """Raise DataError where the first of several columns contains no words."""
+    rows = list[tuple[int, list[str]]]()
+    sentences = [list[str]()]
+    for number, line in enumerate(lines, start=1):
+        cells = layout.cells(line)
+        if not line.strip():
+            sentences.append([])
+        elif number != layout.plain.header and (sentences[-1] or not layout.is_comment(line)):
+            rows.append((number, cells))
+            sentences[-1].append(cells[min(int(layout.indexed), len(cells) - 1)])
+    content = describe_other_column(sentence for sentence in sentences if sentence)
+    if content and any(len(cells) > 1 for _, cells in rows):
+        column = int(layout.indexed)
+        advice = f"Give --column, as in --column {column + 1}"
+        raise file.broken(rows[0][0], f"column {column} contains {content}", "words", advice)
 
 
 def _sentences(file: File, layout: Layout) -> Iterator[Entry]:
     """Yield sentences, and the empty lines after and comments before them."""
     start, lines, words = 1, list[str](), list[str]()
     for number, line in file.lines():
-        if line.strip() and (lines or not layout.is_comment(line)):
+        is_header = number == layout.plain.header
+        if line.strip() and not is_header and (lines or not layout.is_comment(line)):
             lines.append(line)
             words.append(_word(file, layout, number, line, len(lines)))
             continue

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import MISSING, dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.resources import files as package_files
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -292,10 +292,12 @@ class DescribedCorpus(CorpusDefaults):
     def _translations(self, *files: File) -> Iterator[Translation | DataError]:
         """Yield the lines of two files side by side; DataError where one ends before the other."""
         reading = self._reading_of({})
-        for number, sides in enumerate(zip_longest(*(rows(file, reading.table) for file in files))):
-            if None in sides:
-                short, long = files if sides[0] is None else reversed(files)
-                raise short.broken(number, "the last line", f"as many lines as {long.name} has")
+        counts = [sum(1 for _ in rows(file, reading.table)) for file in files]
+        if counts[0] != counts[1]:  # Which line is missing is unknown: all later pairs might be wrong.
+            short, long = files if counts[0] < counts[1] else reversed(files)
+            expected = f"as many lines as {long.name} has ({max(counts):,})"
+            raise short.broken(min(counts), "the last line", expected, "Restore the lines that are missing")
+        for number, sides in enumerate(zip(*(rows(file, reading.table) for file in files), strict=True)):
             first, second = (
                 Record(reading, file, cast(Row, row), "") for file, row in zip(files, sides, strict=True)
             )

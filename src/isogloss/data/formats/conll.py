@@ -6,16 +6,15 @@ before the first word of a sentence, a line that begins with ``#`` is a word if 
 of the other words, and a comment if not. What does not fit the layout is an error with its own line.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
-from os.path import commonprefix
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import OUTSIDE
 from isogloss.data.files import File
+from isogloss.data.formats.word_columns import describe_other_column, is_header
 
 HASH, DOCUMENT = "#", "-DOCSTART-"
 
@@ -23,15 +22,6 @@ SEPARATORS = {"\t": "tab", " ": "space"}
 
 Line = tuple[int, list[str]]
 """Number and cells of a word's line."""
-
-LOOKED_AT = 1_000
-"""Sentences that show whether a column contains words."""
-
-SAME = 10
-"""Words that are the same, or begin so, before their column is taken for another one."""
-
-_LANGUAGE = re.compile(r"[a-z]{2,3}(-[a-z-]+)?:")
-"""The code that the original WikiANN has before each word."""
 
 
 class Layout(NamedTuple):
@@ -51,6 +41,8 @@ class Layout(NamedTuple):
     """The column of the labels."""
     separator: str = ""
     """What alone separates cells, of several spaces the last; empty: tabs or, in a line without, spaces."""
+    header: int = 0
+    """The line of a header, from 1; 0 without a header."""
 
     def is_comment(self, line: str, *, first: bool) -> bool:
         """Return whether a line is a comment; ``first`` before the first word of a sentence."""
@@ -83,17 +75,27 @@ def split_cells(line: str) -> list[str]:
     return line.split("\t") if "\t" in line else [*filter(None, line.split(" "))]
 
 
-def layout_of(file: File, label: int | None, comment: str | None = None) -> Layout:
-    """Decide the layout of a file from all of its lines; ``label`` is the column of the labels."""
+def layout_of(
+    file: File, label: int | None, comment: str | None = None, *, listed: Collection[str] = ()
+) -> Layout:
+    """Decide the layout of a file from all of its lines.
+
+    ``label`` is the column of the labels, and ``listed`` are labels that a description lists.
+    """
     widths, ending, hashes = Counter[int](), 0, 0
+    first: tuple[int, list[str]] | None = None
     labels = set[str](), set[str]()  # The second without the cell after the last separator.
-    for _, line in file.lines():
+    for number, line in file.lines():
         if line.startswith((comment or HASH, DOCUMENT)):
             hashes += 1
             continue
         if not line.strip():
             continue
         cells = split_cells(line)
+        if first is None:
+            first = number, cells
+            if is_header(cells, cells[-1]):
+                continue
         widths[len(cells)] += 1
         ending += not cells[-1]
         if label is not None:
@@ -101,7 +103,10 @@ def layout_of(file: File, label: int | None, comment: str | None = None) -> Layo
             labels[1].update((cells if cells[-1] else cells[:-1])[label : label + 1 or None])
     ends = 0 < ending == widths.total()
     width = max(widths, key=lambda count: (widths[count], count), default=0) - ends
-    return Layout(width, ends, hashes > 0, frozenset(labels[ends]), comment, label)
+    all_labels = frozenset((*labels[ends], *listed))
+    has_header = first is not None and widths.total() > 0 and is_header(first[1], first[1][-1])
+    header = first[0] if first is not None and has_header else 0
+    return Layout(width, ends, hashes > 0, all_labels, comment, label, header=header)
 
 
 def count_comments(file: File, layout: Layout) -> int:
@@ -119,6 +124,8 @@ def read_words(file: File, layout: Layout, columns: Sequence[int]) -> Iterator[l
     words, fits, width = list[Line](), True, layout.width
     in_range = len(columns) <= width and all(-width <= column < width for column in columns)
     for number, line in chain(file.lines(), [(0, "")]):
+        if number and number == layout.header:
+            continue
         if line.strip():
             if not layout.hashes or not layout.is_comment(line, first=not words):
                 words.append((number, cells := layout.cells(line)))
@@ -154,22 +161,10 @@ def _columns(count: int) -> str:
 
 
 def check_words(file: File, sentences: Iterable[Sequence[str]], column: int) -> None:
-    """Raise DataError where the column of words counts them (1, 2, 3 …) or always has the same text."""
-    distinct, counts, length = dict[str, None](), True, 0
-    for words in islice(sentences, LOOKED_AT):
-        distinct.update(dict.fromkeys(words))
-        counts = counts and list(words) == [str(number) for number in range(1, len(words) + 1)]
-        length += len(words)
-    columns = "Write the columns of both, counted from 0 (columns = { word = 1, label = 2 })"
-    prefix = _LANGUAGE.match(commonprefix([*distinct]))  # noqa: RUF071
-    for what, advice, is_so in (
-        ("the numbers of words (1, 2, 3 …)", columns, counts and length > 1),
-        (f"{next(iter(distinct), '')[:60]!r} alone", columns, len(distinct) == 1 and length >= SAME),
-        (
-            f"{prefix and prefix[0]!r} before each word",
-            'Take it out, or use corpus = "wikiann"',
-            prefix and length >= SAME,
-        ),
-    ):
-        if is_so:
-            raise file.broken(1, f"column {column} with {what}", "words and their labels", advice)
+    """Raise DataError where the column of words contains numbers, identifiers, tags, or one text."""
+    content = describe_other_column(sentences)
+    if content:
+        advice = "Write the columns of both, counted from 0 (columns = { word = 1, label = 2 })"
+        if content.endswith("before each word"):
+            advice = 'Take it out, or use corpus = "wikiann"'
+        raise file.broken(1, f"column {column} with {content}", "words and their labels", advice)

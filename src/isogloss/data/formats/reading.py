@@ -451,7 +451,7 @@ def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
     word = cast(int, table.columns["word"])
     if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
         raise file.broken(1, WEBANNO_HEADER, "lines of words", 'Write format = "webanno", without columns')
-    layout = layout_of(file, cast(int, table.columns["label"]), reading.comments)
+    layout = layout_of(file, cast(int, table.columns["label"]), reading.comments, listed=reading.listed)
     lines = (
         row.parts["word"]
         for row in rows(file, replace(table, columns={"word": word}), layout)
@@ -460,4 +460,6 @@ def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
     check_words(file, lines, word)
     comments = count_comments(file, layout)
     remarks = [f"{comments:,} comment line{'s' * (comments > 1)} skipped"] if comments else []
+    if layout.header:
+        remarks.insert(0, f"the header in line {layout.header} skipped")
     return layout, remarks + ["a separator at the end of every line left out"] * layout.ends

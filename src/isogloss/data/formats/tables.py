@@ -16,7 +16,7 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.files import File, parsed_object, some
 from isogloss.data.formats.annotation_files import LABEL_COLUMN, AnnotatedSentence, read_brat, read_webanno
 from isogloss.data.formats.conll import Layout, layout_of, read_words
-from isogloss.data.formats.conllu import NAMES, read_sentences
+from isogloss.data.formats.conllu import MISC, NAMES, cell_reader, read_sentences
 from isogloss.data.formats.offsets import (
     SPAN_KEYS,
     OffsetError,
@@ -328,9 +328,14 @@ def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
 def _conllu(file: File, table: Table) -> _CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
     columns = cast(list[Column], [*table.columns.values()])
-    indices = {column: NAMES.index(column) if isinstance(column, str) else column for column in columns}
+    cell_readers = {column: cell_reader(column) for column in columns}
     for block in read_sentences(file):
-        cells = {column: [row[index] for _, row in block.rows] for column, index in indices.items()}
+        cells = {column: [cell_of(row) for _, row in block.rows] for column, cell_of in cell_readers.items()}
+        keyed = [number for number, row in block.rows if "=" in row[MISC]] if NAMES[MISC] in columns else []
+        if keyed:
+            advice = 'Name one of its keys, as in columns = { label = "MISC:NER" }'
+            yield file.broken(keyed[0], "keys and values in MISC", "one label for each word", advice)
+            continue
         yield _Cells(block.number, cells, [number for number, _ in block.rows])
 
 
