@@ -112,7 +112,9 @@ def layout_of(
 def count_comments(file: File, layout: Layout) -> int:
     """Return the number of comment lines."""
     first, count = True, 0
-    for _, line in file.lines() if layout.hashes else ():
+    for number, line in file.lines() if layout.hashes else ():
+        if number == layout.header:
+            continue
         comment = layout.is_comment(line, first=first)
         count += comment
         first = not line.strip() or (first and comment)

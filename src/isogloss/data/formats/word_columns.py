@@ -58,7 +58,7 @@ def describe_other_column(sentences: Iterable[Sequence[str]]) -> str:
         f"{prefix and prefix[0]!r} before each word": prefix is not None and length >= SAME,
         "numbers or offsets": all(map(_NUMBERS.fullmatch, shapes)),
         f"identifiers such as {first!r}": length >= MIN_IDENTIFIERS and _are_identifiers(shapes),
-        "tags of spans": _are_tags(tags, [*distinct]),
+        "tags of spans": 2 * len(distinct) <= length and _are_tags(tags, [*distinct]),
     }
     return next((content for content, is_so in contents.items() if is_so), "")
 
