@@ -4,15 +4,17 @@ import json
 
 import pytest
 import torch
+from annotated_files import TOOLS, write_annotated
 
 import isogloss
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import total
 from isogloss.data.examples import TaggedSentence
-from isogloss.data.files import File
+from isogloss.data.files import File, disk_file
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import span_contributions
+from isogloss.recipes.descriptions import described
 from isogloss.using import load_model
 from isogloss.using.formats import Entry
 from isogloss.using.predicting import PredictOptions, predict_file
@@ -144,6 +146,22 @@ def predict_scores(model):
         [Entry(lines=(), example=TaggedSentence(id="1", words=("the", "cat"), tags=()))], scores=True
     ):
         yield entry, prediction.scores
+
+
+@pytest.mark.parametrize(
+    "tool", ["doccano", *(pytest.param(tool, marks=pytest.mark.slow) for tool in TOOLS if tool != "doccano")]
+)
+def test_a_tagger_writes_the_format_of_an_annotation_tool(elsewhere, tmp_path, tool):
+    _, folder = elsewhere("AutoModelForTokenClassification", INVENTORIES["IOBES"])
+    model = load_model(folder)
+    file, body = write_annotated(tmp_path, tool, ["Latin", "Ethiopic", "Nothing"])
+    written = list(predict_file(model, disk_file(file), PredictOptions()))
+    file.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+    text = f'kind = "tagging"\nfiles = {{ test = "{file.name}" }}\nlanguages = ["en"]\n{body}'
+    (tmp_path / f"{tool}.toml").write_text(text, encoding="utf-8")
+    examples = list(described(tmp_path / f"{tool}.toml").read(None, "en", "test"))
+    predicted = model.predict([example.words for example in examples])
+    assert [example.tags or ("O",) * len(example.words) for example in examples] == [*map(tuple, predicted)]
 
 
 def test_labels_without_names_are_refused_with_the_file_that_names_them(elsewhere):

@@ -262,7 +262,9 @@ class DescribedCorpus(CorpusDefaults):
                 facts += [f"{bad:,} rows that do not fit left out"] if bad else []
             yield from [f"{self.name} {language} {split}: {', '.join(facts)}."] if facts else []
         if self.untrained and split != "train":
-            trained = [label for label in self.labels if label not in self.untrained]
+            # Labels of words are a fixed inventory: similar names are no misspelled ones.
+            is_open = self.kind != "tagging"
+            trained = [label for label in self.labels if is_open and label not in self.untrained]
             names = some(label + did_you_mean(label, trained) for label in self.untrained)
             end = "" if names.endswith("?") else "."
             yield f"{self.name}: labels that no training data has: {names}{end}"
