@@ -262,3 +262,26 @@ def test_a_table_of_two_languages_leads_to_predictions_of_an_ensemble(command, f
     labels = [line["label"] for line in objects(folder / "sw.jsonl")]
     assert len(labels) == 20
     assert {*labels} <= {"contradiction", "entailment", "neutral"}
+
+
+def test_target_rows_with_labels_that_the_source_lacks_are_scored(command, folder):
+    tree = "1\tx{0}\t_\t{1}\t_\t_\t0\troot\t_\t_\n\n"
+    (folder / "te.conllu").write_text("".join(tree.format(number, "NOUN") for number in range(20)))
+    upos = ("NOUN", "AUX")
+    (folder / "mr.conllu").write_text("".join(tree.format(number, upos[number % 2]) for number in range(20)))
+    ended = command("init", "--from", "te.conllu", "--source", "te", "--target", "mr=mr.conllu")
+    assert ended.status == 0
+    rows = [*objects(folder / "te/mr.dev.jsonl"), *objects(folder / "te/mr.test.jsonl")]
+    assert sum(row["labels"] == ["AUX"] for row in rows) == 10
+    assert "Labels that the source lacks, which are scored and never learned: AUX 10." in ended.err
+
+
+def test_names_marked_by_offsets_become_a_corpus_of_spans(command, folder):
+    bodies = [{"text": f"Ana Li saw Oslo {number}.", "label": [[0, 6, "PER"]]} for number in range(20)]
+    (folder / "ner.jsonl").write_text("".join(json.dumps(body) + "\n" for body in bodies))
+    ended = command("init", "--from", "ner.jsonl", "--target", "sw=swahili.txt")
+    assert ended.status == 0
+    assert "spans by offsets as doccano or spaCy writes them" in ended.err
+    row = objects(folder / "ner/en.test.jsonl")[0]
+    assert row["labels"][:2] == ["B-PER", "I-PER"]
+    assert row["words"][-1] == "."

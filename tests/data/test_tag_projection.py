@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.data.formats.conll import are_bio, entities
+from isogloss.core.tag_schemes import are_bio, find_spans
 from isogloss.data.projection.words import projected_tags, word_links
 from isogloss.metrics.labels import spans
 
@@ -13,7 +13,7 @@ BIO = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), max_s
 
 @given(BIO)
 def test_entities_are_the_spans_that_are_scored(tags):
-    assert list(map(tuple, entities(tags))) == list(map(tuple, spans(tags)))
+    assert list(map(tuple, find_spans(tags))) == list(map(tuple, spans(tags)))
 
 
 @given(BIO.filter(any))

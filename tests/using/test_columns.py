@@ -173,7 +173,7 @@ def test_what_parts_the_cells_parts_the_label(text, expected):
 
 
 def test_a_part_of_speech_that_comes_late_is_one():
-    text = "A DET\n\n" * INSPECTED_LINES + "# SYM\n5 NUM\n"
+    text = "A DET\nthe DET\n\n" * INSPECTED_LINES + "# SYM\n5 NUM\n"
     assert words_in(text, task="upos", wanted="columns")[1][-1] == ("#", "5")
 
 

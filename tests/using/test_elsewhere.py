@@ -4,15 +4,21 @@ import json
 
 import pytest
 import torch
+from annotated_files import TOOLS, write_annotated
 
+import isogloss
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import total
-from isogloss.data.files import File
+from isogloss.data.examples import TaggedSentence
+from isogloss.data.files import File, disk_file
 from isogloss.data.sources import Sources
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import span_contributions
+from isogloss.recipes.descriptions import described
 from isogloss.using import load_model
+from isogloss.using.formats import Entry
 from isogloss.using.predicting import PredictOptions, predict_file
+from isogloss.using.scoring import EvaluateOptions, evaluate
 
 SPANS = ("B-LOC", "I-LOC", "O", "B-PER", "I-PER", "I-ORG", "B-ORG", "B-MISC", "I-MISC")
 
@@ -82,7 +88,7 @@ def test_texts_pairs_and_questions_are_told_apart_by_head_and_labels(elsewhere):
 def test_labels_are_matched_with_those_of_a_corpus_by_name(elsewhere):
     _, folder = elsewhere("AutoModelForTokenClassification", [label.lower() for label in SPANS])
     model = load_model(folder)
-    assert model.task.name == "word-tagging"  # b-loc is no BIO
+    assert (model.task.name, model.task.labels[0]) == ("span-tagging", "B-loc")
     _, folder = elsewhere("AutoModelForTokenClassification", SPANS)
     (row,) = load_model(folder).evaluate("wikiann", ["qaa"], split="dev")
     examples = Sources().examples("wikiann", "qaa", "dev")
@@ -97,6 +103,71 @@ def test_labels_are_matched_with_those_of_a_corpus_by_name(elsewhere):
     pairs = Sources().examples("xnli", "qaa", "dev")
     answers = load_model(folder).predict([[one.first, one.second] for one in pairs])
     assert row["score"] == sum(known[a] == p.label for a, p in zip(answers, pairs, strict=True)) / len(pairs)
+
+
+TYPES = ("LOC", "PER", "ORG")
+INVENTORIES = {
+    "IOBES": ["O", *(f"{letter}-{name}" for letter in "BIES" for name in TYPES)],
+    "BILOU": ["O", *(f"{letter}-{name}" for letter in "BILU" for name in TYPES)],
+    "BMES": ["O", *(f"{letter}-{name}" for letter in "BMES" for name in TYPES)],
+    "B_PER": ["0", *(f"{letter}_{name}" for letter in "BI" for name in TYPES)],
+    "PER-B": ["O", *(f"{name}-{letter}" for letter in "BI" for name in TYPES)],
+}
+
+
+@pytest.mark.parametrize("name", ["IOBES", pytest.param("BMES", marks=pytest.mark.slow), "PER-B"])
+def test_a_tagger_in_another_scheme_is_scored_as_compare_scores_its_answers(elsewhere, tmp_path, name):
+    check_scheme(elsewhere, tmp_path, name)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", INVENTORIES)
+def test_a_tagger_in_any_scheme_is_scored_as_compare_scores_its_answers(elsewhere, tmp_path, name):
+    check_scheme(elsewhere, tmp_path, name)
+
+
+def check_scheme(elsewhere, tmp_path, name):
+    _, folder = elsewhere("AutoModelForTokenClassification", INVENTORIES[name])
+    model = load_model(folder)
+    assert model.task.name == "span-tagging"
+    options = EvaluateOptions(corpus="wikiann", languages=("qaa",), split="dev")
+    (row,) = evaluate(model, options, Sources(), predictions=tmp_path / "answers")
+    (answers,) = (tmp_path / "answers").rglob("*.jsonl")
+    copy = answers.with_name("copy.jsonl")
+    copy.write_bytes(answers.read_bytes())
+    compared = isogloss.compare_outputs([answers, copy]).frame
+    assert row["score"] == pytest.approx(compared["score"][0], abs=1e-3)
+    _, scores = next(iter(predict_scores(model)))
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def predict_scores(model):
+    for entry, prediction in model.answered(
+        [Entry(lines=(), example=TaggedSentence(id="1", words=("the", "cat"), tags=()))], scores=True
+    ):
+        yield entry, prediction.scores
+
+
+@pytest.mark.parametrize(
+    "tool", ["doccano", *(pytest.param(tool, marks=pytest.mark.slow) for tool in TOOLS if tool != "doccano")]
+)
+def test_a_tagger_writes_the_format_of_an_annotation_tool(elsewhere, tmp_path, tool):
+    _, folder = elsewhere("AutoModelForTokenClassification", INVENTORIES["IOBES"])
+    model = load_model(folder)
+    file, body = write_annotated(tmp_path, tool, ["Latin", "Ethiopic", "Nothing"])
+    written = list(predict_file(model, disk_file(file), PredictOptions()))
+    file.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
+    text = f'kind = "tagging"\nfiles = {{ test = "{file.name}" }}\nlanguages = ["en"]\n{body}'
+    (tmp_path / f"{tool}.toml").write_text(text, encoding="utf-8")
+    examples = list(described(tmp_path / f"{tool}.toml").read(None, "en", "test"))
+    predicted = model.predict([example.words for example in examples])
+    assert [example.tags or ("O",) * len(example.words) for example in examples] == [*map(tuple, predicted)]
+
+
+def test_labels_without_names_are_refused_with_the_file_that_names_them(elsewhere):
+    _, folder = elsewhere("AutoModelForTokenClassification", ["LABEL_0", "LABEL_1"])
+    with pytest.raises(ConfigError, match=r"LABEL_0, LABEL_1.*config\.json \(id2label\)"):
+        load_model(folder).evaluate("wikiann", ["qaa"])
 
 
 def test_the_card_of_its_export_does_not_say_what_it_was_trained_on(elsewhere, tmp_path):

@@ -161,6 +161,8 @@ def print_corpus(path: Path, *, data: str, output: Output) -> None:
     for error in errors[:MAX_ERRORS_SHOWN]:
         output.progress.say(f"isogloss: {error}")
     broken = sum(bool(split.errors) for split in splits)
+    if unreadable := sum(not split.is_readable for split in splits):
+        raise DataError(f"{path}: {unreadable} of {len(splits)} splits cannot be read. Correct their files.")
     if errors and corpus.bad_rows == "refuse":
         more = (
             f" (--json names all, the terminal {MAX_ERRORS_SHOWN})" if len(errors) > MAX_ERRORS_SHOWN else ""

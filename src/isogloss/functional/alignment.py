@@ -11,8 +11,8 @@ from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
+from isogloss.core.tag_schemes import are_bio
 from isogloss.data.examples import Translation
-from isogloss.data.formats.conll import are_bio
 from isogloss.data.formats.word_links import Symmetrization, pair_words
 from isogloss.data.projection.words import projected_tags, tokenize
 from isogloss.encoders.family import Model, Tokenizer

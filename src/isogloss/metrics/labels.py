@@ -20,26 +20,16 @@ from bisect import bisect_right
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.rows.models import ByMeasure, Contributions
+from isogloss.core.tag_schemes import OUTSIDE, Span, find_spans, spans_of_marks
 from isogloss.metrics.ranks import normalized_influences
-
-OUTSIDE_TAG = "O"
 
 Tags = Sequence[Sequence[str]]
 """The tags of each sentence."""
-
-
-class Span(NamedTuple):
-    """Words ``start`` to ``stop`` (excluded) are of one type."""
-
-    type: str
-    start: int
-    stop: int
 
 
 def label_contributions(
@@ -167,31 +157,16 @@ def repair(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def spans(tags: Sequence[str]) -> list[Span]:
-    """List the spans of a sentence from left to right, after ``repair``."""
-    result: list[Span] = []
-    start = 0
-    valid = (*repair(tags), OUTSIDE_TAG)
-    for index, (last, tag) in enumerate(zip((OUTSIDE_TAG, *valid), valid, strict=False)):
-        if last != OUTSIDE_TAG and tag[0] != "I":
-            result.append(Span(_type(last), start, index))
-        if tag[0] == "B":
-            start = index
-    return result
+    """List the spans of BIO tags from left to right; ValueError for a tag that is not BIO."""
+    for tag in tags:
+        _type(tag)
+    return find_spans(tags)
 
 
 def chunks(sentences: Tags) -> Iterator[Span]:
     """List the chunks that seqeval sees in sentences joined by O; one may begin where the last one did."""
-    begin, last_mark, last_type = 0, "O", ""
-    tags = (tag for sentence in sentences for tag in (*sentence, "O"))
-    for index, tag in enumerate(tags):
-        mark, type_ = tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_"
-        ends = last_mark in "ES" or (last_mark in "BI" and mark in "BSO")
-        if ends or (last_mark not in "O." and last_type != type_):
-            yield Span(last_type, begin, index)
-        begins = mark in "BS" or (last_mark in "ESO" and mark in "EI")
-        if begins or (mark not in "O." and last_type != type_):
-            begin = index
-        last_mark, last_type = mark, type_
+    tags = (tag for sentence in sentences for tag in (*sentence, OUTSIDE))
+    return spans_of_marks((tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_") for tag in tags)
 
 
 def _f1_parts(counts: Iterable[tuple[int, int]]) -> Contributions:
@@ -207,7 +182,7 @@ def _check(gold: Sequence[Sequence[object]], predicted: Sequence[Sequence[object
 
 def _type(tag: str) -> str:
     """Return the type of a BIO tag, "" for O."""
-    if tag == OUTSIDE_TAG:
+    if tag == OUTSIDE:
         return ""
     prefix, _, name = tag.partition("-")
     if prefix not in ("B", "I") or not name:

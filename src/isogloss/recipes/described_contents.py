@@ -10,11 +10,11 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from isogloss.core.errors import DataError
+from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, find_spans
 from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.corpus import SPLITS, Source, Split
 from isogloss.data.examples import Example, TaggedSentence
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.conll import OUTSIDE, WORDS, entities
 from isogloss.data.formats.kinds import UNKNOWN
 from isogloss.data.formats.questions import repairs_message
 from isogloss.data.formats.reading import Predicts
@@ -85,7 +85,8 @@ def labels_of(example: object, predicts: Predicts = "label", *, spans: bool = Tr
             rule_of(*pair) for pair in zip(example.words, example.tags, strict=False) if pair[1] != NO_LEMMA
         ]
     if isinstance(example, TaggedSentence):
-        return [span.type for span in entities(example.tags)] if spans else example.tags
+        is_marked = spans and are_bio(example.tags)
+        return [span.type for span in find_spans(example.tags)] if is_marked else example.tags
     label = getattr(example, "label", None)
     if isinstance(label, tuple):
         return label
@@ -138,6 +139,8 @@ class SplitContents(NamedTuple):
     """The first text."""
     errors: tuple[str, ...]
     """Errors of rows that do not fit."""
+    is_readable: bool = True
+    """Whether its files can be read at all, apart from rows that do not fit."""
 
 
 def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitContents]:
@@ -145,7 +148,8 @@ def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitCon
     source, training = data_source(data), dict[str, set[str]]()
     for language, split in splits_of(corpus, data):
         texts, labels, errors, odd = list[str](), Counter[str](), list[str](), list[Any]()
-        for example in _attempts(corpus, source, language, split):
+        unreadable = list[DataError]()
+        for example in _attempts(corpus, source, language, split, unreadable):
             if isinstance(example, DataError):
                 errors.append(str(example))
                 continue
@@ -169,13 +173,18 @@ def inspect_splits(corpus: DescribedCorpus, data: str = "") -> Iterator[SplitCon
             ),
             first=next(iter(texts), ""),
             errors=tuple(errors),
+            is_readable=not unreadable,
         )
 
 
 def _attempts(
-    corpus: DescribedCorpus, source: Source | None, language: str, split: Split
+    corpus: DescribedCorpus,
+    source: Source | None,
+    language: str,
+    split: Split,
+    unreadable: list[DataError],
 ) -> Iterator[Example | DataError]:
-    """Yield examples and the errors of rows that do not fit; the last one may be what ended the reading."""
+    """Yield examples and errors of rows that do not fit, and add what ends the reading to ``unreadable``."""
     empty = True
     try:
         for example in corpus.attempts(source, language, split):
@@ -184,6 +193,7 @@ def _attempts(
         if empty:
             yield from corpus.read(source, language, split)  # Raises the error of an empty split.
     except DataError as error:
+        unreadable.append(error)
         yield error
 
 

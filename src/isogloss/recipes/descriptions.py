@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 from isogloss.core.errors import ConfigError, DataError, check_named, located, unknown_name
 from isogloss.core.languages import canonical_language, is_language_code
+from isogloss.core.tag_schemes import SCHEMES, WORDS
 from isogloss.core.untrusted import read_regular, user_cache
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import (
@@ -22,18 +23,20 @@ from isogloss.data.corpus import SPLITS, About, Split, spelled_there
 from isogloss.data.fetching.hub_address import pinned
 from isogloss.data.fetching.releases import releases
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.conll import SCHEMES, WORDS
-from isogloss.data.formats.conllu import NAMES
+from isogloss.data.formats.conllu import NAMES, is_column
 from isogloss.data.formats.kinds import KINDS, predicted
 from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import Columns, FileFormat, PartColumns
+from isogloss.data.formats.tables import OF_SPANS, Columns, FileFormat, PartColumns
 from isogloss.data.hub import ALL, HUB, HUB_SPLITS, data_source
 from isogloss.data.hub_rows import DEFAULT
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
+from isogloss.recipes.file_layouts import OFFSET_FORMATS
 from isogloss.recipes.recipe_text import from_toml
 
 SUFFIX = ".toml"
+
+OFFSETS = "offsets"
 
 ID = "id"
 """The column of an example's id; its number in the file without such a column."""
@@ -57,11 +60,13 @@ class Description:
     name: str = ""
     """Name in runs and reports; the name of the file when left out."""
     format: str = ""
-    """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, squad (SQuAD's JSON), or lines (of
-    raw text, or bitext with a file for each language); by the suffix when left out."""
+    """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, squad (SQuAD's JSON), brat (.ann
+    with .txt), webanno (TSV 3), or lines (of raw text, or bitext with a file for each language). Default: by
+    the suffix."""
     columns: dict[str, str | int | tuple[str | int, ...]] = field(default_factory=dict)
-    """Column of each part: a name in the header, of CoNLL-U (XPOS), a key, a number from 0 (-1: the last); a
-    list of them for options, a context or an id in several columns, or many labels in a column each."""
+    """Column of each part: a name in the header, of CoNLL-U (XPOS, or a key of MISC or FEATS as in MISC:NER),
+    a key, a number from 0 (-1: the last); a list of them for options, a context or an id in several columns,
+    or many labels in a column each."""
     separator: str = ","
     """The character between the cells of csv."""
     predicts: str = "label"
@@ -86,8 +91,11 @@ class Description:
     comments: str | None = None
     """Prefix of comment lines of conll, anywhere ("": none); decided from each file when left out."""
     scheme: str = ""
-    """Of tags: BIO, IOB1, IOBES, BILOU, BMES, BMEWO, brackets (CoNLL-2012) or words (no spans); decided from
-    each file when left out. Spans are read as BIO."""
+    """Of tags: BIO, IOB1, IOE1, IOE2, IOBES, BILOU, BMES, BMEWO, brackets (CoNLL-2012) or words (no spans).
+    Default: decided from each file. Spans are read as BIO."""
+    annotated: str = ""
+    """offsets: rows of jsonl, json or parquet have a text, and spans that are marked by offsets of characters
+    (doccano, Label Studio, Prodigy, spaCy, datasets). Default: rows have words and labels."""
     about: str = ""
     """Content and authors."""
     url: str = ""
@@ -144,6 +152,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         predicts=predicts,
         between=spec.between,
         labels=tuple(dict.fromkeys(spec.labels.values() if isinstance(spec.labels, dict) else spec.labels)),
+        listed=() if isinstance(spec.labels, dict) else tuple(dict.fromkeys(spec.labels)),
         spelled=spec.labels if isinstance(spec.labels, dict) else {},
         languages=({} if absent and not spec.languages else _languages(spec, name, files, path.parent, data)),
         where=_where(spec, files, form),
@@ -152,6 +161,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         comments=spec.comments,
         scheme=WORDS if predicts == "lemma" else spec.scheme,
         hub=spec.hub,
+        has_offsets=bool(spec.annotated),
         folder=str(path.parent),
         assumed=absent,
         about=About(spec.about, spec.url, spec.licence),
@@ -299,6 +309,10 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
             )
     if len(spec.separator) != 1:
         raise ConfigError(f"separator: found {spec.separator!r}; expected one character.")
+    _check_annotated(spec, kind, form)
+    if spec.annotated:
+        ids = {part: column for part, column in spec.columns.items() if part == ID}
+        return {**OF_SPANS, **ids}
     of_lemmas = {"label": "LEMMA"} if spec.predicts == "lemma" and form == "conllu" else {}
     columns: dict[str, PartColumns] = {**usual[form], **of_lemmas, **spec.columns}
     if "annotated" in columns:
@@ -307,11 +321,27 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
     return columns
 
 
+def _check_annotated(spec: Description, kind: KindName, form: FileFormat) -> None:
+    """Raise ConfigError where spans cannot be marked by offsets."""
+    if not spec.annotated:
+        return
+    check_named("annotated", "way to mark spans", (OFFSETS,), spec.annotated)
+    if kind != "tagging" or form not in OFFSET_FORMATS:
+        raise ConfigError(
+            f"annotated: found {kind} in {form}; expected tagging in {', '.join(OFFSET_FORMATS)}. Remove it."
+        )
+    if unread := [part for part in spec.columns if part != ID]:
+        raise ConfigError(
+            f"columns: {', '.join(unread)}: with offsets, texts and spans are found by their usual keys. "
+            f"Remove it."
+        )
+
+
 def _check_columns(columns: Columns, form: FileFormat) -> None:
     if form == "conll" and not all(isinstance(column, int) for column in columns.values()):
         raise ConfigError("columns: those of conll have no names. Number them from 0 (-1: the last).")
     for column in columns.values() if form == "conllu" else ():
-        if column not in NAMES and column not in range(-len(NAMES), len(NAMES)):
+        if not is_column(column):  # type: ignore[arg-type]
             raise unknown_name("columns", "column of CoNLL-U", str(column), NAMES)
 
 

@@ -2,28 +2,39 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from isogloss.core.errors import ConfigError, check_named, unknown_name
 from isogloss.core.languages import canonical_language, check_language
 from isogloss.data.files import disk_file, some
-from isogloss.data.formats.conllu import NAMES
+from isogloss.data.formats.annotation_files import WEBANNO_HEADER
+from isogloss.data.formats.conllu import NAMES, is_column
 from isogloss.data.formats.kinds import KINDS, predicted
+from isogloss.data.formats.offsets import style_of
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import (
     BY_WORD,
+    OF_SPANS,
     SUFFIXES,
     Column,
     Columns,
     FileFormat,
     Row,
     Table,
+    bodies_of,
     header_of,
     rows,
 )
 
 TEXT_NAMES = ("text", "sentence", "review", "comment", "tweet", "headline", "document", "content")
+MAX_INSPECTED = 100
+"""Rows that show whether spans are marked by offsets."""
+
+OFFSET_FORMATS = ("jsonl", "json", "parquet")
+"""Formats whose rows may have spans that are marked by offsets."""
+
 LABEL_NAMES = ("label", "class", "category", "sentiment", "topic", "intent")
 LANGUAGE_NAMES = ("language", "lang", "locale")
 """Usual names of columns of texts, labels and languages, in any case."""
@@ -36,6 +47,8 @@ class FileLayout(NamedTuple):
     format: FileFormat
     columns: Columns
     predicts: Predicts = "label"
+    has_offsets: bool = False
+    """Whether spans are marked by offsets."""
 
 
 def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayout:
@@ -50,11 +63,12 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
     if suffix not in SUFFIXES:
         raise ConfigError(f"{path}: expected a name with one of {', '.join(SUFFIXES)}. Rename the file.")
     form: FileFormat = "json" if suffix == ".json" else SUFFIXES[suffix]
+    if layout := _layout_of_annotations(path, form):
+        return layout
     if form in BY_WORD:
         columns = dict(KINDS["tagging"].columns[form])
         if form == "conllu" and label:
-            check_named("--label", "column of CoNLL-U", NAMES, label)
-            columns["label"] = label
+            columns["label"] = _checked_column(label)
         return FileLayout("tagging", form, columns, predicted(form, columns, "label"))
     names = header_of(disk_file(path), form)
     if not labelled and not _requested(text, names):
@@ -73,6 +87,27 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
     columns = dict(zip((*parts, "label"), (*texts, *(labels or ["label"])), strict=True))
     columns |= {"id": "id"} if "id" in names else {}
     return FileLayout("text" if len(texts) == 1 else "pair", form, columns)
+
+
+def _checked_column(label: str) -> str:
+    if not is_column(label):
+        check_named("--label", "column of CoNLL-U", NAMES, label)
+    return label
+
+
+def _layout_of_annotations(path: Path, form: FileFormat) -> FileLayout | None:
+    """Return the layout of a file of an annotation tool; None for any other file."""
+    file = disk_file(path)
+    if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
+        return FileLayout("tagging", "webanno", OF_SPANS)
+    if form == "brat":
+        return FileLayout("tagging", "brat", {**OF_SPANS, "id": "id"})
+    if form not in OFFSET_FORMATS:
+        return None
+    styles = (style_of(body) for body in islice(bodies_of(file, form), MAX_INSPECTED))
+    if all(style is None or style.form == "empty" for style in styles):
+        return None
+    return FileLayout("tagging", form, OF_SPANS, has_offsets=True)
 
 
 def languages_of(path: Path, column: str) -> tuple[str, dict[str, str]]:

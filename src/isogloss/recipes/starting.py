@@ -7,7 +7,8 @@ on what can be changed.
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from glob import escape
 from pathlib import Path
@@ -23,16 +24,20 @@ from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLine, is_labelled
 from isogloss.data.files import some
 from isogloss.data.formats.kinds import UNKNOWN, parts_of
+from isogloss.data.formats.offsets import words_of
 from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import Table
+from isogloss.data.formats.tables import OF_SPANS, Table
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.recipes.described_contents import labels_of, with_labels
 from isogloss.recipes.descriptions import SUFFIX, described
-from isogloss.recipes.file_layouts import languages_of, layout_of
+from isogloss.recipes.file_layouts import OFFSET_FORMATS, languages_of, layout_of
 from isogloss.recipes.recipe_text import to_toml
 
 LEFT_OUT = "left-out.txt"
 """The file with the rows that are in no split, and why."""
+
+ANNOTATION_FORMATS = ("brat", "webanno")
+"""Formats of annotation tools that are no JSON."""
 
 MAX_ERRORS_SHOWN = 5
 """Rows left out that are printed."""
@@ -130,16 +135,19 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
     name += "-own" * (name in CORPORA)
     folder = parent / name
     corpus = _source_corpus(file)
-    parts = [_part(file, corpus, corpus.kind, file.source, file.path)]
+    parts = [_part(file, corpus, corpus, file.source, file.path)]
+    unseen = dict[str, None]()
     for language, path in file.texts.items():
-        parts.append(_part(file, _target_corpus(file, corpus, language, path), corpus.kind, language, path))
+        target = _target_corpus(file, corpus, language, path)
+        unseen.update(dict.fromkeys(label for label in target.labels if label not in corpus.labels))
+        parts.append(_part(file, target, corpus, language, path))
     description = folder / f"{name}{SUFFIX}"
     contents = {
         f"{part.language}.{split}.jsonl": _joined(_line(example, corpus.labels) for example in examples)
         for part in parts
         for split, examples in part.splits.items()
     }
-    contents[description.name] = _joined(_description(file, corpus).splitlines())
+    contents[description.name] = _joined(_description(file, corpus, list(unseen)).splitlines())
     if errors := [error for part in parts for error in part.errors]:
         contents[LEFT_OUT] = _joined(errors)
     is_new = not folder.exists()
@@ -178,12 +186,24 @@ def _source_corpus(file: LabelledFile) -> DescribedCorpus:
 
 def _target_corpus(file: LabelledFile, corpus: DescribedCorpus, language: str, path: Path) -> DescribedCorpus:
     target = _corpus(file, language, path, "dev")
+    if corpus.has_offsets and target.format in OFFSET_FORMATS:
+        target = replace(target, kind="tagging", columns=OF_SPANS, has_offsets=True)
     if target.kind != corpus.kind and (target.kind != "raw" or corpus.kind not in ("text", "tagging")):
         raise ConfigError(
             f"{path}: found {target.kind} ({target.format}); expected {corpus.kind}, as {file.path} has. "
             f"Give a file with the same columns; its label may be missing."
         )
-    return replace(target, labels=corpus.labels)
+    return replace(target, labels=(*corpus.labels, *_unseen_labels(target, corpus)))
+
+
+def _unseen_labels(target: DescribedCorpus, corpus: DescribedCorpus) -> list[str]:
+    """Return the labels of a target that its source lacks: they are scored and never learned."""
+    if target.kind not in ("tagging", "text", "pair") or corpus.predicts not in ("label", "labels"):
+        return []
+    with suppress(DataError):  # It is among the errors of the rows.
+        labels = with_labels(replace(target, labels=()), None).labels
+        return [label for label in labels if label not in corpus.labels]
+    return []
 
 
 def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> DescribedCorpus:
@@ -201,12 +221,18 @@ def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> Desc
     )
 
 
-def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language: str, path: Path) -> _Part:
+def _part(
+    file: LabelledFile, corpus: DescribedCorpus, source: DescribedCorpus, language: str, path: Path
+) -> _Part:
     """Read a file and split it; a target's is dev where it has no labels, else half dev and half test."""
     is_source = language == file.source
+    kind, labels = source.kind, source.labels
     read: tuple[str, Split] = (language, "train" if is_source else "dev")
     attempts = [*corpus.attempts(None, *read)]
-    examples = [_of_kind(kind, example) for example in attempts if not isinstance(example, DataError)]
+    split_words = words_of if corpus.has_offsets else str.split
+    examples = [
+        _of_kind(kind, example, split_words) for example in attempts if not isinstance(example, DataError)
+    ]
     errors = [str(error) for error in attempts if isinstance(error, DataError)]
     names = SPLITS if is_source else SPLITS[1:] if any(map(is_labelled, examples)) else SPLITS[1:2]
     weights = file.weights if is_source else [1] * len(names)
@@ -221,17 +247,30 @@ def _part(file: LabelledFile, corpus: DescribedCorpus, kind: KindName, language:
     columns = ", ".join(
         f"{part} in {' or '.join(map(repr, table.columns_of(part)))}" for part in corpus.columns
     )
-    layout = "lines of text" if corpus.format == "lines" else f"{corpus.format}, {columns}"
-    notes = [*corpus.remarks(None, *read)]
+    layout = f"{corpus.format}, {columns}"
+    if corpus.format == "lines":
+        layout = "lines of text"
+    elif corpus.has_offsets or corpus.format in ANNOTATION_FORMATS:
+        layout = f"{corpus.format}, spans in texts"
+    notes = [*corpus.remarks(None, *read), *_unlearned(examples, labels, corpus.predicts)]
     return _Part(path, language, layout, splits, errors, notes, corpus.predicts)
 
 
-def _of_kind(kind: KindName, example: Example) -> Example:
+def _unlearned(examples: Sequence[Example], labels: Sequence[str], predicts: Predicts) -> list[str]:
+    """Return the remark that counts labels that the source lacks; empty without any."""
+    counts = Counter(label for example in examples for label in labels_of(example, predicts, spans=False))
+    unseen = [f"{label} {count:,}" for label, count in counts.most_common() if labels and label not in labels]
+    return [f"Labels that the source lacks, which are scored and never learned: {some(unseen)}."] * bool(
+        unseen
+    )
+
+
+def _of_kind(kind: KindName, example: Example, split_words: Callable[[str], Sequence[str]]) -> Example:
     """Return a line of text as an unlabelled example; others as they are."""
     if isinstance(example, TextLine) and kind == "text":
         return LabelledText(id=example.id, text=example.text, label=UNKNOWN)
     if isinstance(example, TextLine):
-        return TaggedSentence(id=example.id, words=tuple(example.text.split()), tags=())
+        return TaggedSentence(id=example.id, words=tuple(split_words(example.text)), tags=())
     return example
 
 
@@ -252,9 +291,11 @@ def _line(example: Example, labels: Sequence[str]) -> str:
     return json.dumps({"id": example.id, **parts}, ensure_ascii=False)
 
 
-def _description(file: LabelledFile, corpus: DescribedCorpus) -> str:
+def _description(file: LabelledFile, corpus: DescribedCorpus, unseen: Sequence[str]) -> str:
+    labels = [*corpus.labels, *unseen]
     more = [part for part in ("question", "prompt") if corpus.kind == "choice" and part in corpus.columns]
-    inventory = {"labels": list(corpus.labels)} if corpus.labels and corpus.kind != "tagging" else {}
+    is_stated = corpus.listed or corpus.spelled or corpus.kind == "choice"
+    inventory = {"labels": labels} if is_stated and labels and corpus.kind != "tagging" else {}
     return to_toml(
         {
             "kind": corpus.kind,

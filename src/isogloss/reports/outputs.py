@@ -2,8 +2,8 @@
 
 The task follows from the labels: texts, whole numbers and truth values are classes, fractions are numbers,
 several labels of a text are a set, labels of words are tags, which mark spans in one of the schemes of
-``formats.conll`` or label each word. Where labels fit two tasks, the named measure decides; without a measure
-an error says what to name. A task is never guessed.
+``core.tag_schemes`` or label each word. Where labels fit two tasks, the named measure decides; without a
+measure an error says what to name. A task is never guessed.
 """
 
 import re
@@ -14,7 +14,16 @@ from typing import Any, Protocol, TypeGuard
 
 from isogloss.core.errors import ConfigError, DataError, check_named, unknown_name
 from isogloss.core.rows.models import ByMeasure, Contributions
-from isogloss.data.formats.conll import BIO, BRACKETS, OUTSIDE, WORDS, TagCounts, are_bio, as_bio, misfit
+from isogloss.core.tag_schemes import (
+    NO_SCHEME,
+    NO_TAG,
+    OUTSIDE,
+    PLAIN_BIO,
+    TagCounts,
+    TagScheme,
+    as_bio,
+    find_misfit,
+)
 from isogloss.data.formats.conllu import UPOS
 from isogloss.metrics.labels import (
     chunk_contributions,
@@ -70,9 +79,6 @@ IGNORED = -100
 
 _SPAN_TAG = re.compile(r"[BIESLUMW](-\S+)?")
 
-AS_IOBES = str.maketrans("LUMW", "ESIS")
-"""The marks of other schemes as those of IOBES, which seqeval reads."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Output:
@@ -110,8 +116,10 @@ class OutputTask:
     """A task of outputs, and how their labels are written."""
 
     name: str
-    scheme: str = ""
-    """Of spans, the scheme of their tags; ``MARKS`` where each text has a mark for each label."""
+    scheme: TagScheme = NO_SCHEME
+    """The scheme of the tags of spans."""
+    has_marks: bool = False
+    """Whether each text has a mark for each label (``MARKS``)."""
 
 
 Side = tuple[Origin, Sequence[Output]]
@@ -184,7 +192,7 @@ def _of_labels(gold: Sequence[Any], answers: Sequence[Any], task: OutputTask) ->
     if task.name == REGRESSION:
         return correlation_contributions([*map(float, gold)], [*map(float, answers)])
     if task.name == MULTI_LABEL:
-        if task.scheme == MARKS:
+        if task.has_marks:
             return label_set_contributions(_marked(gold), _marked(answers), range(len(gold[0])))
         return label_set_contributions(gold, answers, sorted({*_all(gold), *_all(answers)}))
     if task.name == CLASSIFICATION:
@@ -303,7 +311,7 @@ def _task_of_words(sides: Sequence[Side], measure: str, task: str) -> OutputTask
     _check_alike(sides)
     marks = _are_marks(sides)
     if task == MULTI_LABEL or (not task and measure == "exact_match"):
-        return OutputTask(MULTI_LABEL, MARKS if marks else "")
+        return OutputTask(MULTI_LABEL, has_marks=marks)
     for origin, output in _outputs(sides):
         _check_tags(origin, output)
     labels = {label for tags in gold for label in tags}
@@ -318,7 +326,7 @@ def _task_of_words(sides: Sequence[Side], measure: str, task: str) -> OutputTask
     if task == WORD_TAGGING:
         return OutputTask(WORD_TAGGING)
     scheme = _scheme(sides)
-    if scheme == WORDS:
+    if not scheme.marks_spans:
         return _fitting(WORD_TAGGING, sides, task)
     return replace(_fitting(SPAN_TAGGING, sides, task), scheme=scheme)
 
@@ -352,27 +360,21 @@ def _check_tags(origin: Origin, output: Output) -> None:
         raise origin.broken(output.line, f"label {IGNORED}", expected, "Take these words out on all sides")
 
 
-def _scheme(sides: Sequence[Side]) -> str:
-    """Return the scheme of the gold tags; an error for tags of spans that are in none, or in two."""
+def _scheme(sides: Sequence[Side]) -> TagScheme:
+    """Return the scheme of the gold tags; an error for a tag of spans that does not fit it."""
     counts = TagCounts()
     for _, output in _outputs(sides):
         counts.add(output.gold)
-    tags = {*counts.tags}
-    if are_bio(tags):
-        return BIO
-    if tags <= {*"BIOESLUMW"} and tags & {*"BI"}:
-        origin, output = next(_outputs(sides))
-        raise ConfigError(
-            f"{origin.name}: gold {output.gold!r:.60}: tags of spans without a type. Write the type after a "
-            f"hyphen (B-X, I-X), or name the task {WORD_TAGGING}."
-        )
-    scheme = counts.scheme
-    if scheme == WORDS:
-        return WORDS
-    for origin, output in _outputs(sides):
-        index = misfit(output.gold, scheme)
+    if {*counts.tags} <= {OUTSIDE, NO_TAG}:
+        for _, output in _outputs(sides):
+            counts.add(output.answer)
+        if {*counts.tags} <= {OUTSIDE, NO_TAG}:
+            return PLAIN_BIO
+    scheme = counts.decide()
+    for origin, output in _outputs(sides) if scheme.marks_spans else ():
+        index = find_misfit(output.gold, scheme)
         if index is not None:
-            expected = f"tags of {scheme}, as most others are"
+            expected = f"tags of {scheme.name}, as most others are ({scheme.allowed()})"
             raise origin.broken(output.line, f"gold label {output.gold[index]!r}", expected)
     return scheme
 
@@ -425,32 +427,25 @@ def _of_words(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -
     return {"accuracy": measures["accuracy"], "seqeval_f1": seqeval_f1, **measures}
 
 
-def _of_spans(origin: Origin, outputs: Sequence[Output], scheme: str) -> ByMeasure:
+def _of_spans(origin: Origin, outputs: Sequence[Output], scheme: TagScheme) -> ByMeasure:
     for output in outputs:
         _check_spans(origin, output, scheme)
     gold, answers = ([getattr(output, side) for output in outputs] for side in ("gold", "answer"))
     accuracy = class_contributions(gold, answers)["accuracy"]
-    if scheme == BRACKETS:
-        gold, answers = ([as_bio(tags, scheme) for tags in side] for side in (gold, answers))
-    elif scheme != BIO:
-        gold, answers = (
-            [[tag[:1].translate(AS_IOBES) + tag[1:] for tag in tags] for tags in side]
-            for side in (gold, answers)
-        )
-    of_spans = span_contributions if scheme in (BIO, BRACKETS) else chunk_contributions
-    spans = of_spans(gold, answers)
+    gold, answers = ([as_bio(tags, scheme) for tags in side] for side in (gold, answers))
+    spans = span_contributions(gold, answers)
     word_f1 = word_contributions(gold, answers)
     return {"span_f1": spans, "word_f1": word_f1, "micro_f1": spans, "accuracy": accuracy}
 
 
-def _check_spans(origin: Origin, output: Output, scheme: str) -> None:
+def _check_spans(origin: Origin, output: Output, scheme: TagScheme) -> None:
     for what, tags in (("gold", output.gold), (output.kind, output.answer)):
         texts = all(isinstance(tag, str) and tag for tag in tags)
-        index = misfit(tags, scheme) if texts else 0
+        index = find_misfit(tags, scheme) if texts else 0
         if index is not None:
             shown = repr(tags[index]) if tags else ""
             problem = f"{what} {shown} in {' '.join(map(str, tags))[:60]!r}"
-            raise origin.broken(output.line, problem, f"tags of {scheme} with types")
+            raise origin.broken(output.line, problem, f"tags of {scheme.name}: {scheme.allowed()}")
 
 
 def _family(label: object) -> str:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from isogloss.core.rows.models import ByMeasure, total
-from isogloss.data.formats.conll import NO_TAG
+from isogloss.core.tag_schemes import NO_TAG
 from isogloss.data.lemma_rules import NO_LEMMA, UNLISTED, lemma_by, rule_of
 from isogloss.metrics.labels import label_contributions
 from isogloss.tasks.batch import EncodedRow

@@ -8,6 +8,7 @@ entity is cut at a window's border.
 
 from array import array
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -20,8 +21,8 @@ from torch.nn.functional import cross_entropy
 
 from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
+from isogloss.core.tag_schemes import NO_TAG, OUTSIDE, are_bio, as_bio, as_bio_inventory, scheme_of
 from isogloss.data.examples import ParsedSentence, TaggedSentence
-from isogloss.data.formats.conll import NO_TAG
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import has_own_head, load_with_new_head
@@ -91,8 +92,20 @@ class Tagging:
 
     def label_numbers(self, examples: Sequence[Sentence]) -> list[tuple[int, ...]]:
         """Return the class of each word, or ``UNTAGGED``; none for a sentence without tags."""
-        ids = {**label_ids(self.labels), NO_TAG: UNTAGGED}
+        ids = {tag: numbers[0] for tag, numbers in self.classes().items()} | {NO_TAG: UNTAGGED}
         return [encode_labels(_tags(item), ids, task=self.name, example=item.id) for item in examples]
+
+    def classes(self) -> dict[str, list[int]]:
+        """Return the classes of each tag, the closest one first; several where labels are not BIO."""
+        if self.metric != "span_f1" or are_bio(self.labels):
+            return {label: [number] for label, number in label_ids(self.labels).items()}
+        classes = defaultdict[str, list[int]](list)
+        for number, (label, tag) in enumerate(zip(self.labels, as_bio_inventory(self.labels), strict=True)):
+            classes[tag].insert(0 if label == tag else len(classes[tag]), number)
+        for tag in [*classes]:
+            for letter in "BI" if tag != OUTSIDE else "":
+                classes.setdefault(f"{letter}{tag[1:]}", classes[tag])
+        return dict(classes)
 
     def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
         """Load an encoder with a linear layer on top; new weights depend on the seed alone."""
@@ -167,7 +180,10 @@ class Tagging:
         return self.score(self.gold(test_examples), predicted)
 
     def _valid(self, tags: Sequence[str]) -> Tags:
-        return repair(tags) if self.metric == "span_f1" else tuple(tags)
+        if self.metric != "span_f1":
+            return tuple(tags)
+        is_bio = are_bio(self.labels)
+        return repair(tags if is_bio else as_bio(tags, scheme_of(self.labels)))
 
 
 def _links(example: Sentence) -> tuple[tuple[int, int], ...] | None:

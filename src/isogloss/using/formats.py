@@ -35,7 +35,8 @@ ENDINGS: Mapping[str, tuple[str, ...]] = {
     ".txt": ("lines", "tsv"),
     ".tsv": ("tsv",),
     ".csv": ("csv",),
-    ".json": ("squad",),
+    ".json": ("squad", "tasks"),
+    ".ann": ("brat",),
     ".jsonl": ("jsonl",),
 }
 """Formats by the end of a file's name; the first that the task reads is taken."""
@@ -99,6 +100,9 @@ class Format:
 
     matches_lines: Callable[[Sequence[str]], bool] | None = None
     """Whether the first lines of a file that looks like plain text are of this format; None: never."""
+
+    matches_first: Callable[[Sequence[str]], bool] | None = None
+    """Whether the first lines of a file are of this format whatever its name says; None: never."""
 
     option: Literal["", "column", "text"] = ""
     """The option that selects columns: of words by number, of texts by name."""
@@ -164,6 +168,9 @@ def format_of(file: File, kind: Kind, task: str, requested: str = "") -> tuple[F
     if requested:
         check_named("--format", f"format of task {task}", formats, requested)
         return formats[requested], file
+    by_content, file = _by_first_lines(file, kind)
+    if by_content is not None:
+        return by_content, file
     ending = next((names for end, names in ENDINGS.items() if file.plain_name.endswith(end)), ())
     if not ending:
         return _unless_lines_match(*_by_first_line(file, kind), kind)
@@ -174,6 +181,21 @@ def format_of(file: File, kind: Kind, task: str, requested: str = "") -> tuple[F
         f"{file.name}: by its name this file is {ending[0]}, which task {task} does not read. "
         f"Give another file, or say its format: --format {'|'.join(formats)}."
     )
+
+
+def _by_first_lines(file: File, kind: Kind) -> tuple[Format | None, File]:
+    """Return the format that only the first lines show, if any, and the file to read."""
+    if not any(format_.matches_first for format_ in kind.formats):
+        return None, file
+    lines = iter(file.read())
+    first = list(islice(lines, 1))
+    inspected = [line.rstrip("\r\n") for line in first]
+    matching = (
+        format_
+        for format_ in kind.formats
+        if format_.matches_first is not None and format_.matches_first(inspected)
+    )
+    return next(matching, None), replace(file, read=lambda: chain(first, lines))
 
 
 def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format, File]:

@@ -30,12 +30,12 @@ from isogloss.core.records import (
 )
 from isogloss.core.run_parts import Count, Positive
 from isogloss.core.shared_files import is_file
+from isogloss.core.tag_schemes import OUTSIDE, are_bio, as_bio_inventory, scheme_of
 from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.corpus import Corpus
 from isogloss.data.files import some
-from isogloss.data.formats.conll import are_bio
 from isogloss.data.hub import hub_splits
 from isogloss.data.sources import Sources
 from isogloss.encoders.family import Config
@@ -340,6 +340,9 @@ def provenance_elsewhere(folder: Path, name: str) -> Provenance | None:
     )
 
 
+_NAMELESS = re.compile(r"LABEL_\d+")
+"""A label that transformers writes where none has a name."""
+
 TASKS_OF_PROBLEMS: Mapping[str, str] = {
     "regression": "regression",
     "multi_label_classification": "multi-label-classification",
@@ -352,7 +355,7 @@ def _task_of_head(config: Config) -> str:
     task = next(
         (task for head, task in TASKS_OF_HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), ""
     )
-    if task == "word-tagging" and are_bio(labels):
+    if task == "word-tagging" and scheme_of(labels).marks_spans:
         return "span-tagging"
     return _of_sequences(config, labels) if task == "text-classification" else task
 
@@ -377,6 +380,11 @@ def fitting_task(task: Task, corpus: str, sources: Sources) -> Task:
         theirs = find_task(name, sources.labels(corpus) or ()) if name in task_names() else None
         if theirs is not None and _predict_the_same(task, theirs):
             return replace(theirs, labels=_respelled(task.labels, theirs.labels, corpus))  # type: ignore[type-var]
+    nameless = isinstance(task, Tagging) and all(map(_NAMELESS.fullmatch, task.labels))
+    of_words = any(isinstance(find_task(name), Tagging) for name in tasks if name in task_names())
+    if nameless and of_words and task.name not in tasks:
+        theirs_labels = sources.labels(corpus) or ()
+        raise _lacks_labels(task.labels, theirs_labels, theirs_labels, corpus)
     sources.needs(corpus, task.name)
     return task
 
@@ -390,15 +398,34 @@ def _predict_the_same(task: Task, other: Task) -> bool:
 
 
 def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
+    if are_bio(theirs) and not are_bio(labels) and scheme_of(labels).marks_spans:
+        return _respelled_types(labels, theirs, corpus)
     spelled = {label.casefold(): label for label in theirs}
     lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, labels)}]
     if lacking:
-        raise ConfigError(
-            f"corpus {corpus!r} has the labels {some(theirs)}, and the model {some(labels)}: it lacks "
-            f"{some(lacking)}. Choose a model that was trained on them; if its labels have no names, write "
-            f"them into its config.json (id2label)."
-        )
+        raise _lacks_labels(labels, theirs, lacking, corpus)
     return tuple(spelled.get(label.casefold(), label) for label in labels)
+
+
+def _respelled_types(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
+    """Return tags that are not BIO with the types as the corpus spells them."""
+    types = list(dict.fromkeys(tag[2:] for tag in theirs if tag != OUTSIDE))
+    of_model = {tag[2:].casefold() for tag in as_bio_inventory(labels)}
+    lacking = [type_name for type_name in types if type_name.casefold() not in of_model]
+    if lacking:
+        raise _lacks_labels(labels, theirs, lacking, corpus)
+    spelled = {type_name.casefold(): type_name for type_name in types}
+    return tuple(tag[:2] + spelled.get(tag[2:].casefold(), tag[2:]) for tag in labels)
+
+
+def _lacks_labels(
+    labels: Sequence[str], theirs: Sequence[str], lacking: Sequence[str], corpus: str
+) -> ConfigError:
+    return ConfigError(
+        f"corpus {corpus!r} has the labels {some(theirs)}, and the model {some(labels)}: it lacks "
+        f"{some(lacking)}. Choose a model that was trained on them; if its labels have no names, write "
+        f"them into its config.json (id2label)."
+    )
 
 
 def corpus_of(provenance: Provenance) -> Corpus | None:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from isogloss.core.errors import DataError, located
+from isogloss.core.tag_schemes import TagCounts, find_misfit
 from isogloss.data.examples import Example, ParsedSentence, TaggedSentence
 from isogloss.data.files import File, numbered_objects
 from isogloss.data.formats import conll
@@ -30,17 +31,19 @@ from isogloss.data.formats.conllu import (
     with_misc,
     with_tree,
 )
+from isogloss.data.formats.word_columns import describe_other_column
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.lemmas import Lemmatization
-from isogloss.tasks.tagging import merge
+from isogloss.tasks.tagging import Tagging, merge
 from isogloss.tasks.task import Answer, Task, label_ids
+from isogloss.using.annotations import ANNOTATIONS
 from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, keys_missing, rounded
 
 NO_WORDS = (HASH, DOCUMENT)
 """Begin comments, though # may be a word."""
 
 _BIO = re.compile(r"O|[BIESLUMW]-\S+")
-"""Tags of spans in any scheme of letters (``formats.conll``)."""
+"""Tags of spans in any scheme of letters (``core.tag_schemes``)."""
 
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
 
@@ -112,7 +115,12 @@ def are_tagged(lines: Sequence[str]) -> bool:
 
 
 def _are_tags(cells: Sequence[str]) -> bool:
-    return all(map(_BIO.fullmatch, cells)) or all(cell in UPOS for cell in cells)
+    if all(map(_BIO.fullmatch, cells)) or all(cell in UPOS for cell in cells):
+        return True
+    counts = TagCounts()
+    counts.add(cells)
+    scheme = counts.decide()
+    return scheme.marks_spans and scheme.has_types and find_misfit(cells, scheme) is None
 
 
 def _are_numbered(lines: Sequence[str]) -> bool:
@@ -159,6 +167,7 @@ def words(task: Task) -> Kind:
     of_labels = partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
     return Kind(
         formats=(
+            *(ANNOTATIONS if isinstance(task, Tagging) and task.metric == "span_f1" else ()),
             Format(
                 name="conllu",
                 matches=lambda line: line.count("\t") == COLUMNS - 1,
@@ -282,20 +291,42 @@ def _read_columns(file: File, _: str, column: int | None = None, *, spaces: bool
     """Read one word per line, from a column: if left out, the first one, or that after a running number."""
     lines = iter(file.read())
     first = list(islice(lines, INSPECTED_LINES))
-    layout = layout_of([line.rstrip("\r\n") for line in first], spaces=spaces)
+    inspected = [line.rstrip("\r\n") for line in first]
+    layout = layout_of(inspected, spaces=spaces)
     if column is None and layout.numbers:
         raise file.broken(
             layout.numbers, "column 0 contains numbers", "words", "Give --column, as in --column 1"
         )
+    if column is None:
+        _check_words(file, inspected, layout)
     file = replace(file, read=lambda: chain(first, lines))
     return _sentences(file, layout._replace(chosen=column))
+
+
+def _check_words(file: File, lines: Sequence[str], layout: Layout) -> None:
+    """Raise DataError where the first of several columns contains no words."""
+    rows = list[tuple[int, list[str]]]()
+    sentences = [list[str]()]
+    for number, line in enumerate(lines, start=1):
+        cells = layout.cells(line)
+        if not line.strip():
+            sentences.append([])
+        elif number != layout.plain.header and (sentences[-1] or not layout.is_comment(line)):
+            rows.append((number, cells))
+            sentences[-1].append(cells[min(int(layout.indexed), len(cells) - 1)])
+    content = describe_other_column(sentence for sentence in sentences if sentence)
+    if content and any(len(cells) > 1 for _, cells in rows):
+        column = int(layout.indexed)
+        advice = f"Give --column, as in --column {column + 1}"
+        raise file.broken(rows[0][0], f"column {column} contains {content}", "words", advice)
 
 
 def _sentences(file: File, layout: Layout) -> Iterator[Entry]:
     """Yield sentences, and the empty lines after and comments before them."""
     start, lines, words = 1, list[str](), list[str]()
     for number, line in file.lines():
-        if line.strip() and (lines or not layout.is_comment(line)):
+        is_header = number == layout.plain.header
+        if line.strip() and not is_header and (lines or not layout.is_comment(line)):
             lines.append(line)
             words.append(_word(file, layout, number, line, len(lines)))
             continue
@@ -371,11 +402,18 @@ def _probabilities(
         return [[] for _ in answers]
     probabilities = torch.cat(list(scores)).softmax(dim=-1)
     indices = merge([len(example.words) for example in examples], rows, range(len(probabilities)))
-    numbers = label_ids(task.labels)
+    classes = task.classes() if isinstance(task, Tagging) else _single_classes(task)
     return [
-        [float(probabilities[index, numbers[label]]) for index, label in zip(numbered, labels, strict=True)]
+        [
+            float(probabilities[index, classes[label]].sum())
+            for index, label in zip(numbered, labels, strict=True)
+        ]
         for numbered, labels in zip(indices, answers, strict=True)
     ]
+
+
+def _single_classes(task: Task) -> dict[str, list[int]]:
+    return {label: [number] for label, number in label_ids(task.labels).items()}
 
 
 def _rule_probabilities(

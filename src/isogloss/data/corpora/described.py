@@ -9,21 +9,29 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import MISSING, dataclass, field, fields, replace
 from hashlib import sha256
 from importlib.resources import files as package_files
-from itertools import chain, zip_longest
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
+from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, find_spans, scheme_of
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
-from isogloss.data.formats.conll import OUTSIDE, WORDS, are_bio
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
 from isogloss.data.formats.parallel_text import two_languages
-from isogloss.data.formats.questions import NO_ANSWER, read_questions
-from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, facts_of
+from isogloss.data.formats.questions import read_questions
+from isogloss.data.formats.reading import (
+    NO_ANSWER,
+    FileFacts,
+    KindName,
+    Predicts,
+    Reading,
+    Record,
+    facts_of,
+)
 from isogloss.data.formats.tables import AnyOf, Column, Columns, FileFormat, Row, Table, rows
 from isogloss.data.hub_rows import hub_file
 
@@ -52,6 +60,8 @@ class DescribedCorpus(CorpusDefaults):
     labels: tuple[str, ...] = ()
     """The inventory; none for bitext and raw text. Of choices the names of the options, in their order; none
     where they are counted from 0."""
+    listed: tuple[str, ...] = ()
+    """The labels that its description lists, in its order, to which numbers refer."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Labels by their spelling in files, where it differs."""
     languages: Mapping[str, str] = field(default_factory=dict)
@@ -68,6 +78,8 @@ class DescribedCorpus(CorpusDefaults):
     """The scheme of tags; empty: decided from each file."""
     untrained: tuple[str, ...] = ()
     """Labels that no training data has."""
+    has_offsets: bool = False
+    """Whether rows have texts with spans that are marked by offsets."""
     hub: str = ""
     """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
     folder: str = ""
@@ -184,21 +196,38 @@ class DescribedCorpus(CorpusDefaults):
         self, chosen: Mapping[Column, tuple[str, ...]], *, may_lack_labels: bool = False
     ) -> Reading:
         separator = self.separator or ","
-        table = Table(format=self.format, columns=self.columns, chosen=chosen, separator=separator)
-        names = ("kind", "labels", "spelled", "skip", "predicts", "between", "comments", "scheme")
+        table = Table(
+            format=self.format,
+            columns=self.columns,
+            chosen=chosen,
+            separator=separator,
+            has_offsets=self.has_offsets,
+        )
+        names = (
+            "kind",
+            "labels",
+            "listed",
+            "spelled",
+            "skip",
+            "predicts",
+            "between",
+            "comments",
+            "scheme",
+        )
         values = {name: getattr(self, name) for name in names}
         return Reading(table=table, may_lack_labels=may_lack_labels, **values)
 
     @property
     def _described(self) -> str:
         """A digest of everything that changes what is read."""
-        silent = ("folder", "assumed", "about", "languages", "untrained")
+        silent = ("listed", "folder", "assumed", "about", "languages", "untrained")
         values = {
             member.name: getattr(self, member.name) for member in fields(self) if member.name not in silent
         }
         facts = {name: value for name, value in values.items() if value != _ADDED.get(name, MISSING)}
         if self.kind == "tagging" or any(label.isdecimal() for label in self.labels):
-            facts["reading"] = 2  # Layouts and schemes are those of whole files; labels go before numbers.
+            # Schemes and numbers are decided from whole files. Files of shipped descriptions are plain.
+            facts["reading"] = 2 if self.is_shipped else 3
         return sha256(json.dumps(facts, sort_keys=True, default=_as_json).encode()).hexdigest()[:12]
 
     def read(self, source: Source | None, language: str, split: Split) -> Iterator[Example]:
@@ -233,7 +262,9 @@ class DescribedCorpus(CorpusDefaults):
                 facts += [f"{bad:,} rows that do not fit left out"] if bad else []
             yield from [f"{self.name} {language} {split}: {', '.join(facts)}."] if facts else []
         if self.untrained and split != "train":
-            trained = [label for label in self.labels if label not in self.untrained]
+            # Labels of words are a fixed inventory: similar names are no misspelled ones.
+            is_open = self.kind != "tagging"
+            trained = [label for label in self.labels if is_open and label not in self.untrained]
             names = some(label + did_you_mean(label, trained) for label in self.untrained)
             end = "" if names.endswith("?") else "."
             yield f"{self.name}: labels that no training data has: {names}{end}"
@@ -263,10 +294,12 @@ class DescribedCorpus(CorpusDefaults):
     def _translations(self, *files: File) -> Iterator[Translation | DataError]:
         """Yield the lines of two files side by side; DataError where one ends before the other."""
         reading = self._reading_of({})
-        for number, sides in enumerate(zip_longest(*(rows(file, reading.table) for file in files))):
-            if None in sides:
-                short, long = files if sides[0] is None else reversed(files)
-                raise short.broken(number, "the last line", f"as many lines as {long.name} has")
+        counts = [sum(1 for _ in rows(file, reading.table)) for file in files]
+        if counts[0] != counts[1]:  # Which line is missing is unknown: all later pairs might be wrong.
+            short, long = files if counts[0] < counts[1] else reversed(files)
+            expected = f"as many lines as {long.name} has ({max(counts):,})"
+            raise short.broken(min(counts), "the last line", expected, "Restore the lines that are missing")
+        for number, sides in enumerate(zip(*(rows(file, reading.table) for file in files), strict=True)):
             first, second = (
                 Record(reading, file, cast(Row, row), "") for file, row in zip(files, sides, strict=True)
             )
@@ -293,7 +326,7 @@ class DescribedCorpus(CorpusDefaults):
 
 _ADDED = {
     **{"where": {}, "predicts": "label", "between": ",", "hub": ""},
-    **{"bad_rows": "refuse", "comments": None, "scheme": ""},
+    **{"bad_rows": "refuse", "has_offsets": False, "comments": None, "scheme": ""},
 }
 """Later fields by their neutral value, which leaves older fingerprints as they were."""
 
@@ -371,7 +404,13 @@ def inventory(observed: Iterable[str], listed: Sequence[str]) -> tuple[str, ...]
     tags = set(observed)
     if not are_bio(tags):
         return tuple(listed) or tuple(sorted(tags))
-    marked = any(tag[:2] in ("B-", "I-") for tag in listed)
-    types = [tag[2:] if marked and tag[1:2] == "-" else tag for tag in listed if tag != OUTSIDE]
-    types = list(dict.fromkeys(types)) or sorted({tag[2:] for tag in tags - {OUTSIDE}})
+    types = types_of(listed) or sorted({tag[2:] for tag in tags - {OUTSIDE}})
     return (OUTSIDE, *(f"{mark}-{type_name}" for type_name in types for mark in "BI"))
+
+
+def types_of(listed: Sequence[str]) -> list[str]:
+    """List the types of spans in an inventory of types, or of tags in any scheme."""
+    scheme = scheme_of(listed)
+    if not scheme.marks_spans:
+        return list(dict.fromkeys(tag for tag in listed if tag != OUTSIDE))
+    return list(dict.fromkeys(span.type for tag in listed for span in find_spans([tag], scheme)))

@@ -9,8 +9,10 @@ every line, empty ones too, and ``with_columns`` fills columns in.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import itemgetter
 
 from isogloss.core.errors import DataError
 from isogloss.core.languages import spellings
@@ -31,6 +33,9 @@ FORM, LEMMA, TAG, HEAD, RELATION, MISC = 1, 2, 3, 6, 7, 9
 """Columns that are read or filled in, counted from 0; the last holds ``SpaceAfter=No|…``."""
 
 NOTHING = "_"
+
+WITH_KEYS = ("FEATS", "MISC")
+"""Columns with keys and values."""
 
 _WORD = re.compile(r"[1-9][0-9]{0,8}")
 _HEAD = re.compile(r"0|[1-9][0-9]{0,8}")
@@ -107,6 +112,28 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
             lines=block.lines,
             where=f"{file.name}:{block.number}",
         )
+
+
+def cell_reader(column: int | str) -> Callable[[Sequence[str]], str]:
+    """Return a function from a row to its cell in a column, or to the value of a key as in ``MISC:NER``."""
+    if isinstance(column, int):
+        return itemgetter(column)
+    name, _, key = column.partition(":")
+    index = NAMES.index(name)
+    return partial(_value_of, index, key) if key else itemgetter(index)
+
+
+def _value_of(index: int, key: str, row: Sequence[str]) -> str:
+    pairs = (part.partition("=") for part in row[index].split("|"))
+    return next((value for part, _, value in pairs if part == key), NOTHING)
+
+
+def is_column(column: int | str) -> bool:
+    """Return whether CoNLL-U has a column, or a column with keys as in ``FEATS:Case``."""
+    if isinstance(column, int):
+        return -COLUMNS <= column < COLUMNS
+    name, _, key = column.partition(":")
+    return column in NAMES or (name in WITH_KEYS and bool(key))
 
 
 def text_comment(sentence: ParsedSentence) -> str:

@@ -11,6 +11,7 @@ from dataclasses import fields
 from typing import NamedTuple
 
 from isogloss.core.errors import DataError
+from isogloss.core.tag_schemes import OUTSIDE, as_bio, find_misfit
 from isogloss.data.examples import (
     Choice,
     Example,
@@ -23,11 +24,11 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import File, is_unicode, some
-from isogloss.data.formats.conll import MARKS, OUTSIDE, WORDS, as_bio, misfit
 from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
+from isogloss.data.formats.label_cells import cell_text
 from isogloss.data.formats.questions import question_of_row
-from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record, label_text
-from isogloss.data.formats.tables import SUFFIXES, AnyOf, Columns, FileFormat
+from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
+from isogloss.data.formats.tables import OF_SPANS, SUFFIXES, AnyOf, Columns, FileFormat
 
 
 def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Example | DataError | None]:
@@ -132,11 +133,10 @@ def _word(record: Record, word: object, index: int) -> str:
 def _bio(record: Record, tags: Sequence[str]) -> tuple[str, ...]:
     """Return the tags of a sentence, spans as BIO; DataError, with its line, for one that does not fit."""
     scheme = record.facts.scheme
-    if scheme != WORDS and (wrong := misfit(tags, scheme)) is not None:
-        marks = ", ".join(f"{mark}-TYPE" for mark in MARKS[scheme]) or "(TYPE*, *, *)"
+    if scheme.marks_spans and (wrong := find_misfit(tags, scheme)) is not None:
         raise record.broken(
-            f"tag {tags[wrong]!r} in a file whose tags are {scheme}",
-            f"O, {marks}",
+            f"tag {tags[wrong]!r} in a file whose tags are {scheme.name}",
+            scheme.allowed(),
             'Correct it or, where each word has a label of its own, write scheme = "words"',
             word=wrong,
         )
@@ -171,7 +171,7 @@ def _labels(record: Record) -> tuple[str, ...]:
         pairs = zip(record.reading.labels, labels, strict=True)
         return tuple(label for label, cell in pairs if _is_yes(record, label, cell))
     if isinstance(labels, str):
-        labels = [text for text in labels.split(record.reading.between) if text.strip()]
+        labels = record.reading.split_labels(labels)
     if not isinstance(labels, list):
         expected = f"a list of labels, or labels with {record.reading.between!r} between"
         raise record.broken(f"label is {str(labels)[:60]!r}", expected)
@@ -214,7 +214,7 @@ def _choice(record: Record) -> Choice | None:
     texts = {part: record.text(part) for part in ("context", *more)}
     if record.is_unlabelled:
         return Choice(id=record.id, options=options, label=None, **texts)
-    label = label_text(record.part("label"))
+    label = cell_text(record.part("label"))
     names = (record.reading.labels or [str(number) for number in range(len(options))])[: len(options)]
     if label not in names:
         raise record.broken(
@@ -306,6 +306,8 @@ KINDS: Mapping[KindName, Kind] = {
         {
             "conll": {"word": 0, "label": -1},
             "conllu": {"word": "FORM", "label": "UPOS"},
+            "brat": {**OF_SPANS, "id": "id"},
+            "webanno": {**OF_SPANS},
             **_named("words", "labels"),
         },
         {"label": "", "lemma": "lemmas"},

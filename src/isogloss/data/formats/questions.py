@@ -9,7 +9,7 @@ units. An answer that is not at its offset is relocated where only one place is 
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Any, Literal, TypeVar
@@ -18,15 +18,14 @@ from isogloss.core.errors import DataError, located
 from isogloss.data.corpus import cannot_write
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, is_unicode, short, unique_keys
-from isogloss.data.formats.reading import Record
+from isogloss.data.formats.reading import NO_ANSWER, Record
+from isogloss.data.formats.whole_words import WordPlace, find_words
 
 NEAR = 3
 """Characters; an ambiguous answer is at its only occurrence this near to the offset."""
 
 SHOWN = 3
 """Repairs that a message shows in full."""
-
-_SPACE = r"\s+"
 
 Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
@@ -172,12 +171,10 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
         return start, text, ""
     if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
         return f"answer {text[:60]!r} at {start}, which is no place in the passage"
-    places = _places(passage, text)
+    word_places = find_words(passage, text)
     if start is None:
-        several = f"answer {text[:60]!r} without an offset, the first of {len(places)} places"
-        return (
-            (*places[0], several if len(places) > 1 else "") if places else f"answer {text[:60]!r}, nowhere"
-        )
+        return _first_place(passage, text, word_places)
+    places = [(at.start, at.text) for at in word_places]
     meant = _surely_meant(passage, start, places)
     if meant is not None:
         return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
@@ -186,6 +183,18 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
         f"answer {text[:60]!r} at {start}, where the passage has {at_start[:60]!r}; it has that text "
         f"{f'{len(places)} times, none of them surely meant' if places else 'nowhere'}"
     )
+
+
+def _first_place(passage: str, text: str, word_places: Sequence[WordPlace]) -> tuple[int, str, str] | str:
+    """Return offset, text and repair of an answer without an offset."""
+    if not word_places:
+        inside = " as whole words" if text.strip() and text.strip() in passage else ""
+        return f"answer {text[:60]!r}, nowhere{inside}"
+    answer = f"answer {text[:60]!r} without an offset"
+    repair = f"{answer}, the first of {len(word_places)} places" if len(word_places) > 1 else ""
+    if word_places[0].word:
+        repair = f"{answer}, inside the word {word_places[0].word[:60]!r}"
+    return word_places[0].start, word_places[0].text, repair
 
 
 def _stands(text: str, start: int, passage: str) -> bool:
@@ -220,26 +229,6 @@ def _broken(problem: str, expected: str, advice: str = "Correct it or fetch the 
     return DataError(f"{short(problem)}; expected {expected}. {advice}.")
 
 
-def _places(passage: str, answer: str) -> list[tuple[int, str]]:
-    """Return offset and text of each occurrence of an answer as words, with any white space between them."""
-    words = [re.escape(word) for word in answer.split()]
-    matches = re.finditer(f"(?=({_SPACE.join(words)}))", passage) if words else ()  # ahead: they may overlap
-    places = [(match.start(), match[1]) for match in matches]
-    return [span for span in places if not any(_is_inside_word(passage, at) for at in _ends(span))]
-
-
-def _ends(span: tuple[int, str]) -> tuple[int, int]:
-    return span[0], span[0] + len(span[1])
-
-
-def _is_inside_word(passage: str, at: int) -> bool:
-    """Return whether letters (of scripts with capitals, which write spaces) or digits meet at an offset."""
-    sides = passage[max(at - 1, 0) : at + 1]
-    return 0 < at < len(passage) and all(
-        letter.isdigit() or letter.lower() != letter.upper() for letter in sides
-    )
-
-
 def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tuple[int, str] | None:
     """Return the only occurrence that fits an offset; None where it is ambiguous."""
     for likely in (
@@ -255,10 +244,6 @@ def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tup
 def _other_counts(text: str) -> tuple[int, int]:
     """Return the length of a text in bytes of UTF-8 and in units of UTF-16."""
     return len(text.encode()), len(text.encode("utf-16-le")) // 2
-
-
-NO_ANSWER = ""
-"""What ``skip`` calls a question without an answer."""
 
 
 def question_of_row(record: Record) -> Question | None:

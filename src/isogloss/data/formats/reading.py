@@ -5,28 +5,40 @@ scheme of tags, whether it has labels at all) are decided once, from the whole f
 does not fit them is an error with its own line.
 """
 
-import math
-import re
-import unicodedata
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from isogloss.core.errors import DataError, did_you_mean
+from isogloss.core.tag_schemes import BIO, NO_SCHEME, OUTSIDE, TagCounts, TagScheme, are_bio
 from isogloss.data.corpus import unique_id
 from isogloss.data.files import File, is_unicode, some
-from isogloss.data.formats.conll import (
-    BIO,
-    OUTSIDE,
-    WORDS,
-    Layout,
-    TagCounts,
-    check_words,
-    count_comments,
-    layout_of,
+from isogloss.data.formats.annotation_files import WEBANNO_HEADER
+from isogloss.data.formats.conll import Layout, check_words, count_comments, layout_of
+from isogloss.data.formats.label_cells import (
+    MISSING,
+    NUMBER,
+    PLAIN_LABELS,
+    UNKNOWN_CLASS,
+    LabelFacts,
+    cell_text,
+    decide_labels,
+    label_of_position,
+    spelling_remarks,
+    structure_of,
 )
-from isogloss.data.formats.tables import OFFICIAL, AnyOf, Row, Rows, Table, no_column, rows
+from isogloss.data.formats.offsets import TEXT_KEYS, marks_spans
+from isogloss.data.formats.tables import (
+    OFFICIAL,
+    AnyOf,
+    Row,
+    Rows,
+    Table,
+    annotation_remarks,
+    no_column,
+    rows,
+)
 
 KindName = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
 Predicts = Literal["label", "labels", "number", "lemma"]
@@ -38,12 +50,6 @@ LABELS: Mapping[KindName, tuple[str, ...]] = {
 }  # fmt: skip
 """The part of an example that contains its label."""
 
-NO_LABEL = frozenset({"", "nan", "NaN", "null", "NULL", "<NA>", "#N/A"})
-"""Ways in which programs write a missing label; each may be one of the inventory, too."""
-
-NUMBER = re.compile(r"\d{1,9}(?=(\.0)?$)")
-"""A label that is an index in the inventory."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class FileFacts:
@@ -51,15 +57,18 @@ class FileFacts:
 
     layout: Layout | None = None
     """Of a file with a line for each word."""
-    scheme: str = WORDS
+    scheme: TagScheme = NO_SCHEME
     """The scheme of its tags."""
     unlabelled: bool = False
     """Whether no row has a label."""
-    numbered: bool = False
-    """Whether all labels are numbers."""
+    labels: LabelFacts = PLAIN_LABELS
+    """How the cells of labels are read."""
     remarks: tuple[str, ...] = ()
     """The facts that users should know, in words."""
 
+
+NO_ANSWER = ""
+"""What ``skip`` calls a row without a label, and a question without an answer."""
 
 LINES = FileFacts()
 """Facts of a file about which nothing has to be decided."""
@@ -88,25 +97,26 @@ class Reading:
     """Prefixes of words, one of which each word has and is read without."""
     skip_unknown: bool = False
     """Whether rows with another label are left out: they lost theirs in translation."""
+    listed: tuple[str, ...] = ()
+    """The labels that a description lists, in its order."""
 
-    def spell(self, cell: object, *, numbered: bool = False) -> str:
-        """Return the label in a cell: by its spelling, or by its number in the inventory.
-
-        Texts are numbers where all labels of a file are: a 0 among other labels is a misspelled O.
-        """
-        if self.official and not self.spelled and cell in self.labels:
-            return str(cell)
-        text = label_text(cell)
+    def spell(self, cell: object, facts: LabelFacts = PLAIN_LABELS) -> str:
+        """Return the label in a cell: by its spelling, or by its position in the inventory."""
+        if self.official and not self.spelled and isinstance(cell, str) and cell in self.labels:
+            return cell
+        text = cell_text(cell)
         if self.predicts == "lemma":
             return text
-        if text in self.no_labels and text not in (*self.labels, *self.spelled):
+        if self.is_missing(text, facts) and text not in (*self.labels, *self.spelled):
             return ""
         label = self.spelled.get(text, text)
-        is_number = type(cell) is int or (numbered and NUMBER.match(text))
-        if label in self.labels or self.spelled or not is_number:
+        if self.spelled or not facts.are_positions or not NUMBER.match(text):
             return label
-        number = int(float(text))
-        return self.labels[number] if 0 <= number < len(self.labels) else text
+        return label_of_position(text, self.listed or self.labels)
+
+    def is_missing(self, text: str, facts: LabelFacts) -> bool:
+        """Return whether a text is no label."""
+        return text in self.no_labels or (self.kind != "tagging" and text in facts.missing)
 
     @property
     def label_parts(self) -> list[str]:
@@ -129,15 +139,25 @@ class Reading:
         """Return whether a row has a label at all, right or wrong."""
         if self.kind == "text" and self.predicts == "labels":  # A row may have none of the labels.
             return any(cell is not None for cell in cells_of(row.parts.get("label")))
-        nothing = {*self.no_labels, "_"} if self.kind == "tagging" else self.no_labels
-        return any(label_text(cell) not in nothing for cell in self.label_cells(row))
+        nothing = {*self.no_labels}
+        if self.kind == "tagging":
+            nothing.add("_")
+        elif self.predicts == "label" and UNKNOWN_CLASS not in self.labels:
+            nothing.add(UNKNOWN_CLASS)
+        return any(cell_text(cell) not in nothing for cell in self.label_cells(row))
+
+    def split_labels(self, cell: object) -> list[object]:
+        """Return the labels in a cell that may have several."""
+        if isinstance(cell, str):
+            return [text for text in cell.split(self.between) if text.strip()]
+        return [cell]
 
     @property
     def no_labels(self) -> Collection[str]:
         """Ways to write that a row has no label; null is a word of German, and nan of English."""
         if self.predicts == "lemma":
             return ("",)
-        return {*NO_LABEL, "_"} if self.table.columns.get("label") == "UPOS" else NO_LABEL
+        return {*MISSING, "_"} if self.table.columns.get("label") == "UPOS" else MISSING
 
     def label_cells(self, row: Row) -> list[object]:
         """Return the cells of the labels, those of lists one by one."""
@@ -148,11 +168,6 @@ class Reading:
 def cells_of(part: object) -> tuple[object, ...]:
     """Return the cells of a part of a row: one, or those of several columns."""
     return part if isinstance(part, tuple) else (part,)
-
-
-def label_text(cell: object) -> str:
-    """Return the text of a cell of labels; empty for null and for pandas' nan."""
-    return "" if cell is None or (isinstance(cell, float) and math.isnan(cell)) else str(cell).strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +200,9 @@ class Record:
             table = self.reading.table
             names = [name for name in table.columns_of(part) if name not in self.row.columns]
             missing = " or ".join(map(repr, names if isinstance(table.columns[part], AnyOf) else names[:1]))
+            if "words" in table.columns and part == "words" and {*TEXT_KEYS, "data"} & {*self.row.columns}:
+                name_it = 'Where spans are marked by offsets in a text, write annotated = "offsets"'
+                raise no_column(self.file, self.row.line, "'words'", self.row.columns, name_it)
             name_it = f"Add it, or name another: columns = {{ {part} = … }}"
             advice = OFFICIAL if self.reading.official and part == "label" else name_it
             raise no_column(self.file, self.row.line, f"{missing} for {part}", self.row.columns, advice)
@@ -214,15 +232,25 @@ class Record:
         cells = cells_of(self.part("label"))
         if self.reading.skip_unknown and self.spell(cells[0]) not in self.reading.labels:
             return True
-        return " ".join(map(label_text, cells)).strip() in self.reading.skip
+        text = " ".join(map(cell_text, cells)).strip()
+        is_missing = self.reading.is_missing(text, self.facts.labels) and text not in self.reading.labels
+        return text in self.reading.skip or (is_missing and NO_ANSWER in self.reading.skip)
 
     def labels(self, cells: Sequence[object]) -> tuple[str, ...]:
         """Return labels by their spelling, or by their number in the inventory."""
         return tuple(self.checked_label(self.spell(cell), index) for index, cell in enumerate(cells))
 
     def spell(self, cell: object) -> str:
-        """Return the label in a cell."""
-        return self.reading.spell(cell, numbered=self.facts.numbered)
+        """Return the label in a cell; DataError where it is a list or an object."""
+        structure = "" if self.reading.official else structure_of(cell)
+        if structure:
+            if marks_spans(cell):
+                advice = 'Names in texts are kind = "tagging", annotated = "offsets"'
+                raise self.broken(f"label is {str(cell)[:60]}, spans by offsets", "one label", advice)
+            several = 'where a row may have several labels, write predicts = "labels"'
+            advice = f"Name the column or key of the label or, {several}"
+            raise self.broken(f"label is {structure}, {str(cell)[:60]}", "one label", advice)
+        return self.reading.spell(cell, self.facts.labels)
 
     def checked_label(self, label: str, word: int | None = None) -> str:
         """Return a label of the inventory; DataError for another one."""
@@ -231,10 +259,16 @@ class Record:
         if self.reading.predicts == "lemma":
             raise self.broken("no lemma", "the lemma of each word, or _ for none", word=word)
         spellings = self.reading.spelled or self.reading.labels
-        problem = f"label {label!r}" if label else "no label"
+        problem = f"label {label!r}" if label else f"no label{self._missing_cell(word)}"
         expected = f"one of {some(spellings)}" if spellings else "a label"
         is_word = self.reading.kind == "tagging"
         raise self.broken(problem, expected, self._label_advice(label), word=word if is_word else None)
+
+    def _missing_cell(self, word: int | None) -> str:
+        """Return the text of a missing label in brackets; empty for an empty cell."""
+        cells = cells_of(self.row.parts.get(self.reading.label_parts[0])) if self.reading.label_parts else ()
+        text = cell_text(cells[0]) if len(cells) == 1 and self.reading.kind != "tagging" and not word else ""
+        return f" ({text!r})" if text else ""
 
     def _label_advice(self, label: str) -> str:
         spellings = self.reading.spelled or self.reading.labels
@@ -244,6 +278,8 @@ class Record:
             if self.reading.kind != "tagging":
                 skip = f", or leave such rows out (skip = [{label!r}])".replace("'", '"')
                 advice = f"Correct it or the labels of the description{skip}"
+                if not label and self._missing_cell(None):
+                    advice += '; where it is a label, list all labels (labels = ["…"])'
         elif self.reading.kind != "tagging" and label in ("", "-"):
             return "Take the rows without a label out of the file"
         else:
@@ -266,8 +302,6 @@ HEADINGS = frozenset(
 SUSPICIOUS = 20
 """Least number of rows for which it is odd that none has the first option."""
 
-_MARK = re.compile(r"(?i)[bi][-_.:]\S+|\S+[-_.:][bi]")
-
 
 def facts_of(file: File, reading: Reading) -> FileFacts:
     """Decide the facts of a file from all rows that are read."""
@@ -281,14 +315,29 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
     counts.check_header(file)
     lacks = (layout is not None and layout.width == 1) or (counts.rows > 0 and not counts.labelled)
     unlabelled = lacks and reading.may_lack_labels
-    scheme = (reading.scheme or counts.tags.scheme) if reading.kind == "tagging" and not unlabelled else WORDS
+    labels = counts.label_facts()
+    if labels.are_positions and reading.kind == "tagging":
+        counts.tags = _tags_by_position(file, reading, layout, labels)
+    is_tagged = reading.kind == "tagging" and not unlabelled
+    scheme = counts.tags.decide(reading.scheme, reading.labels) if is_tagged else NO_SCHEME
+    if reading.table.has_offsets:
+        remarks = [*remarks, *annotation_remarks(file, reading.table)]
     return FileFacts(
         layout=layout,
         scheme=scheme,
         unlabelled=unlabelled,
-        numbered=all(map(NUMBER.match, counts.labels)),
-        remarks=(*remarks, *(["no labels"] if unlabelled else counts.remarks(scheme))),
+        labels=labels,
+        remarks=(*remarks, *(["no labels"] if unlabelled else counts.remarks(scheme, labels))),
     )
+
+
+def _tags_by_position(file: File, reading: Reading, layout: Layout | None, labels: LabelFacts) -> TagCounts:
+    """Count the tags that the numbers of a file stand for."""
+    counts = TagCounts()
+    for row in reading.rows(file, layout):
+        if isinstance(row, Row):
+            counts.add([reading.spell(cell, labels) for cell in reading.label_cells(row)])
+    return counts
 
 
 @dataclass
@@ -301,18 +350,33 @@ class _Counts:
     labels: Counter[str] = field(default_factory=Counter)
     """Of words, or of rows with labels of an inventory."""
     tags: TagCounts = field(default_factory=TagCounts)
+    cells: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    """Texts of the cells of labels, and whether each is a number in JSON."""
+    overlapping: int = 0
+    """Spans that overlap with a longer one."""
+    lists_of_one: int = 0
+    """Rows whose label is in a list of its own."""
     first: tuple[int, str] = (0, "")
     """Line and label of the first word or row."""
 
     def add(self, row: Row) -> None:
         self.rows += 1
         self.labelled = self.labelled or self.reading.has_label(row)
-        if self.reading.kind == "span" or self.reading.predicts != "label":
+        if self.reading.kind == "span" or self.reading.predicts not in ("label", "labels"):
             return
-        labels = [label_text(cell) for cell in self.reading.label_cells(row)]
+        self.overlapping += cast(int, row.parts.get("overlaps", 0))
+        cells = self.reading.label_cells(row)
+        if self.reading.predicts == "labels":
+            cells = [part for cell in cells for part in self.reading.split_labels(cell)]
+        labels = [cell_text(cell) for cell in cells]
         self.labels.update(labels)
+        self.cells.update((label, type(cell) is int) for label, cell in zip(labels, cells, strict=True))
         if self.reading.kind == "tagging":
             self.tags.add([self.reading.spell(label) for label in labels])
+        elif self.reading.predicts == "label":
+            self.lists_of_one += any(
+                isinstance(row.parts.get(part), list) for part in self.reading.label_parts
+            )
         if self.rows == 1:
             self.first = row.line, next(iter(labels), "")
 
@@ -329,22 +393,53 @@ class _Counts:
                 line, f"a header, with {label!r}", "rows alone where columns are numbered", advice
             )
 
-    def remarks(self, scheme: str) -> Iterator[str]:
-        if scheme not in (BIO, WORDS):
-            yield f"{scheme} read as {BIO}"
-        if scheme == BIO and self.tags.begun_inside:
-            yield f"{self.tags.begun_inside:,} spans begin with I-"
-        odd = [tag for tag in self.tags.tags if _MARK.fullmatch(tag)] if scheme == WORDS else []
-        if odd and self.labels[OUTSIDE]:
-            yield f"labels of words, though {odd[0]!r} looks like one of spans"
-        variants = defaultdict[str, list[str]](list)
-        for label in self.labels:
-            variants[unicodedata.normalize("NFKC", label).casefold()].append(label)
-        yield from (
-            f"labels that differ in case or width alone: {', '.join(spellings)}"
-            for spellings in variants.values()
-            if len(spellings) > 1
+    def label_facts(self) -> LabelFacts:
+        """Decide how the cells of labels are read."""
+        reading = self.reading
+        if reading.kind not in ("tagging", "text", "pair"):
+            return PLAIN_LABELS
+        is_word = reading.kind == "tagging"
+        cells = Counter({cell: count for cell, count in self.cells.items() if cell[0] or not is_word})
+        is_single = reading.predicts == "label"
+        facts = decide_labels(
+            cells,
+            reading.listed or reading.labels,
+            are_stated=bool(reading.listed),
+            of_pairs=is_single and reading.kind == "pair",
         )
+        if is_word or not is_single:
+            numbers = tuple(remark for remark in facts.remarks if remark.startswith("numbers"))
+            return replace(facts, missing=MISSING, remarks=numbers)
+        return facts
+
+    def remarks(self, scheme: TagScheme, labels: LabelFacts) -> Iterator[str]:
+        """Yield what was decided that users should know."""
+        if self.reading.kind == "tagging":
+            yield from self.tag_remarks(scheme)
+        yield from labels.remarks
+        if self.overlapping:
+            yield f"{self.overlapping:,} spans left out, which overlap with a longer one"
+        if self.lists_of_one:
+            yield f"{self.lists_of_one:,} labels in lists of one"
+        yield from self.label_remarks()
+
+    def tag_remarks(self, scheme: TagScheme) -> Iterator[str]:
+        """Yield how tags are read, and how many do not follow their scheme."""
+        yield from scheme.remarks()
+        if odd := self.tags.count_odd(scheme) if scheme.marks_spans else 0:
+            spans = f"span{'s' * (odd > 1)} begin{'s' * (odd == 1)} with {scheme.tag('I', '')}"
+            tags = f"tag{'s' * (odd > 1)} that do{'es' * (odd == 1)} not follow {scheme.name}"
+            yield f"{odd:,} {spans if scheme.name == BIO else tags}"
+        likely = [] if scheme.marks_spans or self.reading.scheme else self.tags.looking_like_spans()
+        if likely:
+            yield f"labels of words, though {likely[0]!r} looks like one of spans"
+        has_spans = {*self.tags.tags} != {OUTSIDE}
+        if not has_spans and len(self.reading.labels) > 1 and are_bio(self.reading.labels):
+            yield f"no span, as all {self.tags.tags.total():,} words are {OUTSIDE}"
+
+    def label_remarks(self) -> Iterator[str]:
+        """Yield which labels look like spellings of one label."""
+        yield from spelling_remarks(self.labels)
         counted = self.reading.kind == "choice" and not self.reading.labels
         if counted and self.rows >= SUSPICIOUS and not self.labels["0"]:
             yield "no row with the label 0, from which options are counted"
@@ -354,7 +449,9 @@ def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
     """Decide the layout of a file with a line a word; DataError where its words are none."""
     table = reading.table
     word = cast(int, table.columns["word"])
-    layout = layout_of(file, cast(int, table.columns["label"]), reading.comments)
+    if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
+        raise file.broken(1, WEBANNO_HEADER, "lines of words", 'Write format = "webanno", without columns')
+    layout = layout_of(file, cast(int, table.columns["label"]), reading.comments, listed=reading.listed)
     lines = (
         row.parts["word"]
         for row in rows(file, replace(table, columns={"word": word}), layout)
@@ -363,4 +460,6 @@ def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
     check_words(file, lines, word)
     comments = count_comments(file, layout)
     remarks = [f"{comments:,} comment line{'s' * (comments > 1)} skipped"] if comments else []
+    if layout.header:
+        remarks.insert(0, f"the header in line {layout.header} skipped")
     return layout, remarks + ["a separator at the end of every line left out"] * layout.ends

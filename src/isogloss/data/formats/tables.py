@@ -14,16 +14,36 @@ from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.files import File, parsed_object, some
+from isogloss.data.formats.annotation_files import LABEL_COLUMN, AnnotatedSentence, read_brat, read_webanno
 from isogloss.data.formats.conll import Layout, layout_of, read_words
-from isogloss.data.formats.conllu import NAMES, read_sentences
+from isogloss.data.formats.conllu import MISC, NAMES, cell_reader, read_sentences
+from isogloss.data.formats.offsets import (
+    SPAN_KEYS,
+    OffsetError,
+    Style,
+    annotators_of,
+    is_rejected,
+    split_words,
+    style_of,
+    tag_object,
+    text_of,
+)
 
-FileFormat = Literal["conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad"]
-"""The last is that of whole questions (``questions``), not of rows."""
+FileFormat = Literal[
+    "conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad", "brat", "webanno",
+]  # fmt: skip
+"""``squad`` is that of whole questions (``questions``), not of rows."""
 
 SUFFIXES: Mapping[str, FileFormat] = {
     ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
-    ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
+    ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".ann": "brat",
 }  # fmt: skip
+
+WORDS_COLUMN, TAGS_COLUMN, OVERLAPS_COLUMN = "words of the text", "tags of the text", "overlapping spans"
+"""Columns of what is read from spans that are marked by offsets."""
+
+OF_SPANS: Mapping[str, str] = {"words": WORDS_COLUMN, "labels": TAGS_COLUMN, "overlaps": OVERLAPS_COLUMN}
+"""The column of each part of a sentence whose spans are marked by offsets."""
 
 BY_WORD = ("conll", "conllu")
 """Formats with a line a word."""
@@ -64,6 +84,8 @@ class Table:
     """Separator of the cells of CSV."""
     skip_blank: bool = True
     """Whether blank lines of TSV are skipped."""
+    has_offsets: bool = False
+    """Whether rows have a text, and spans that are marked by offsets in it."""
     lossy: bool = False
     """Whether a row with the wrong number of cells counts as a row of empty ones."""
 
@@ -108,6 +130,8 @@ def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
     """Yield the chosen rows of a file; of CoNLL, which has a ``layout``, the sentences."""
     is_conll = table.format == "conll"
     cell_rows = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
+    if table.has_offsets:
+        cell_rows = _with_words(file, cell_rows)
     needed = {*table.chosen} - {*table.optional}
     for number, row in enumerate(cell_rows):
         if isinstance(row, DataError):
@@ -118,6 +142,57 @@ def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
             yield no_column(file, line, f"{missing[0]!r} for where", cells)
         elif all(str(cells[column]) in texts for column, texts in table.chosen.items() if column in cells):
             yield Row(number, line, _parts(cells, table.columns), lines, cells)
+
+
+def _with_words(file: File, cell_rows: _CellRows) -> _CellRows:
+    """Yield rows with the words and tags of their texts; rows that an annotator rejected are left out."""
+    style: Style | None = None
+    for row in cell_rows:
+        if isinstance(row, DataError):
+            yield row
+        elif not is_rejected(row.cells):
+            row_style = style_of(row.cells)
+            style = row_style if row_style is not None and row_style.form != "empty" else style or row_style
+            yield _with_words_of_text(file, row, row_style and style)
+
+
+def bodies_of(file: File, form: FileFormat) -> Iterator[Mapping[str, Any]]:
+    """Yield the objects of a file, without those that cannot be read."""
+    for row in _READERS[form](file, Table(format=form, columns={})):
+        if not isinstance(row, DataError):
+            yield row.cells
+
+
+def annotation_remarks(file: File, table: Table) -> Iterator[str]:
+    """Yield what wrote the spans of a file, and how many texts are left out or have several annotations."""
+    bodies = list(bodies_of(file, table.format))
+    styles = [style for body in bodies if (style := style_of(body)) is not None and style.form != "empty"]
+    if styles:
+        yield f"spans by offsets as {styles[0].name} writes them"
+    if rejected := sum(map(is_rejected, bodies)):
+        yield f"{rejected:,} rejected texts left out"
+    if several := sum(annotators_of(body) > 1 for body in bodies):
+        yield f"{several:,} texts with several annotations, of which the first is read"
+
+
+def _with_words_of_text(file: File, row: _Cells, style: Style | None) -> _Cells | DataError:
+    try:
+        if style is None:
+            text = text_of(row.cells)
+            marked = next((key for key in SPAN_KEYS if row.cells.get(key)), "")
+            if marked:
+                raise OffsetError(f"{marked} is {str(row.cells[marked])[:60]!r}", "spans with their offsets")
+            words = [text[extent.start : extent.stop] for extent in split_words(text)]
+            return row._replace(cells={**row.cells, WORDS_COLUMN: words})
+        tagged = tag_object(row.cells, style)
+    except OffsetError as error:
+        return file.broken(row.line, error.problem, error.expected)
+    read = {
+        WORDS_COLUMN: tagged.words,
+        TAGS_COLUMN: tagged.tags,
+        OVERLAPS_COLUMN: tagged.overlapping,
+    }
+    return row._replace(cells={**row.cells, **read})
 
 
 def _parts(cells: Mapping[Any, Any], columns: Mapping[str, PartColumns]) -> dict[str, Any]:
@@ -253,9 +328,14 @@ def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
 def _conllu(file: File, table: Table) -> _CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
     columns = cast(list[Column], [*table.columns.values()])
-    indices = {column: NAMES.index(column) if isinstance(column, str) else column for column in columns}
+    cell_readers = {column: cell_reader(column) for column in columns}
     for block in read_sentences(file):
-        cells = {column: [row[index] for _, row in block.rows] for column, index in indices.items()}
+        cells = {column: [cell_of(row) for _, row in block.rows] for column, cell_of in cell_readers.items()}
+        keyed = [number for number, row in block.rows if "=" in row[MISC]] if NAMES[MISC] in columns else []
+        if keyed:
+            advice = 'Name one of its keys, as in columns = { label = "MISC:NER" }'
+            yield file.broken(keyed[0], "keys and values in MISC", "one label for each word", advice)
+            continue
         yield _Cells(block.number, cells, [number for number, _ in block.rows])
 
 
@@ -293,6 +373,23 @@ def _array(file: File, _: Table) -> _CellRows:
 def _lines(file: File, _: Table) -> _CellRows:
     for number, line in file.lines():
         yield _Cells(number, {0: line})
+
+
+def _brat(file: File, _: Table) -> _CellRows:
+    yield from map(_annotated_cells, read_brat(file))
+
+
+def _webanno(file: File, table: Table) -> _CellRows:
+    column = table.columns.get("column", LABEL_COLUMN)
+    yield from map(_annotated_cells, read_webanno(file, column if isinstance(column, int) else LABEL_COLUMN))
+
+
+def _annotated_cells(sentence: AnnotatedSentence | DataError) -> _Cells | DataError:
+    if isinstance(sentence, DataError):
+        return sentence
+    words, tags, overlapping = sentence.tagged
+    cells = {"id": sentence.id, WORDS_COLUMN: words, TAGS_COLUMN: tags, OVERLAPS_COLUMN: overlapping}
+    return _Cells(sentence.line, cells, sentence.lines)
 
 
 def _parquet(file: File, _: Table) -> _CellRows:
@@ -348,4 +445,6 @@ _READERS: Mapping[FileFormat, Callable[[File, Table], _CellRows]] = {
     "json": _array,
     "lines": _lines,
     "parquet": _parquet,
+    "brat": _brat,
+    "webanno": _webanno,
 }

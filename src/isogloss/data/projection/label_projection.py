@@ -10,6 +10,7 @@ from itertools import tee
 from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, check_named
+from isogloss.core.tag_schemes import are_bio
 from isogloss.data.examples import (
     Choice,
     Example,
@@ -21,7 +22,6 @@ from isogloss.data.examples import (
     TextLine,
     Translation,
 )
-from isogloss.data.formats.conll import are_bio
 from isogloss.data.formats.conllu import text_comment
 from isogloss.data.projection.words import (
     MARKS,

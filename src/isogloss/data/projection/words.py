@@ -23,7 +23,7 @@ from functools import lru_cache
 from itertools import chain, pairwise, product
 from typing import TYPE_CHECKING, NamedTuple
 
-from isogloss.data.formats.conll import NO_TAG, OUTSIDE, entities
+from isogloss.core.tag_schemes import NO_TAG, OUTSIDE, find_spans
 
 if TYPE_CHECKING:
     from icu4py.breakers import WordBreaker
@@ -307,7 +307,7 @@ def _words_projected(tags: Sequence[str], count: int, links: WordLinks) -> list[
 
 def _entities_projected(tags: Sequence[str], count: int, links: WordLinks) -> list[str] | None:
     projected = [OUTSIDE] * count
-    for entity in entities(tags):
+    for entity in find_spans(tags):
         inside = {target for source, target in links if entity.start <= source < entity.stop}
         outside = {target for source, target in links if not entity.start <= source < entity.stop} - inside
         if not inside:

@@ -1,0 +1,376 @@
+"""Read and write spans that are marked by character offsets in a text.
+
+Annotation tools export them as JSON: doccano and spaCy as ``[[0, 6, "PER"]]``, Prodigy, ``datasets`` and
+newer versions of doccano as objects, Label Studio as tasks. ``style_of`` recognises the structure.
+
+Words are separated by white space, and punctuation at their edges is a word of its own. In scripts without
+spaces every grapheme cluster is a word. Spans must begin and end where words do. Of overlapping spans the
+longest is read; the others are counted.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import regex
+
+from isogloss.core.tag_schemes import OUTSIDE, find_spans
+
+TEXT_KEYS = ("text", "content", "sentence")
+SPAN_KEYS = ("entities", "spans", "label", "labels", "annotations", "ner")
+START_KEYS = ("start", "start_offset", "begin", "start_char")
+STOP_KEYS = ("end", "end_offset", "stop", "end_char")
+TYPE_KEYS = ("label", "labels", "type", "entity", "entity_group", "tag", "category")
+OWN_TEXT_KEYS = ("text", "name", "word", "mention")
+BOTH_KEYS = ("span", "offsets", "offset")
+"""Usual keys of texts, spans, and the parts of a span."""
+
+TASK_KEYS = ("annotations", "completions", "predictions")
+"""Keys of Label Studio's annotations, the preferred one first."""
+
+REJECTED = frozenset({"reject", "ignore"})
+"""Answers of Prodigy whose texts are left out."""
+
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}\u30fc"
+"""Scripts that write no spaces between words."""
+
+_CHUNK = regex.compile(r"\S+")
+_PART = regex.compile(rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}])\X)+")
+_EDGE = regex.compile(r"[\p{P}\p{S}]")
+
+MAX_SHOWN = 40
+
+Form = Literal["triples", "objects", "columns", "tasks", "empty"]
+
+
+class OffsetError(ValueError):
+    """A span that does not fit its text, and what was expected."""
+
+    def __init__(self, problem: str, expected: str) -> None:
+        """Keep offsets parts of the message."""
+        super().__init__(problem)
+        self.problem = problem
+        self.expected = expected
+
+
+class Place(NamedTuple):
+    """Characters ``start`` to ``stop`` (excluded) of a text."""
+
+    start: int
+    stop: int
+
+
+class MarkedSpan(NamedTuple):
+    """A type and its extent in a text."""
+
+    type: str
+    start: int
+    stop: int
+    text: str | None = None
+    """The text of the span, if the file has it, too."""
+
+
+class TaggedText(NamedTuple):
+    """The words of a text, their BIO tags, and how many spans overlap with a longer one."""
+
+    words: list[str]
+    tags: list[str]
+    overlapping: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Style:
+    """How an object marks spans."""
+
+    name: str
+    """The tools that write it."""
+    key: str
+    """The key of its spans."""
+    form: Form
+    start: str = "start"
+    stop: str = "end"
+    type: str = "label"
+    has_list_of_types: bool = False
+    """Whether the type of a span is a list of one."""
+
+
+def split_words(text: str) -> list[Place]:
+    """Return the place of each word of a text."""
+    places = list[Place]()
+    for chunk in _CHUNK.finditer(text):
+        for part in _PART.finditer(chunk[0]):
+            start = chunk.start() + part.start()
+            places += _without_punctuation(part[0], start)
+    return places
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text."""
+    return [text[extent.start : extent.stop] for extent in split_words(text)]
+
+
+def _without_punctuation(part: str, start: int) -> Iterator[Place]:
+    """Yield the place of a word, and of each punctuation mark at its edges."""
+    first, last = 0, len(part)
+    while first < last and _EDGE.match(part[first]):
+        first += 1
+    while last > first and _EDGE.match(part[last - 1]):
+        last -= 1
+    yield from (Place(start + index, start + index + 1) for index in range(first))
+    if first < last:
+        yield Place(start + first, start + last)
+    yield from (Place(start + index, start + index + 1) for index in range(last, len(part)))
+
+
+def tag_text(text: str, spans: Iterable[MarkedSpan], places: Sequence[Place] | None = None) -> TaggedText:
+    """Return the words of a text and their BIO tags; OffsetError for a span that does not fit.
+
+    ``places`` are the words where the file has them.
+    """
+    places = split_words(text) if places is None else places
+    tags = [OUTSIDE] * len(places)
+    overlapping = 0
+    for span in sorted(spans, key=lambda span: (span.start - span.stop, span.start)):
+        first, stop = _words_of(text, span, places)
+        if any(tag != OUTSIDE for tag in tags[first:stop]):
+            overlapping += 1
+            continue
+        tags[first:stop] = [f"B-{span.type}"] + [f"I-{span.type}"] * (stop - first - 1)
+    return TaggedText([text[extent.start : extent.stop] for extent in places], tags, overlapping)
+
+
+def _words_of(text: str, span: MarkedSpan, places: Sequence[Place]) -> tuple[int, int]:
+    """Return the first word of a span and the one after its last."""
+    shown = f"{span.start}-{span.stop} ({span.type})"
+    if not 0 <= span.start < span.stop <= len(text):
+        raise OffsetError(f"span {shown} of a text of {len(text)} characters", "offsets inside the text")
+    marked = text[span.start : span.stop]
+    if span.text is not None and span.text.split() != marked.split():
+        raise OffsetError(
+            f"span {shown} with {span.text[:MAX_SHOWN]!r}, where the text has {marked[:MAX_SHOWN]!r}",
+            "offsets in characters, counted from 0",
+        )
+    start = span.stop - len(marked.lstrip())
+    stop = span.start + len(marked.rstrip())
+    inside = [index for index, extent in enumerate(places) if extent.start < stop and extent.stop > start]
+    if not inside:
+        raise OffsetError(f"span {shown} without a word", "offsets of words")
+    for index, at in ((inside[0], start), (inside[-1], stop)):
+        extent = places[index]
+        if extent.start < at < extent.stop:
+            word = text[extent.start : extent.stop]
+            raise OffsetError(
+                f"span {shown} cuts the word {word[:MAX_SHOWN]!r} at {extent.start}-{extent.stop}",
+                "spans of whole words",
+            )
+    return inside[0], inside[-1] + 1
+
+
+def spans_of_tags(text: str, tags: Sequence[str], places: Sequence[Place]) -> list[MarkedSpan]:
+    """Return the spans of BIO tags as offsets in a text."""
+    return [
+        MarkedSpan(
+            span.type,
+            places[span.start].start,
+            places[span.stop - 1].stop,
+            text[places[span.start].start : places[span.stop - 1].stop],
+        )
+        for span in find_spans(tags)
+    ]
+
+
+def style_of(body: Mapping[str, Any]) -> Style | None:
+    """Return how an object marks spans; None where it has no text or no spans."""
+    if isinstance(body.get("data"), Mapping):
+        key = next((key for key in TASK_KEYS if body.get(key)), "")
+        key = key or next((key for key in TASK_KEYS if isinstance(body.get(key), list)), "")
+        return Style(name="Label Studio", key=key, form="tasks") if key else None
+    if _text_key(body) is None:
+        return None
+    styles = [style for key in SPAN_KEYS if (style := _style_of_value(key, body.get(key)))]
+    return next((style for style in styles if style.form != "empty"), next(iter(styles), None))
+
+
+def _style_of_value(key: str, value: object) -> Style | None:
+    if isinstance(value, Mapping):
+        names = _span_keys(value)
+        is_columns = names is not None and all(isinstance(value[name], list) for name in names[:2])
+        return _style(key, "columns", value) if is_columns else None
+    if not isinstance(value, list):
+        return None
+    if not value:
+        return Style(name="doccano or spaCy", key=key, form="empty")
+    item = value[0]
+    if (
+        isinstance(item, list | tuple)
+        and len(item) >= 3
+        and _are_offsets(item[:2])
+        and isinstance(item[2], str)
+    ):
+        return Style(name="doccano or spaCy", key=key, form="triples")
+    if isinstance(item, Mapping):
+        is_span = _span_keys(item) is not None or any(_are_offsets(item.get(name)) for name in BOTH_KEYS)
+        return _style(key, "objects", item) if is_span else None
+    return None
+
+
+def marks_spans(value: object) -> bool:
+    """Return whether a value is a list of spans by offsets."""
+    style = _style_of_value("label", value)
+    return style is not None and style.form != "empty"
+
+
+def _style(key: str, form: Form, item: Mapping[str, Any]) -> Style:
+    names = {"spans": "Prodigy", "label": "Label Studio", "entities": "doccano or datasets"}
+    start, stop = _span_keys(item) or ("start", "end")
+    type_key = next((name for name in TYPE_KEYS if name in item), "label")
+    is_list = form == "objects" and isinstance(item.get(type_key), list)
+    name = names.get(key, "datasets")
+    return Style(
+        name=name, key=key, form=form, start=start, stop=stop, type=type_key, has_list_of_types=is_list
+    )
+
+
+def _span_keys(item: Mapping[str, Any]) -> tuple[str, str] | None:
+    start = next((name for name in START_KEYS if name in item), None)
+    stop = next((name for name in STOP_KEYS if name in item), None)
+    return (start, stop) if start is not None and stop is not None else None
+
+
+def _are_offsets(values: object) -> bool:
+    return (
+        isinstance(values, list | tuple)
+        and len(values) == 2
+        and all(isinstance(value, int) and not isinstance(value, bool) for value in values)
+    )
+
+
+def _text_key(body: Mapping[str, Any]) -> str | None:
+    return next((key for key in TEXT_KEYS if isinstance(body.get(key), str)), None)
+
+
+def text_of(body: Mapping[str, Any]) -> str:
+    """Return the text of an object; OffsetError where it has none."""
+    data = body.get("data")
+    holder = data if isinstance(data, Mapping) else body
+    key = _text_key(holder)
+    if key is None and holder is data:
+        texts = [value for value in data.values() if isinstance(value, str)]
+        if len(texts) == 1:
+            return str(texts[0])
+    if key is None:
+        raise OffsetError(
+            f"the keys {', '.join(map(str, holder)) or 'none'}", f"a text in {' or '.join(TEXT_KEYS)}"
+        )
+    return str(holder[key])
+
+
+def is_rejected(body: Mapping[str, Any]) -> bool:
+    """Return whether an annotator rejected a text."""
+    return body.get("answer") in REJECTED
+
+
+def annotators_of(body: Mapping[str, Any]) -> int:
+    """Return how many annotators marked a text of Label Studio."""
+    key = next((key for key in TASK_KEYS if body.get(key)), "")
+    is_task = isinstance(body.get("data"), Mapping) and key
+    return len(_finished(body[key])) if is_task else 1
+
+
+def _finished(annotations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [annotation for annotation in annotations if not annotation.get("was_cancelled")]
+
+
+def read_spans(body: Mapping[str, Any], style: Style) -> list[MarkedSpan]:
+    """Return the spans of an object; OffsetError where one has no offsets or type."""
+    value: Any = body.get(style.key) or []
+    if style.form == "tasks":
+        results = [annotation.get("result", []) for annotation in _finished(value)[:1]]
+        items = [item["value"] for result in results for item in result if "value" in item]
+        return [_span_of_object(item) for item in items if _span_keys(item)]
+    if style.form == "columns":
+        columns = (value[style.start], value[style.stop], value.get(style.type, []))
+        return [_span(*parts) for parts in zip(*columns, strict=False)]
+    return [_span_of_object(item) if isinstance(item, Mapping) else _span(*item[:3]) for item in value]
+
+
+def _span_of_object(item: Mapping[str, Any]) -> MarkedSpan:
+    offsets = next((item[name] for name in BOTH_KEYS if _are_offsets(item.get(name))), None)
+    names = _span_keys(item)
+    if offsets is None and names is None:
+        raise OffsetError(f"span {str(item)[:MAX_SHOWN]!r}", "its start and end")
+    start, stop = offsets if offsets is not None else (item[names[0]], item[names[1]])  # type: ignore[index]
+    type_name = next((item[name] for name in TYPE_KEYS if name in item), None)
+    own_text = next((item[name] for name in OWN_TEXT_KEYS if isinstance(item.get(name), str)), None)
+    return _span(start, stop, type_name, own_text)
+
+
+def _span(start: object, stop: object, type_name: object, text: str | None = None) -> MarkedSpan:
+    if isinstance(type_name, list) and len(type_name) == 1:
+        type_name = type_name[0]
+    if not _are_offsets([start, stop]) or not isinstance(type_name, str) or not type_name.strip():
+        shown = f"span {[start, stop, type_name]!s:.{MAX_SHOWN}}"
+        raise OffsetError(shown, "two whole numbers and one label")
+    return MarkedSpan(type_name.strip(), start, stop, text)  # type: ignore[arg-type]
+
+
+def places_of_tokens(body: Mapping[str, Any]) -> list[Place] | None:
+    """Return the words that Prodigy writes with a text; None where it has none."""
+    tokens = body.get("tokens")
+    if not isinstance(tokens, list) or not all(isinstance(token, Mapping) for token in tokens):
+        return None
+    places = [Place(token.get("start"), token.get("end")) for token in tokens]
+    return places if places and all(map(_are_offsets, places)) else None
+
+
+def tag_object(body: Mapping[str, Any], style: Style) -> TaggedText:
+    """Return the words and tags of an object; OffsetError where they do not fit."""
+    text = text_of(body)
+    places = places_of_tokens(body)
+    if places is not None:
+        places = [extent for extent in places if text[extent.start : extent.stop].strip()]
+    return tag_text(text, read_spans(body, style), places)
+
+
+def with_spans(body: Mapping[str, Any], spans: Sequence[MarkedSpan], style: Style) -> dict[str, Any]:
+    """Return an object with other spans in the same structure."""
+    if style.form == "tasks":
+        return {**body, **_task_parts(body, spans)}
+    if style.form in ("triples", "empty"):
+        return {**body, style.key: [[span.start, span.stop, span.type] for span in spans]}
+    if style.form == "columns":
+        columns = {style.start: "start", style.stop: "stop", style.type: "type"}
+        return {
+            **body,
+            style.key: {key: [getattr(span, name) for span in spans] for key, name in columns.items()},
+        }
+    items = [
+        {
+            style.start: span.start,
+            style.stop: span.stop,
+            style.type: [span.type] if style.has_list_of_types else span.type,
+        }
+        for span in spans
+    ]
+    return {**body, style.key: items}
+
+
+def _task_parts(body: Mapping[str, Any], spans: Sequence[MarkedSpan]) -> dict[str, Any]:
+    """Return the annotations of a task of Label Studio, with the names of its own results."""
+    results = [
+        item
+        for key in TASK_KEYS
+        for annotation in body.get(key) or []
+        for item in annotation.get("result", [])
+    ]
+    names = {key: results[0][key] for key in ("from_name", "to_name") if results and key in results[0]}
+    names = {"from_name": "label", "to_name": "text", **names}
+    items = [
+        {
+            **names,
+            "type": "labels",
+            "value": {"start": span.start, "end": span.stop, "text": span.text, "labels": [span.type]},
+        }
+        for span in spans
+    ]
+    return {**{key: [] for key in TASK_KEYS[:2] if key in body}, "predictions": [{"result": items}]}

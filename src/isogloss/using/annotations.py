@@ -1,0 +1,197 @@
+"""Formats of annotation tools that taggers read and write: JSON with offsets, brat, WebAnno's TSV 3."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+from isogloss.core.errors import DataError
+from isogloss.core.tag_schemes import find_spans
+from isogloss.core.untrusted import parse_json
+from isogloss.data.examples import TaggedSentence
+from isogloss.data.files import File, numbered_objects
+from isogloss.data.formats.annotation_files import (
+    LABEL_COLUMN,
+    WEBANNO_HEADER,
+    read_webanno,
+    text_file_of,
+    webanno_cells,
+)
+from isogloss.data.formats.offsets import (
+    OffsetError,
+    Place,
+    Style,
+    places_of_tokens,
+    spans_of_tags,
+    split_words,
+    style_of,
+    text_of,
+    with_spans,
+)
+from isogloss.using.formats import Answered, Entry, Format, is_object
+
+_TASKS = "a list of JSON objects and nothing else"
+
+
+def _has_spans(line: str) -> bool:
+    if not is_object(line):
+        return False
+    try:
+        body = parse_json(line, finite=False, unicode=False)
+    except ValueError:
+        return False
+    return isinstance(body, dict) and style_of(body) is not None
+
+
+def _places(body: Mapping[str, Any]) -> list[Place]:
+    return places_of_tokens(body) or split_words(text_of(body))
+
+
+def _entry(file: File, number: int, line: str, body: Mapping[str, Any]) -> Entry:
+    try:
+        text = text_of(body)
+        words = tuple(text[extent.start : extent.stop] for extent in _places(body))
+    except OffsetError as error:
+        raise file.broken(number, error.problem, error.expected) from error
+    example = TaggedSentence(id=str(body.get("id", number)), words=words, tags=()) if words else None
+    return Entry(lines=(line,), example=example, body=body, original=body)
+
+
+def _read_lines(file: File, _: str) -> Iterator[Entry]:
+    for number, line, body in numbered_objects(file):
+        yield _entry(file, number, line, body)
+
+
+def _read_list(file: File, _: str) -> Iterator[Entry]:
+    try:
+        bodies = parse_json("".join(file.read()), finite=False, unicode=False)
+    except ValueError as error:
+        raise file.broken(1, f"no JSON ({error})", _TASKS) from error
+    if not isinstance(bodies, list) or not all(isinstance(body, dict) for body in bodies):
+        raise file.broken(1, "no list of objects", _TASKS)
+    for number, body in enumerate(bodies, start=1):
+        yield _entry(file, number, "", body)
+
+
+def _answered_bodies(entries: Iterable[Answered]) -> Iterator[dict[str, Any]]:
+    """Yield each object with the predicted spans in its own structure."""
+    style: Style | None = None
+    for entry, prediction in entries:
+        body = entry.original or {}
+        row_style = style_of(body)
+        style = row_style if row_style is not None and row_style.form != "empty" else style or row_style
+        if prediction is None or style is None:
+            yield dict(body)
+            continue
+        spans = spans_of_tags(text_of(body), prediction.answer, _places(body))
+        answered = with_spans(
+            body, spans, row_style if row_style is not None and row_style.form == "tasks" else style
+        )
+        if prediction.scores is not None:
+            answered["scores"] = [round(score, 6) for score in prediction.scores]
+        yield answered
+
+
+def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
+    for body in _answered_bodies(entries):
+        yield json.dumps(body, ensure_ascii=False)
+
+
+def _write_list(entries: Iterable[Answered]) -> Iterator[str]:
+    opening = "["
+    for body in _answered_bodies(entries):
+        yield opening + json.dumps(body, ensure_ascii=False)
+        opening = ","
+    yield "]" if opening == "," else "[]"
+
+
+def _read_brat(file: File, _: str) -> Iterator[Entry]:
+    """Read the text that a file of brat annotates, line by line; each entry keeps where its line begins."""
+    start = 0
+    for number, line in enumerate(text_file_of(file).read(), start=1):
+        words = tuple(line[extent.start : extent.stop] for extent in split_words(line))
+        example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
+        yield Entry(lines=(line,), example=example, body={"line": number, "start": start})
+        start += len(line)
+
+
+def _write_brat(entries: Iterable[Answered]) -> Iterator[str]:
+    number = 0
+    for entry, prediction in entries:
+        if prediction is None or entry.body is None:
+            continue
+        (line,) = entry.lines
+        start = entry.body["start"]
+        for span in spans_of_tags(line, prediction.answer, split_words(line)):
+            number += 1
+            offsets = f"{int(str(start)) + span.start} {int(str(start)) + span.stop}"
+            yield f"T{number}\t{span.type} {offsets}\t{span.text}"
+
+
+def _read_webanno(file: File, _: str) -> Iterator[Entry]:
+    """Read the sentences of WebAnno's TSV; lines between them are entries without an example."""
+    all_lines = list(file.read())
+    file = replace(file, read=lambda: iter(all_lines))
+    by_line = dict[int, TaggedSentence]()
+    words_of = set[int]()
+    for sentence in read_webanno(file):
+        if isinstance(sentence, DataError):
+            raise sentence
+        words = tuple(sentence.tagged.words)
+        by_line[sentence.lines[0]] = TaggedSentence(id=sentence.id, words=words, tags=())
+        words_of.update(sentence.lines)
+    example: TaggedSentence | None = None
+    lines = list[str]()
+    for number, line in chain(file.lines(), [(0, "")]):
+        if number in words_of:
+            example = by_line.get(number, example)
+            lines.append(line)
+            continue
+        if lines:
+            yield Entry(lines=tuple(lines), example=example, body={"line": number - len(lines)})
+            lines = []
+        if number:
+            yield Entry(lines=(line,))
+
+
+def _write_webanno(entries: Iterable[Answered]) -> Iterator[str]:
+    first = 1
+    for entry, prediction in entries:
+        if prediction is None:
+            yield from entry.lines
+            continue
+        spans = find_spans(prediction.answer)
+        cells, first = webanno_cells(spans, len(entry.lines), first)
+        yield from map(_with_cell, entry.lines, cells)
+
+
+def _with_cell(line: str, cell: str) -> str:
+    cells = line.split("\t")
+    cells[LABEL_COLUMN : LABEL_COLUMN + 1] = [cell.replace(" ", "_")]
+    return "\t".join(cells)
+
+
+def _starts_webanno(lines: Sequence[str]) -> bool:
+    return bool(lines) and lines[0].startswith(WEBANNO_HEADER)
+
+
+ANNOTATIONS = (
+    Format(
+        name="webanno",
+        matches=lambda _: False,
+        matches_first=_starts_webanno,
+        read=_read_webanno,
+        write=_write_webanno,
+    ),
+    Format(name="brat", matches=lambda _: False, read=_read_brat, write=_write_brat),
+    Format(
+        name="offsets",
+        matches=_has_spans,
+        matches_first=lambda lines: _has_spans(next(iter(lines), "")),
+        read=_read_lines,
+        write=_write_lines,
+    ),
+    Format(name="tasks", matches=lambda line: line.startswith("["), read=_read_list, write=_write_list),
+)
+"""Formats of annotation tools."""

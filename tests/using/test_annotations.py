@@ -1,0 +1,135 @@
+"""Spans of annotation tools are read in every script, and predictions are written as the tools write them."""
+
+import json
+import random
+from collections import Counter
+
+import pytest
+from annotated_files import TEXTS, TOOLS, body_of, offsets_of, write_annotated
+from hypothesis import given
+from hypothesis import strategies as st
+
+from isogloss.core.errors import DataError
+from isogloss.core.tag_schemes import find_spans
+from isogloss.data.files import disk_file
+from isogloss.data.formats.offsets import MarkedSpan, OffsetError, spans_of_tags, split_words, tag_text
+from isogloss.recipes.described_contents import inspect_splits
+from isogloss.recipes.descriptions import described
+from isogloss.recipes.file_layouts import layout_of
+from isogloss.tasks import find_task
+from isogloss.using.formats import Prediction, format_of
+from isogloss.using.kinds import kind_of
+
+SCRIPTS = [*TEXTS]
+TYPES = Counter(type_name for _, spans in TEXTS.values() for _, type_name in spans)
+UNSPACED = {"Chinese", "Japanese", "Thai"}
+
+
+@pytest.fixture
+def corpus(tmp_path):
+    """Describe a file as a test split."""
+
+    def describe(file, body):
+        text = f'kind = "tagging"\nfiles = {{ test = "{file.name}" }}\nlanguages = ["en"]\n{body}'
+        (tmp_path / "own.toml").write_text(text, encoding="utf-8")
+        return described(tmp_path / "own.toml")
+
+    return describe
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_spans_of_a_tool_are_read_in_every_script(tool, tmp_path, corpus):
+    file, body = write_annotated(tmp_path, tool, SCRIPTS)
+    (contents,) = inspect_splits(corpus(file, body))
+    assert not contents.errors
+    assert (contents.examples, contents.labels) == (len(SCRIPTS), dict(TYPES))
+    layout = layout_of(file, "", "", labelled=True)
+    assert layout.kind == "tagging"
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_predictions_are_written_as_the_tool_writes_them_and_read_again(tool, tmp_path, corpus):
+    file, body = write_annotated(tmp_path, tool, SCRIPTS)
+    described_corpus = corpus(file, body)
+    gold = [example.tags for example in described_corpus.read(None, "en", "test")]
+    kind = kind_of(find_task("span-tagging", ("O", "B-PER", "I-PER")))
+    chosen, source = format_of(disk_file(file), kind, "span-tagging")
+    assert chosen.name == {"brat": "brat", "webanno": "webanno", "label-studio": "tasks"}.get(tool, "offsets")
+    entries = [*chosen.read(source, "")]
+    tags = iter(gold)
+    answered = [(entry, Prediction(next(tags)) if entry.example else None) for entry in entries]
+    written = "".join(f"{line}\n" for line in chosen.write(answered))
+    file.write_text(written, encoding="utf-8")
+    again = [example.tags for example in described_corpus.read(None, "en", "test")]
+    assert again == gold
+
+
+def test_words_of_scripts_without_spaces_are_graphemes():
+    assert [text[0] for text in words_of("北京 ok")] == ["北", "京", "o"]
+    assert words_of("กรุงเทพ") == ["ก", "รุ", "ง", "เ", "ท", "พ"]
+    assert words_of("«Oslo», (3.5)!") == ["«", "Oslo", "»", ",", "(", "3.5", ")", "!"]
+
+
+def words_of(text):
+    return [text[place.start : place.stop] for place in split_words(text)]
+
+
+@given(st.text(alphabet="ab .,北京กิि👩🏽\u200d\n", max_size=30), st.randoms(use_true_random=False))
+def test_spans_of_whole_words_are_the_same_after_a_round_trip(text, draw: random.Random):
+    places = split_words(text)
+    assert "".join(words_of(text)) == "".join(text.split())
+    tags = ["O"] * len(places)
+    for index in range(len(places)):
+        tags[index] = draw.choice(["O", "B-X", "B-Y", "I-X" if index and tags[index - 1][2:] == "X" else "O"])
+    spans = spans_of_tags(text, tags, places)
+    tagged = tag_text(text, spans)
+    assert find_spans(tagged.tags) == find_spans(tags)
+    assert tagged.overlapping == 0
+
+
+@pytest.mark.parametrize("script", [script for script in SCRIPTS if script not in ("Nothing", *UNSPACED)])
+def test_a_span_that_cuts_a_word_is_an_error_with_its_position(script):
+    text, _ = TEXTS[script]
+    (start, end, type_name), *_ = offsets_of(script)
+    with pytest.raises(OffsetError, match=f"span {start}-{end - 1} .* cuts the word .* at "):
+        tag_text(text, [MarkedSpan(type_name, start, end - 1)])
+
+
+@pytest.mark.parametrize(
+    ("span", "fact"),
+    [
+        (MarkedSpan("PER", 0, 99), "21 characters"),
+        (MarkedSpan("PER", 6, 6), "6-6"),
+        (MarkedSpan("PER", 0, 6, "Ana Lo"), "'Ana Lo'"),
+        (MarkedSpan("PER", 6, 7), "without a word"),
+    ],
+)
+def test_spans_that_do_not_fit_their_text_are_errors(span, fact):
+    with pytest.raises(OffsetError, match=fact):
+        tag_text(TEXTS["Latin"][0], [span])
+
+
+def test_of_overlapping_spans_the_longest_is_read_and_others_are_reported(tmp_path, corpus):
+    body = {"text": "University of Oslo", "label": [[0, 18, "ORG"], [14, 18, "LOC"]]}
+    (tmp_path / "texts.jsonl").write_text(json.dumps(body) + "\n", encoding="utf-8")
+    (contents,) = inspect_splits(corpus(tmp_path / "texts.jsonl", 'annotated = "offsets"\n'))
+    assert contents.labels == {"ORG": 1}
+    assert "1 spans left out, which overlap" in contents.remarks[0]
+
+
+def test_rejected_texts_are_left_out_and_reported(tmp_path, corpus):
+    bodies = [body_of("Latin", "prodigy"), {**body_of("Latin", "prodigy"), "answer": "reject"}]
+    text = "".join(json.dumps(body) + "\n" for body in bodies)
+    (tmp_path / "texts.jsonl").write_text(text, encoding="utf-8")
+    (contents,) = inspect_splits(corpus(tmp_path / "texts.jsonl", 'annotated = "offsets"\n'))
+    assert contents.examples == 1
+    assert "1 rejected texts left out" in contents.remarks[0]
+
+
+def test_other_descriptions_of_these_files_name_the_one_to_write(tmp_path, corpus):
+    file, _ = write_annotated(tmp_path, "doccano", SCRIPTS)
+    with pytest.raises(DataError, match=r'texts\.jsonl:1: .*annotated = "offsets"'):
+        [*corpus(file, "").read(None, "en", "test")]
+    file, _ = write_annotated(tmp_path, "webanno", SCRIPTS)
+    with pytest.raises(DataError, match=r'texts\.tsv:1: .*format = "webanno"'):
+        [*corpus(file, 'format = "conll"\n').read(None, "en", "test")]
