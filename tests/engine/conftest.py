@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.engine.engines import ENGINES
+from isogloss.engine import engines
 
 
 @pytest.fixture(scope="module")
@@ -34,5 +34,5 @@ def local_slurm(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def start(execution, *arguments):
         work_in_jobs(*arguments, jobs=execution.jobs, parameters=execution.slurm, cluster="local")
 
-    monkeypatch.setitem(ENGINES, "slurm", replace(ENGINES["slurm"], start=start))
+    monkeypatch.setattr(engines, "SLURM", replace(engines.SLURM, start=start))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

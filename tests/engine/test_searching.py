@@ -9,7 +9,7 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.records import read_record
-from isogloss.engine.engines import ENGINES
+from isogloss.engine import engines
 from isogloss.engine.searching import SearchRequest, _plan, _proposals, search
 from isogloss.engine.work import Work
 from isogloss.planning.plan import plan_recipe
@@ -220,7 +220,7 @@ def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
         made.extend(run for run in runs if not context.store.is_finished(run))
         Work(context, runs, report).work()
 
-    monkeypatch.setitem(ENGINES, "ray", replace(ENGINES["ray"], package="json", start=start))
+    monkeypatch.setattr(engines, "RAY", replace(engines.RAY, package="json", start=start))
     asked = {"engine": "ray", "address": "auto", "scale": "least"}
     epochs = {"optimization.epochs": [1, 2]}
     found = isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **asked)

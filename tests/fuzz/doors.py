@@ -88,6 +88,18 @@ TREE = (
 )
 
 
+WEBANNO = (
+    "#FORMAT=WebAnno TSV 3.3\n#T_SP=custom.Span|value\n\n\n#Text=Anna in Oslo\n"
+    "1-1\t0-4\tAnna\tPER\t\n1-2\t5-7\tin\t_\t\n1-3\t8-12\tOslo\tLOC\t\n"
+)
+BRAT = {"test.ann": b"T1\tPER 0 4\tAnna\nT2\tLOC 8 12\tOslo\n", "test.txt": b"Anna in Oslo\n"}
+OFFSETS = {"text": "Anna in Oslo", "entities": [[0, 4, "PER"], [8, 12, "LOC"]]}
+TASK = {
+    "data": {"text": "Anna"},
+    "annotations": [{"result": [{"type": "labels", "value": {"start": 0, "end": 4, "labels": ["PER"]}}]}],
+}
+
+
 def content(kind: str, form: str) -> bytes:
     """Return a small file of a kind of corpus in a format."""
     rows = ROWS[kind]
@@ -104,6 +116,8 @@ def content(kind: str, form: str) -> bytes:
     if form == "squad":
         qa = {"id": "1", "question": "d?", "answers": [{"text": "b", "answer_start": 2}]}
         return json.dumps({"data": [{"paragraphs": [{"context": "a b c", "qas": [qa]}]}]}).encode()
+    if form == "webanno":
+        return WEBANNO.encode()
     if form == "lines":
         return b"a b\nc d\n"
     if any(not isinstance(value, str) for row in rows for value in row.values()):
@@ -143,6 +157,9 @@ def descriptions() -> Iterator[Door]:
         if kind == "bitext" and form == "lines":
             places = 'files = { test = "test.{language}" }\nlanguages = ["en", "sw"]\n'
             files = {"test.en": b"a b\nc\n", "test.sw": b"d\ne\n"}
+        if form == "brat":
+            places = f'files = {{ test = "test.ann" }}\nlanguages = ["{language}"]\n'
+            files = dict(BRAT)
         files["own.toml"] = (body + places).encode()
         data = next(iter(files))
         yield Door(f"description {kind} {form}", ((files, data, read),), binary=form == "parquet", cost=5.0)
@@ -161,6 +178,8 @@ def predictions() -> Iterator[Door]:
         "csv": "text,first,second\na,b,c\n",
         "jsonl": json.dumps({"text": "a", "first": "a", "second": "b", "question": "a"} | LISTS),
         "squad": content("span", "squad").decode(),
+        "webanno": WEBANNO, "brat": BRAT["test.ann"].decode(), "offsets": f"{json.dumps(OFFSETS)}\n",
+        "tasks": json.dumps([TASK]),
     }  # fmt: skip
 
     def read(kind: object, task: str, form: str, folder: Path) -> object:
@@ -174,6 +193,7 @@ def predictions() -> Iterator[Door]:
             key = (form.name, *(one.name for one in kind.formats))
             if key not in seen:
                 files = {"in.dat": samples.get(form.name, "a\tb\n").encode()}
+                files |= {"in.txt": BRAT["test.txt"]} if form.name == "brat" else {}
                 variant = (files, "in.dat", partial(read, kind, task, form.name))
                 yield Door(f"predict {task} {form.name}", (variant,))
             seen.add(key)

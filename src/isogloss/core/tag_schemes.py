@@ -46,8 +46,9 @@ _SEVERAL = re.compile(r"(?:[^\w\s-]|__)\s*[BIESLUMW][-_.:/|=]|[-_.:/|=][BIESLUMW
 _LIKELY = re.compile(r"[BI][-_.:/|]\S+|\S+[-_.:/|][BI]", re.IGNORECASE)
 _BRACKET = re.compile(r"(\([^()*\s]+)?\*?\)?")
 _ODD_EDGES = "-.,;:"
-_MAX_OTHER_LETTERS = 2
-"""Tags besides B and I in a file without types: the outside symbol and a misspelled one."""
+_MAX_OTHER_TAGS = 2
+"""Tags besides those of spans where these are written unusually: the outside symbol and a misspelled one.
+Features of words (End=b, End=i, End=n) have more."""
 
 
 class Span(NamedTuple):
@@ -352,7 +353,8 @@ class TagCounts:
         begins = {"B", "I"} & set().union(*letters.values())
         if others[letter_o] and self._fits(marked, others[letter_o]):
             return letter_o if is_plain or is_paired or (begins and len(others) == 1) else None
-        if is_paired and self._fits(marked, others[symbol]):
+        is_usual = not notation.is_lower and not notation.is_suffix
+        if is_paired and self._fits(marked, others[symbol]) and (is_usual or len(others) <= _MAX_OTHER_TAGS):
             return symbol
         if is_plain and begins and len(others) == 1:
             return symbol
@@ -371,7 +373,7 @@ class TagCounts:
             used = {tag.upper() for tag in marked}
             letter_o = OUTSIDE.lower() if is_lower else OUTSIDE
             has_scheme = any(used <= {*marks} for marks in MARKS.values())
-            if not marked or not has_scheme or len(others) > _MAX_OTHER_LETTERS:
+            if not marked or not has_scheme or len(others) > _MAX_OTHER_TAGS:
                 continue
             symbol = letter_o if letter_o in others else max(others, key=others.__getitem__, default=letter_o)
             if not self._fits(marked, others[symbol]):
