@@ -18,10 +18,10 @@ from isogloss.core.tag_schemes import (
     TagCounts,
     TagScheme,
     as_bio,
+    decide_scheme,
     find_misfit,
     find_spans,
-    plain_tags,
-    scheme_of,
+    normalize_tags,
 )
 
 SPANS = st.lists(
@@ -173,11 +173,11 @@ def test_a_file_without_spans_has_the_outside_symbol_of_its_corpus():
     ],
 )
 def test_inventories_are_written_in_one_notation(labels, plain):
-    assert list(plain_tags(labels)) == plain
+    assert list(normalize_tags(labels)) == plain
 
 
 def test_remarks_name_what_was_decided():
-    assert [*scheme_of(["B_PER", "E_PER", "S_PER", "I_PER", "0"]).remarks()] == [
+    assert [*decide_scheme(["B_PER", "E_PER", "S_PER", "I_PER", "0"]).remarks()] == [
         "IOBES read as BIO",
         "'0' read as O",
         "'B_TYPE' read as 'B-TYPE'",

@@ -34,11 +34,11 @@ def streamed(x, y, cuts=()):
 
 
 def cka(x, y):
-    return float(streamed(x, y).cka())
+    return float(streamed(x, y).compute())
 
 
 def debiased(x, y):
-    return float(streamed(x, y).debiased())
+    return float(streamed(x, y).compute_debiased())
 
 
 def biased_hsic(k, h):
@@ -114,8 +114,8 @@ def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
     x, y = points(seed, 12, 5) + 50, related(seed)
     x[6:] += 100  # Blocks whose means lie far apart.
     found = streamed(x, y, cuts)
-    assert float(found.cka()) == pytest.approx(by_kernels(biased_hsic, x, y), rel=1e-9)
-    assert float(found.debiased()) == pytest.approx(by_kernels(unbiased_hsic, x, y), rel=1e-7)
+    assert float(found.compute()) == pytest.approx(by_kernels(biased_hsic, x, y), rel=1e-9)
+    assert float(found.compute_debiased()) == pytest.approx(by_kernels(unbiased_hsic, x, y), rel=1e-7)
 
 
 @pytest.mark.slow
@@ -123,15 +123,15 @@ def test_streamed_is_whole_wherever_it_is_cut(seed, cuts):
 def test_layers_do_not_mix(seed):
     x, y = points(seed, 3, 12, 5), points(seed + 1, 3, 12, 4) + points(seed, 3, 12, 5)[..., :4]
     found = streamed(x, y, [5])
-    assert found.cka().tolist() == pytest.approx([cka(a, b) for a, b in zip(x, y, strict=True)])
+    assert found.compute().tolist() == pytest.approx([cka(a, b) for a, b in zip(x, y, strict=True)])
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
 def test_constant_states_have_no_cka(value):
     x, y = torch.full((9, 3), value), points(1, 9, 5).float()
     for found in (streamed(x, y), streamed(y, x), streamed(x, y, [4])):
-        assert found.cka().isnan().all()
-        assert found.debiased().isnan().all()
+        assert found.compute().isnan().all()
+        assert found.compute_debiased().isnan().all()
 
 
 def test_what_is_kept_does_not_grow():
@@ -146,7 +146,7 @@ def test_what_is_kept_does_not_grow():
 
 def test_nothing_added_is_an_error():
     with pytest.raises(ValueError, match="no states were added"):
-        StreamedCka().cka()
+        StreamedCka().compute()
 
 
 LINES = [" ".join(WORDS[start : start + 2 + start % 5]) for start in range(20)]

@@ -17,12 +17,12 @@ from isogloss.diagnostics.word_distance import WordDistance, distance_rows
 from isogloss.metrics.ranks import FineCounts
 from isogloss.similarity import word_pairs as module
 from isogloss.similarity.word_pairs import (
+    compute_share_of_largest,
     cosine,
     count,
     drawn_blocks,
     drawn_unrelated,
     l2,
-    share_of_largest,
 )
 from isogloss.training.states import word_states
 
@@ -207,9 +207,9 @@ def test_shares_of_few_dimensions_are_those_of_sorted_squares(encoder_folder):
 
 def test_differences_in_one_dimension_are_all_of_the_distance():
     squares = torch.tensor([0.0, 4.0, 0.0, 0.0])
-    assert [share_of_largest(squares, number) for number in (1, 2)] == [1.0, 1.0]
-    assert share_of_largest(torch.ones(4), 1) == 0.25
-    assert share_of_largest(torch.zeros(4), 3) == 0.75
+    assert [compute_share_of_largest(squares, number) for number in (1, 2)] == [1.0, 1.0]
+    assert compute_share_of_largest(torch.ones(4), 1) == 0.25
+    assert compute_share_of_largest(torch.zeros(4), 3) == 0.75
 
 
 def test_several_unrelated_pairs_can_be_drawn_for_each_related_one(loaded):

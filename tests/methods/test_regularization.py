@@ -17,7 +17,13 @@ from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods.peft import LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import SourceOnly
-from isogloss.methods.regularization import L2SP, R3F, StartPenalty, noisy_embeddings, symmetric_divergence
+from isogloss.methods.regularization import (
+    L2SP,
+    R3F,
+    StartPenalty,
+    add_noise_to_embeddings,
+    compute_symmetric_divergence,
+)
 from isogloss.methods.x_mixup import XMixup
 from isogloss.tasks import TASKS, find_task
 from isogloss.tasks.batch import collate
@@ -46,9 +52,9 @@ def test_the_divergence_is_that_of_both_directions_summed(seed):
     first, second = scores(seed), scores(seed + 1)
     p, q = softmax(first, dim=1), softmax(second, dim=1)
     expected = ((p - q) * (p.log() - q.log())).sum(dim=1).mean()
-    torch.testing.assert_close(symmetric_divergence(first, second), expected)
-    torch.testing.assert_close(symmetric_divergence(second, first), expected)
-    assert float(symmetric_divergence(first, first)) == 0
+    torch.testing.assert_close(compute_symmetric_divergence(first, second), expected)
+    torch.testing.assert_close(compute_symmetric_divergence(second, first), expected)
+    assert float(compute_symmetric_divergence(first, first)) == 0
 
 
 def batch_of(task, folder, setting):
@@ -82,7 +88,7 @@ def test_the_loss_compares_predictions_with_and_without_noise(bert_folder, tmp_p
     if task == "qa":
         rows = [batch.rows == row for row in range(len(batch.subwords))]
         items = [(clean[row, end][None], noisy[row, end][None]) for row in rows for end in (0, 1)]
-    expected = torch.stack([symmetric_divergence(*pair) for pair in items]).mean()
+    expected = torch.stack([compute_symmetric_divergence(*pair) for pair in items]).mean()
     assert float(expected.detach()) > 1e-4
     torch.testing.assert_close(found, 2 * expected, rtol=1e-4, atol=1e-7)
     assert not table._forward_hooks
@@ -94,7 +100,7 @@ def test_noise_has_its_size_and_is_drawn_from_its_seed(bert_folder):
     table = model.base_model.embeddings.word_embeddings
 
     def noise(seed, kind):
-        with noisy_embeddings(model, sigma=0.1, noise=kind, seed=seed):
+        with add_noise_to_embeddings(model, sigma=0.1, noise=kind, seed=seed):
             return (table(ids) - table.weight[ids]).detach()
 
     assert 0.09 < float(noise(0, "uniform").abs().max()) <= 0.1001

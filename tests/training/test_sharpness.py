@@ -14,7 +14,7 @@ from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fit import Callbacks, fit
 from isogloss.training.memory import Load, Machine, Shape, training_memory
-from isogloss.training.optimizer import moved_uphill
+from isogloss.training.optimizer import move_uphill
 from trained import equal, weights
 
 RADIUS = 0.2
@@ -76,7 +76,7 @@ def test_weights_are_restored_to_the_bit_after_an_error_too():
     model = toy()
     before = weights(model)
     loss(model, Drawn()[0]).backward()
-    with pytest.raises(KeyboardInterrupt), moved_uphill(model.parameters(), RADIUS):
+    with pytest.raises(KeyboardInterrupt), move_uphill(model.parameters(), RADIUS):
         distance = torch.cat([(now - before[name]).flatten() for name, now in weights(model).items()]).norm()
         assert float(distance) == pytest.approx(RADIUS, rel=1e-5)
         assert all(weight.grad is None for weight in model.parameters())
@@ -89,7 +89,7 @@ def test_gradients_of_0_move_nothing():
     before = weights(model)
     for weight in model.parameters():
         weight.grad = torch.zeros_like(weight)
-    with moved_uphill(model.parameters(), RADIUS):
+    with move_uphill(model.parameters(), RADIUS):
         assert equal(model, before)
 
 

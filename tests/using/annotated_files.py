@@ -96,7 +96,7 @@ def write_brat(folder: Path, scripts: list[str]) -> Path:
 
 def write_webanno(folder: Path, scripts: list[str]) -> Path:
     """Write WebAnno's TSV 3."""
-    from isogloss.data.formats.offsets import split_words
+    from isogloss.data.formats.offsets import locate_words
 
     lines = ["#FORMAT=WebAnno TSV 3.3", "#T_SP=custom.Span|value", ""]
     number = 0
@@ -104,7 +104,7 @@ def write_webanno(folder: Path, scripts: list[str]) -> Path:
     for sentence, script in enumerate(scripts, start=1):
         text, _ = TEXTS[script]
         lines += ["", f"#Text={text}"]
-        places = split_words(text)
+        places = locate_words(text)
         cells = ["_"] * len(places)
         for start, end, name in offsets_of(script):
             inside = [index for index, place in enumerate(places) if start <= place.start < end]

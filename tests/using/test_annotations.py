@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import find_spans
 from isogloss.data.files import disk_file
-from isogloss.data.formats.offsets import MarkedSpan, OffsetError, spans_of_tags, split_words, tag_text
+from isogloss.data.formats.offsets import MarkedSpan, OffsetError, locate_spans, locate_words, tag_text
 from isogloss.recipes.described_contents import inspect_splits
 from isogloss.recipes.descriptions import described
 from isogloss.recipes.file_layouts import layout_of
@@ -65,23 +65,23 @@ def test_predictions_are_written_as_the_tool_writes_them_and_read_again(tool, tm
 
 
 def test_words_of_scripts_without_spaces_are_graphemes():
-    assert [text[0] for text in words_of("北京 ok")] == ["北", "京", "o"]
-    assert words_of("กรุงเทพ") == ["ก", "รุ", "ง", "เ", "ท", "พ"]
-    assert words_of("«Oslo», (3.5)!") == ["«", "Oslo", "»", ",", "(", "3.5", ")", "!"]
+    assert [text[0] for text in split_into_words("北京 ok")] == ["北", "京", "o"]
+    assert split_into_words("กรุงเทพ") == ["ก", "รุ", "ง", "เ", "ท", "พ"]
+    assert split_into_words("«Oslo», (3.5)!") == ["«", "Oslo", "»", ",", "(", "3.5", ")", "!"]
 
 
-def words_of(text):
-    return [text[place.start : place.stop] for place in split_words(text)]
+def split_into_words(text):
+    return [text[place.start : place.stop] for place in locate_words(text)]
 
 
 @given(st.text(alphabet="ab .,北京กิि👩🏽\u200d\n", max_size=30), st.randoms(use_true_random=False))
 def test_spans_of_whole_words_are_the_same_after_a_round_trip(text, draw: random.Random):
-    places = split_words(text)
-    assert "".join(words_of(text)) == "".join(text.split())
+    places = locate_words(text)
+    assert "".join(split_into_words(text)) == "".join(text.split())
     tags = ["O"] * len(places)
     for index in range(len(places)):
         tags[index] = draw.choice(["O", "B-X", "B-Y", "I-X" if index and tags[index - 1][2:] == "X" else "O"])
-    spans = spans_of_tags(text, tags, places)
+    spans = locate_spans(text, tags, places)
     tagged = tag_text(text, spans)
     assert find_spans(tagged.tags) == find_spans(tags)
     assert tagged.overlapping == 0

@@ -308,7 +308,7 @@ def doctor(as_json: bool = False, data: str | None = None) -> None:
 
 
 def _add_command(name: str) -> None:
-    """Add a command of another package, which is imported when it is called."""
+    """Add a command of another package. The package is imported when the command is called."""
     package = package_named("commands", name)
 
     @app.command(
@@ -324,7 +324,7 @@ def _add_command(name: str) -> None:
 
 
 OWN_COMMANDS = frozenset(str(command.name) for command in app.registered_commands)
-"""Commands of isogloss, which none of another package replaces."""
+"""Names of the commands of isogloss; packages cannot replace them."""
 
 for _name in plugged_names("commands"):
     if _name not in OWN_COMMANDS:

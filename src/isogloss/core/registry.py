@@ -23,8 +23,9 @@ class Registry(Mapping[str, Entry]):
     def __init__(self, places: Mapping[str, str], group: Group | None = None, interface: str = "") -> None:
         """Make a table.
 
-        ``places`` has the "module:object" of each name of isogloss, ``group`` is that of the entry points of
-        packages, ``interface`` the place of the class whose members their objects need.
+        ``places`` maps the names of isogloss to "module:object". ``group`` is the group of entry points by
+        which packages add names. ``interface`` is the "module:class" of the protocol that their objects
+        implement.
         """
         self.places = dict(places)
         self.group = group
@@ -52,7 +53,7 @@ class Registry(Mapping[str, Entry]):
         return sum(1 for _ in self)
 
     def import_interface(self) -> type[object]:
-        """Import the class whose members the objects of packages need; any class if none is named."""
+        """Import the protocol that objects of packages implement; ``object`` by default."""
         interface: type[object] = _import_object(self.interface) if self.interface else object
         return interface
 

@@ -267,7 +267,7 @@ class Updates:
     are skipped while they would take more than 2 % of the time. SIGTERM writes one in any case."""
 
     def __post_init__(self) -> None:
-        """Treat a radius of 0 as if it were left out; refuse to capture what a graph cannot contain."""
+        """Replace a radius of 0 by None; raise ConfigError for what cannot be captured as a graph."""
         if self.sam_radius == 0:
             object.__setattr__(self, "sam_radius", None)
         others = {

@@ -23,7 +23,7 @@ NO_TAG = ""
 OUTSIDE = "O"
 
 UNTYPED = "SPAN"
-"""The type of spans whose tags have none."""
+"""The type of spans whose tags contain no type."""
 
 BIO, IOB1, IOE1, IOE2, BRACKETS, WORDS = "BIO", "IOB1", "IOE1", "IOE2", "brackets", "words"
 """``WORDS`` is no scheme: each word has a label of its own."""
@@ -47,8 +47,8 @@ _LIKELY = re.compile(r"[BI][-_.:/|]\S+|\S+[-_.:/|][BI]", re.IGNORECASE)
 _BRACKET = re.compile(r"(\([^()*\s]+)?\*?\)?")
 _ODD_EDGES = "-.,;:"
 _MAX_OTHER_TAGS = 2
-"""Tags besides those of spans where these are written unusually: the outside symbol and a misspelled one.
-Features of words (End=b, End=i, End=n) have more."""
+"""The maximum number of other tags in a file with an unusual notation: the outside symbol and one misspelled
+tag. Features of words such as End=b, End=i and End=n have more."""
 
 
 class Span(NamedTuple):
@@ -103,7 +103,7 @@ class TagScheme:
         return self.separator.join((type_name, letter) if self.is_suffix else (letter, type_name))
 
     def allowed(self) -> str:
-        """List the tags of the scheme, for messages."""
+        """Return the tags of the scheme as a text for error messages."""
         if self.name == BRACKETS:
             return "(TYPE*, *, *)"
         return ", ".join([self.outside, *map(self.tag, MARKS[self.name])])
@@ -125,17 +125,17 @@ class TagScheme:
         """Return whether a tag is one of the scheme."""
         if self.name == BRACKETS:
             return is_bracket(tag) or tag == NO_TAG
-        return self._mark(tag) is not None
+        return self._read_mark(tag) is not None
 
     def marks(self, tags: Iterable[str]) -> Iterator[_Mark]:
         """Yield the mark of each tag; tags of no scheme are outside of spans."""
         if self.name == BRACKETS:
-            yield from _bracket_marks(tags)
+            yield from _read_bracket_marks(tags)
             return
         for tag in tags:
-            yield self._mark(tag) or _OUTSIDE_MARK
+            yield self._read_mark(tag) or _OUTSIDE_MARK
 
-    def _mark(self, tag: str) -> _Mark | None:
+    def _read_mark(self, tag: str) -> _Mark | None:
         if tag in (self.outside, NO_TAG):
             return _OUTSIDE_MARK
         if self.has_types:
@@ -174,10 +174,10 @@ def _parts(tag: str, scheme: TagScheme) -> _Mark | None:
 
 def find_spans(tags: Sequence[str], scheme: TagScheme = PLAIN_BIO) -> list[Span]:
     """List the spans of a sentence from left to right."""
-    return list(spans_of_marks(chain(scheme.marks(tags), (_OUTSIDE_MARK,))))
+    return list(find_spans_of_marks(chain(scheme.marks(tags), (_OUTSIDE_MARK,))))
 
 
-def spans_of_marks(marks: Iterable[tuple[str, str]]) -> Iterator[Span]:
+def find_spans_of_marks(marks: Iterable[tuple[str, str]]) -> Iterator[Span]:
     """Yield the spans of marks of IOBES and their types, by the rules of seqeval's default mode.
 
     ``marks`` end with an O. Letters that are no marks begin a span where the type changes, as in seqeval.
@@ -199,11 +199,11 @@ def as_bio(tags: Sequence[str], scheme: TagScheme) -> tuple[str, ...]:
         return tuple(tags)
     bio = [tag if tag == NO_TAG else OUTSIDE for tag in tags]
     for span in find_spans(tags, scheme):
-        bio[span.start : span.stop] = [f"{letter}-{span.type}" for letter in _letters(span)]
+        bio[span.start : span.stop] = [f"{letter}-{span.type}" for letter in _write_letters(span)]
     return tuple(bio)
 
 
-def _letters(span: Span) -> str:
+def _write_letters(span: Span) -> str:
     return "B" + "I" * (span.stop - span.start - 1)
 
 
@@ -217,17 +217,17 @@ def is_bracket(tag: str) -> bool:
     return bool(tag) and bool(_BRACKET.fullmatch(tag))
 
 
-def plain_tags(tags: Sequence[str]) -> tuple[str, ...]:
+def normalize_tags(tags: Sequence[str]) -> tuple[str, ...]:
     """Return an inventory of tags in the notation of BIO or IOBES; labels of words as they are."""
-    scheme = scheme_of(tags)
+    scheme = decide_scheme(tags)
     if not scheme.marks_spans or scheme.is_plain_bio:
         return tuple(tags)
     return tuple(f"{mark.letter}-{mark.type}" if mark.type else OUTSIDE for mark in scheme.marks(tags))
 
 
-def as_bio_inventory(tags: Sequence[str]) -> tuple[str, ...]:
+def convert_inventory(tags: Sequence[str]) -> tuple[str, ...]:
     """Return the BIO tag of each tag of an inventory: B- where it begins a span, else I-."""
-    scheme = scheme_of(tags)
+    scheme = decide_scheme(tags)
     if not scheme.marks_spans or scheme.is_plain_bio:
         return tuple(tags)
     letters = {"S": "B", "E": "I"}
@@ -243,7 +243,7 @@ def are_bio(tags: Iterable[str]) -> bool:
     return bool(distinct) and all(tag == OUTSIDE or tag[:2] in ("B-", "I-") for tag in distinct)
 
 
-def _bracket_marks(tags: Iterable[str]) -> Iterator[_Mark]:
+def _read_bracket_marks(tags: Iterable[str]) -> Iterator[_Mark]:
     type_name = ""
     for tag in tags:
         opens = tag.startswith("(")
@@ -252,7 +252,7 @@ def _bracket_marks(tags: Iterable[str]) -> Iterator[_Mark]:
         type_name = "" if tag.endswith(")") else type_name
 
 
-def scheme_of(tags: Iterable[str], name: str = "") -> TagScheme:
+def decide_scheme(tags: Iterable[str], name: str = "") -> TagScheme:
     """Return the scheme of an inventory of tags, each of which counts once."""
     counts = TagCounts()
     counts.add(list(tags))
@@ -290,9 +290,9 @@ class TagCounts:
         brackets = sum(count for tag, count in self.tags.items() if is_bracket(tag))
         if name == BRACKETS or (not name and self.tags["*"] and 2 * brackets > self._words):
             return TagScheme(name=BRACKETS)
-        notation = self._notation() or self._untyped_notation()
+        notation = self._find_notation() or self._find_untyped_notation()
         if notation is not None:
-            return replace(notation, name=name or self._scheme_name(notation))
+            return replace(notation, name=name or self._choose_scheme(notation))
         if name:
             return TagScheme(name=name)
         distinct = self.tags.keys() - {NO_TAG}
@@ -311,7 +311,7 @@ class TagCounts:
         rule = _ODD.get(scheme.name, _is_odd_in_iobes)
         return self._count(scheme, rule)
 
-    def looking_like_spans(self) -> list[str]:
+    def list_likely_spans(self) -> list[str]:
         """List the tags that look like B- and I- of spans."""
         return [tag for tag in self.tags if _LIKELY.fullmatch(tag)]
 
@@ -327,19 +327,19 @@ class TagCounts:
                 count += number
         return count
 
-    def _notation(self) -> TagScheme | None:
+    def _find_notation(self) -> TagScheme | None:
         """Return the notation of tags with types, with their outside symbol; None for labels of words."""
         matching = defaultdict[TagScheme, Counter[str]](Counter)
         for tag, count in self.tags.items():
-            for notation in _notations_of(tag):
+            for notation in _list_notations(tag):
                 matching[notation][tag] = count
         if not matching:
             return None
         best = max(matching, key=lambda notation: (matching[notation].total(), notation == PLAIN_BIO))
-        outside = self._outside(best, matching[best])
+        outside = self._find_outside(best, matching[best])
         return None if outside is None else replace(best, outside=outside)
 
-    def _outside(self, notation: TagScheme, marked: Counter[str]) -> str | None:
+    def _find_outside(self, notation: TagScheme, marked: Counter[str]) -> str | None:
         """Return the outside symbol of a notation; None where too many tags do not fit it."""
         others = Counter({tag: count for tag, count in self.tags.items() if tag and tag not in marked})
         letter_o = OUTSIDE.lower() if notation.is_lower and not others[OUTSIDE] else OUTSIDE
@@ -363,7 +363,7 @@ class TagCounts:
     def _fits(self, marked: Counter[str], outside: int) -> bool:
         return 2 * (marked.total() + outside) > self._words
 
-    def _untyped_notation(self) -> TagScheme | None:
+    def _find_untyped_notation(self) -> TagScheme | None:
         """Return the notation of tags such as B, I, O; None for labels of words."""
         for is_lower in (False, True):
             letters = _LETTERS.lower() if is_lower else _LETTERS
@@ -382,7 +382,7 @@ class TagCounts:
                 return TagScheme(name=BIO, outside=symbol, is_lower=is_lower, has_types=False)
         return None
 
-    def _scheme_name(self, notation: TagScheme) -> str:
+    def _choose_scheme(self, notation: TagScheme) -> str:
         """Return the first scheme whose marks most tags have."""
         letters = Counter[str]()
         for tag, count in self.tags.items():
@@ -407,7 +407,7 @@ def _may_mark(tag: str) -> bool:
     return is_letter or bool(_PREFIX.fullmatch(tag) or _SUFFIX.fullmatch(tag))
 
 
-def _notations_of(tag: str) -> Iterator[TagScheme]:
+def _list_notations(tag: str) -> Iterator[TagScheme]:
     """Yield each notation in which a tag is a mark and a type."""
     if prefix := _PREFIX.fullmatch(tag):
         yield TagScheme(name=BIO, separator=prefix[2], is_lower=prefix[1].islower())
@@ -422,7 +422,7 @@ def _are_paired(letters: Collection[str]) -> bool:
 
 
 _Rule = Callable[[_Mark, _Mark, _Mark], bool]
-"""Whether a mark does not follow its scheme, from the marks before it, of itself, and after it."""
+"""Decides from the previous, the current and the next mark whether the current one violates its scheme."""
 
 
 def _is_odd_in_bio(previous: _Mark, mark: _Mark, _: _Mark) -> bool:

@@ -70,7 +70,7 @@ class Cka(Diagnostic):
         for number, (x, y) in enumerate(blocks, start=1):
             streamed.add(x, y)
             on_progress(Progress(self.name, number, -(-len(pairs) // PAIRS_PER_BLOCK), name))
-        for layer, cka, debiased in zip(layers, streamed.cka(), streamed.debiased(), strict=True):
+        for layer, cka, debiased in zip(layers, streamed.compute(), streamed.compute_debiased(), strict=True):
             yield CkaRow(
                 model=model,
                 first=languages[0],

@@ -27,8 +27,8 @@ from isogloss.similarity.word_pairs import (
     LinkedSentence,
     SquaredDifferences,
     WordPairs,
+    compute_share_of_largest,
     count_word_distances,
-    share_of_largest,
 )
 from isogloss.training.states import WORDS, layers_once
 
@@ -77,7 +77,7 @@ class WordDistance(Diagnostic):
                 raise ConfigError(f"{self.name}: {name} is {getattr(self, name)}, but 1 or more is needed.")
 
     def measure(self, setting: MeasureSetting) -> list[Row]:
-        """Return, for each pair of the first language with another, means and AUC, bins, then shares."""
+        """Return means, AUC, bins and shares for each pair of the first language with another."""
         subject = setting.subjects[0]
         loaded = setting.encoder(subject)
         width = loaded[0].config.hidden_size
@@ -100,7 +100,7 @@ class WordDistance(Diagnostic):
             )
             rows += distance_rows((subject.id, first, other), counts, self.bins)
             if squares:
-                rows += share_rows((subject.id, first, other), squares, self.dimensions or ())
+                rows += make_share_rows((subject.id, first, other), squares, self.dimensions or ())
         return rows
 
     def counts(
@@ -142,7 +142,7 @@ class WordDistance(Diagnostic):
         return counts
 
 
-def share_rows(
+def make_share_rows(
     ids: tuple[str, str, str], squares: SquaredDifferences, dimensions: Iterable[int]
 ) -> Iterator[DimensionShare]:
     """Yield a row for each layer and number of dimensions."""
@@ -154,8 +154,8 @@ def share_rows(
                 layer=layer,
                 dimensions=number,
                 width=len(related),
-                related_share=share_of_largest(related, number),
-                unrelated_share=share_of_largest(unrelated, number),
+                related_share=compute_share_of_largest(related, number),
+                unrelated_share=compute_share_of_largest(unrelated, number),
             )
 
 

@@ -168,12 +168,12 @@ def hide_gpus() -> None:
     os.environ |= dict.fromkeys(_variables(), HIDDEN)
 
 
-def find_shared_device(share: float, *, counted: bool) -> Device:
+def find_shared_device(share: float, *, counts_memory: bool) -> Device:
     """Return the GPU that this process shares, with the memory for all processes on it together.
 
     The memory is None if it is not counted or no GPU is found.
     """
-    if not counted or not torch.cuda.is_available():
+    if not counts_memory or not torch.cuda.is_available():
         return Device(_visible())
     properties = torch.cuda.get_device_properties(0)
     memory = properties.total_memory - CONTEXT * round(1 / share)

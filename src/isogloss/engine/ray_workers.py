@@ -508,7 +508,7 @@ class _Assignment:
         folder = str(context.store.root)
         if not 0 < self.gpu_share < 1:
             return Room(folder)
-        device = find_shared_device(self.gpu_share, counted=self.counts_memory)
+        device = find_shared_device(self.gpu_share, counts_memory=self.counts_memory)
         return Room(folder, device, (device,), MemoryNeeds(context))
 
 

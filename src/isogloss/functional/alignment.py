@@ -18,7 +18,7 @@ from isogloss.data.projection.words import projected_tags, tokenize
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import require_encoder, showing_progress
-from isogloss.functional.states import Sentence, text_of
+from isogloss.functional.states import Sentence, join_words
 
 Links = Sequence[tuple[int, int]]
 """0-based pairs of a word of a sentence and a word of its translation."""
@@ -109,8 +109,8 @@ def translations(
     bitext = [
         Translation(
             id=str(number),
-            first=text_of(sentence),
-            second=text_of(translation),
+            first=join_words(sentence),
+            second=join_words(translation),
             links=None if of_pairs is None else of_pairs[number],  # type: ignore[arg-type]
             words=_words(sentence, translation),
         )
@@ -128,7 +128,7 @@ def translations(
 
 
 def _words(*sentences: Sentence) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
-    """Return the words of both sides where either has them; else they are split when they are needed."""
+    """Return the words of both sides if either is a list of words; None if both are texts."""
     if all(isinstance(sentence, str) for sentence in sentences):
         return None
     sides = [tokenize(side) if isinstance(side, str) else tuple(side) for side in sentences]

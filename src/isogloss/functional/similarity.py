@@ -23,18 +23,24 @@ from isogloss.functional.states import (
     TEXTS_PER_BLOCK,
     Sentence,
     StatesLike,
+    join_words,
     read_both,
     read_layers,
     read_states,
     states,
-    text_of,
 )
 from isogloss.similarity.geometry import between_share, mean_cosine, principal_components
-from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka, linear_cka
+from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka, compute_linear_cka
 from isogloss.similarity.mining import MARGINS
 from isogloss.similarity.mining import mine as mine_vectors
 from isogloss.similarity.nearest import directions, retrieval_accuracy
-from isogloss.training.states import Pooling, StateOptions, language_states, layers_once, pooling_warning
+from isogloss.training.states import (
+    Pooling,
+    StateOptions,
+    compute_language_states,
+    layers_once,
+    pooling_warning,
+)
 
 
 @overload
@@ -103,7 +109,7 @@ def cka(
     name = "debiased" if debiased else "cka"
     if first is None and second is None:
         _refuse_settings("cka", languages=languages, layers=layers, limit=limit, precision=precision)
-        return _cka_of_states(model, tokenizer, name, across=across)
+        return _compare_states(model, tokenizer, name, across=across)
     if first is None or second is None or across:
         raise ConfigError(
             "cka: a model comes with its tokenizer, sentences and their translations; across is of states. "
@@ -118,14 +124,14 @@ def cka(
     options = StateOptions(layers=chosen, limit=limit, precision=made)
     streamed = StreamedCka()
     with showing_progress(on_progress) as progress:
-        for x, y in _blocks(model, tokenizer, (first, second), languages, options, progress):
+        for x, y in _compute_blocks(model, tokenizer, (first, second), languages, options, progress):
             streamed.add(x, y)
-    values = streamed.debiased() if debiased else streamed.cka()
+    values = streamed.compute_debiased() if debiased else streamed.compute()
     numbers = [layer % (model.config.num_hidden_layers + 1) for layer in chosen]
-    return _series(values, numbers, name, made)
+    return _make_series(values, numbers, name, made)
 
 
-def _blocks(
+def _compute_blocks(
     model: Model,
     tokenizer: Tokenizer,
     sentences: tuple[Sequence[Sentence], Sequence[Sentence]],
@@ -138,16 +144,16 @@ def _blocks(
     starts = range(0, len(sentences[0]), TEXTS_PER_BLOCK)
     for number, start in enumerate(starts, start=1):
         blocks = [
-            [text_of(sentence) for sentence in side[start : start + TEXTS_PER_BLOCK]] for side in sentences
+            [join_words(sentence) for sentence in side[start : start + TEXTS_PER_BLOCK]] for side in sentences
         ]
         yield (
-            language_states(loaded, blocks[0], languages[0], options),
-            language_states(loaded, blocks[1], languages[1], options),
+            compute_language_states(loaded, blocks[0], languages[0], options),
+            compute_language_states(loaded, blocks[1], languages[1], options),
         )
         progress(Progress("cka", number, len(starts), "-".join(languages)))
 
 
-def _cka_of_states(
+def _compare_states(
     first: StatesLike, second: StatesLike, name: str, *, across: bool
 ) -> pd.Series | pd.DataFrame:
     x, y = read_both(first, second, "cka")
@@ -155,9 +161,11 @@ def _cka_of_states(
     debiased = name == "debiased"
     if not across:
         layers = read_layers(x, y, "cka")
-        return _series(linear_cka(x.vectors, y.vectors, debiased=debiased), layers, name, x.precision)
+        return _make_series(
+            compute_linear_cka(x.vectors, y.vectors, debiased=debiased), layers, name, x.precision
+        )
     table = [
-        [float(linear_cka(row[None], column[None], debiased=debiased)) for column in y.vectors]
+        [float(compute_linear_cka(row[None], column[None], debiased=debiased)) for column in y.vectors]
         for row in x.vectors
     ]
     frame = pd.DataFrame(
@@ -175,7 +183,7 @@ def _check_enough(items: int) -> None:
         )
 
 
-def _series(values: Tensor, layers: Sequence[int], name: str, precision: str) -> pd.Series:
+def _make_series(values: Tensor, layers: Sequence[int], name: str, precision: str) -> pd.Series:
     series = pd.Series(values.tolist(), index=pd.Index(layers, name="layer"), name=name, dtype=float)
     series.attrs["precision"] = precision
     return series
@@ -298,9 +306,9 @@ def mine(
     check_named("mine: margin", "margin", MARGINS, margin)
     if neighbours < 1:
         raise ConfigError(f"mine: neighbours is {neighbours}; expected 1 or more.")
-    x, y = read_states(first, "mine: first"), read_states(second, "mine: second")
-    sides = [_chosen(side.vectors, layer, "mine") for side in (x, y)]
-    a, b = (directions(side, centred=centred) for side in sides)
+    sides = [read_states(first, "mine: first"), read_states(second, "mine: second")]
+    vectors = [_choose_layer(side.vectors, layer, "mine") for side in sides]
+    a, b = (directions(side, centred=centred) for side in vectors)
     pairs, scores = mine_vectors(a, b, neighbours=neighbours, margin=margin)
     return pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "score": scores})
 
@@ -321,7 +329,7 @@ def anisotropy(texts: StatesLike) -> pd.Series:
     if len(of_texts) < 2:
         raise DataError(f"anisotropy: {len(of_texts)} sentences; 2 or more are needed.")
     values = torch.tensor([mean_cosine(vectors) for vectors in of_texts.vectors])
-    return _series(values, of_texts.layers, "anisotropy", of_texts.precision)
+    return _make_series(values, of_texts.layers, "anisotropy", of_texts.precision)
 
 
 def representation_map(sides: Mapping[str, StatesLike], *, layer: int = -1) -> pd.DataFrame:
@@ -340,7 +348,7 @@ def representation_map(sides: Mapping[str, StatesLike], *, layer: int = -1) -> p
     if len(sides) < 2:
         raise DataError(f"representation_map: {len(sides)} languages; 2 or more are needed.")
     vectors = [
-        _chosen(read_states(side, f"representation_map: {name}").vectors, layer, "representation_map")
+        _choose_layer(read_states(side, f"representation_map: {name}").vectors, layer, "representation_map")
         for name, side in sides.items()
     ]
     shapes = {tuple(side.shape) for side in vectors}
@@ -366,7 +374,9 @@ def representation_map(sides: Mapping[str, StatesLike], *, layer: int = -1) -> p
     return frame
 
 
-def _chosen(vectors: Float[Tensor, "layer item dim"], layer: int, function: str) -> Float[Tensor, "item dim"]:
+def _choose_layer(
+    vectors: Float[Tensor, "layer item dim"], layer: int, function: str
+) -> Float[Tensor, "item dim"]:
     if not -len(vectors) <= layer < len(vectors):
         raise ConfigError(
             f"{function}: layer {layer} of states of {len(vectors)} layers, which are counted from 0; -1 is "

@@ -1,10 +1,9 @@
-"""States of an encoder on your own texts, to be kept, compared and measured.
+"""Compute the states of an encoder on your own texts, and keep them for comparisons.
 
 The model is a Hugging Face model of a family that ``isogloss list encoders`` names, with or without a head.
-It runs on the device where it is, as a copy in evaluation mode that shares its weights: the model stays as it
-is, and other threads may use it. In bfloat16 the copy has its matrices in bfloat16 as well, half of their
-memory. Give a thread of yours that calls the tokenizer at the same time a copy of it: a tokenizer keeps the
-padding and truncation of a call.
+It is not changed: states are computed by a copy in evaluation mode, on the same device, that shares its
+weights. Other threads may use the model meanwhile. In bfloat16 the copy needs half of the memory of the
+matrices in addition. A tokenizer is not safe to share: a thread that calls it at the same time needs a copy.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,14 @@ from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import check_precision, require_encoder, showing_progress
-from isogloss.training.states import WORDS, Pooling, StateOptions, language_states, layers_once, word_states
+from isogloss.training.states import (
+    WORDS,
+    Pooling,
+    StateOptions,
+    compute_language_states,
+    layers_once,
+    word_states,
+)
 
 Sentence = str | Sequence[str]
 """A text, or its words."""
@@ -121,29 +127,29 @@ def states(
     labels = tuple(layer % (last + 1) for layer in chosen)
     if words is not None:
         check_named("states: words", "way to make a word of its subwords", WORDS, words)
-        split = [words_of(text) for text in texts]
+        split = [split_sentence(text) for text in texts]
         with active_language(copied, language):
             by_sentence = word_states(copied, tokenizer, split, layers=chosen, words=words, precision=made)
         sentences = tuple(number for number, part in enumerate(by_sentence) for _ in range(part.shape[1]))
         return States(torch.cat(by_sentence, dim=1).cpu(), labels, made, sentences)
     options = StateOptions(layers=chosen, limit=limit, precision=made, pooling=pooling)
-    lines = [text_of(text) for text in texts]
+    lines = [join_words(text) for text in texts]
     blocks = []
     count = -(-len(lines) // TEXTS_PER_BLOCK)
     with showing_progress(on_progress) as progress:
         for number in range(count):
             block = lines[number * TEXTS_PER_BLOCK : (number + 1) * TEXTS_PER_BLOCK]
-            blocks.append(language_states((copied, tokenizer), block, language, options))
+            blocks.append(compute_language_states((copied, tokenizer), block, language, options))
             progress(Progress("states", number + 1, count))
     return States(torch.cat(blocks, dim=1), labels, made)
 
 
-def text_of(sentence: Sentence) -> str:
+def join_words(sentence: Sentence) -> str:
     """Return a sentence as a text."""
     return sentence if isinstance(sentence, str) else " ".join(sentence)
 
 
-def words_of(sentence: Sentence) -> tuple[str, ...]:
+def split_sentence(sentence: Sentence) -> tuple[str, ...]:
     """Return the words of a sentence; a text is split as everywhere in isogloss."""
     if not isinstance(sentence, str):
         return tuple(sentence)

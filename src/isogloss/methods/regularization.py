@@ -97,19 +97,19 @@ class R3F(AuxiliaryLoss):
 
         Noise of the usual size is lost where states are rounded to bfloat16.
         """
-        rows, share = _rows_and_share(batch)
+        rows, share = _find_rows_and_share(batch)
         device = rows.subwords.device
         seed = int(torch.randint(1 << 62, ()))  # Of the generator that draws dropout, which a step seeds.
         with torch.autocast(device.type, enabled=False):
-            with nullcontext() if self.dropout else _restored_generator(device):
+            with nullcontext() if self.dropout else _restore_generator(device):
                 clean = _scores(task, model, rows)
-            with noisy_embeddings(model, sigma=self.sigma, noise=self.noise, seed=seed):
+            with add_noise_to_embeddings(model, sigma=self.sigma, noise=self.noise, seed=seed):
                 noisy = _scores(task, model, rows)
-            divergence = symmetric_divergence(clean, noisy, (task.one_answer or CLASSES).divergence)
+            divergence = compute_symmetric_divergence(clean, noisy, (task.one_answer or CLASSES).divergence)
         return self.weight * share * divergence
 
 
-def symmetric_divergence(
+def compute_symmetric_divergence(
     first: Float[Tensor, "item class"], second: Float[Tensor, "item class"], divergence: Compare | None = None
 ) -> Float[Tensor, ""]:
     """Return the mean over items of KL_S(p, q) = KL(p ‖ q) + KL(q ‖ p), from raw scores.
@@ -124,7 +124,7 @@ def symmetric_divergence(
 
 
 @contextmanager
-def noisy_embeddings(model: Model, *, sigma: float, noise: Noise, seed: int) -> Iterator[None]:
+def add_noise_to_embeddings(model: Model, *, sigma: float, noise: Noise, seed: int) -> Iterator[None]:
     """Add noise to the word embeddings of every pass of a model in this context.
 
     It is drawn from ``seed`` and the shape, anew in each pass. The model must belong to the caller alone.
@@ -155,7 +155,7 @@ def _scores(task: Task, model: Model, batch: Batch) -> Float[Tensor, "item class
     return scores[batch.gold != IGNORED] if batch.is_rounded and len(batch.gold) else scores
 
 
-def _rows_and_share(batch: Batch | Sides) -> tuple[Batch, float]:
+def _find_rows_and_share(batch: Batch | Sides) -> tuple[Batch, float]:
     """Return the rows of a batch, and the share of a part of a batch of pairs in the mean over all units."""
     if isinstance(batch, Batch):
         return batch, 1.0
@@ -169,7 +169,7 @@ def _rows_and_share(batch: Batch | Sides) -> tuple[Batch, float]:
 
 
 @contextmanager
-def _restored_generator(device: torch.device) -> Iterator[None]:
+def _restore_generator(device: torch.device) -> Iterator[None]:
     """Restore torch's generators of the CPU and of a device at the end."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         yield
@@ -205,19 +205,19 @@ class L2SP(AuxiliaryLoss):
         tokenizer: Tokenizer,  # noqa: ARG002
         steps: int,
     ) -> AuxiliaryTerm | None:
-        """Copy the trained weights; None without any weight."""
+        """Copy the trained weights; return None if both weights of the term are 0."""
         if not self.weight and not self.new_weight:
             return None
         refuse_sharding(self.name, "train it in processes that each hold the whole model")
         new = set() if _has_trained_head(setting) else {*head_parameters(model)}
         trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
         pulled = {name: weight for name, weight in trained.items() if name not in new and self.weight}
-        start = StartPenalty(pulled, masks=_masks(model, pulled))
+        start = StartPenalty(pulled, masks=_find_masks(model, pulled))
         added = [weight for name, weight in trained.items() if name in new]
 
         def penalty(_: object) -> Tensor:
             distance = self.weight * start.squared_distance()
-            size = self.new_weight * squared_size(added) if self.new_weight and added else 0.0
+            size = self.new_weight * sum_squares(added) if self.new_weight and added else 0.0
             return (distance + size) / 2
 
         return AuxiliaryTerm(batches=BatchesByStep(steps, lambda _: _NoData()), loss=penalty)
@@ -231,35 +231,35 @@ class StartPenalty:
     ) -> None:
         """Copy the weights; with ``masks``, only where these are true a weight counts."""
         self._weights = dict(weights)
-        self._masks = dict(masks or {})
+        self._find_masks = dict(masks or {})
         self._start = {name: weight.detach().clone() for name, weight in weights.items()}
         self._moved: set[str] = set()
 
     def squared_distance(self) -> Float[Tensor, ""]:
-        """Return Σ(θ - θ₀)², on the device that the weights are on by now.
+        """Return Σ(θ - θ₀)² on the current device of the weights.
 
-        A weight that has not moved gets no gradient, not even 0: weight decay would move it, as those of a
-        language's modules that no batch uses.
+        A weight that has not moved gets no gradient, not even 0. With a gradient, weight decay would move
+        weights that no batch uses, such as modules of other languages.
         """
         at_start = [name for name in self._weights if name not in self._moved]
         with torch.no_grad():
-            squares = [self._square(name) for name in at_start]
+            squares = [self._compute_square(name) for name in at_start]
         distances = torch.stack(squares).tolist() if squares else []
         self._moved |= {name for name, distance in zip(at_start, distances, strict=True) if distance}
-        moved = [self._square(name) for name in self._weights if name in self._moved]
+        moved = [self._compute_square(name) for name in self._weights if name in self._moved]
         return torch.stack(moved).sum() if moved else torch.zeros((), requires_grad=True)
 
-    def _square(self, name: str) -> Float[Tensor, ""]:
+    def _compute_square(self, name: str) -> Float[Tensor, ""]:
         weight = self._weights[name]
         if self._start[name].device != weight.device:
             self._start[name] = self._start[name].to(weight.device)
         difference = weight - self._start[name]
-        if name in self._masks:
-            difference = difference * self._masks[name].to(weight.device)
+        if name in self._find_masks:
+            difference = difference * self._find_masks[name].to(weight.device)
         return difference.square().sum()
 
 
-def squared_size(weights: list[nn.Parameter]) -> Float[Tensor, ""]:
+def sum_squares(weights: list[nn.Parameter]) -> Float[Tensor, ""]:
     """Return Σθ²."""
     return torch.stack([weight.square().sum() for weight in weights]).sum()
 
@@ -273,7 +273,7 @@ def _has_trained_head(setting: Setting) -> bool:
     return True
 
 
-def _masks(model: nn.Module, weights: Mapping[str, nn.Parameter]) -> dict[str, Tensor]:
+def _find_masks(model: nn.Module, weights: Mapping[str, nn.Parameter]) -> dict[str, Tensor]:
     """Return the masks of weights of which a part is trained."""
     masks: dict[str, Tensor] = {}
     for path, module in model.named_modules():

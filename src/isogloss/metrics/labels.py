@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.rows.models import ByMeasure, Contributions
-from isogloss.core.tag_schemes import OUTSIDE, Span, find_spans, spans_of_marks
+from isogloss.core.tag_schemes import OUTSIDE, Span, find_spans, find_spans_of_marks
 from isogloss.metrics.ranks import normalized_influences
 
 Tags = Sequence[Sequence[str]]
@@ -166,7 +166,7 @@ def spans(tags: Sequence[str]) -> list[Span]:
 def chunks(sentences: Tags) -> Iterator[Span]:
     """List the chunks that seqeval sees in sentences joined by O; one may begin where the last one did."""
     tags = (tag for sentence in sentences for tag in (*sentence, OUTSIDE))
-    return spans_of_marks((tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_") for tag in tags)
+    return find_spans_of_marks((tag[0], tag[1:].split("-", maxsplit=1)[-1] or "_") for tag in tags)
 
 
 def _f1_parts(counts: Iterable[tuple[int, int]]) -> Contributions:

@@ -46,7 +46,7 @@ class SpreadRatio:
         return first / second if second else math.inf
 
     def p_value(self, bound: float) -> float:
-        """Return the two-sided p-value of the hypothesis that the ratio equals a bound."""
+        """Test whether the ratio of the spreads differs from ``bound``; return the two-sided p-value."""
         first, second = self.distances
         return sign_turning_p_value(first - bound * second)
 

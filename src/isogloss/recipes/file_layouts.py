@@ -12,7 +12,7 @@ from isogloss.data.files import disk_file, some
 from isogloss.data.formats.annotation_files import WEBANNO_HEADER
 from isogloss.data.formats.conllu import NAMES, is_column
 from isogloss.data.formats.kinds import KINDS, predicted
-from isogloss.data.formats.offsets import style_of
+from isogloss.data.formats.offsets import find_style
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import (
     BY_WORD,
@@ -23,8 +23,8 @@ from isogloss.data.formats.tables import (
     FileFormat,
     Row,
     Table,
-    bodies_of,
     header_of,
+    read_bodies,
     rows,
 )
 
@@ -63,12 +63,12 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
     if suffix not in SUFFIXES:
         raise ConfigError(f"{path}: expected a name with one of {', '.join(SUFFIXES)}. Rename the file.")
     form: FileFormat = "json" if suffix == ".json" else SUFFIXES[suffix]
-    if layout := _layout_of_annotations(path, form):
+    if layout := _find_annotation_layout(path, form):
         return layout
     if form in BY_WORD:
         columns = dict(KINDS["tagging"].columns[form])
         if form == "conllu" and label:
-            columns["label"] = _checked_column(label)
+            columns["label"] = _check_column(label)
         return FileLayout("tagging", form, columns, predicted(form, columns, "label"))
     names = header_of(disk_file(path), form)
     if not labelled and not _requested(text, names):
@@ -89,13 +89,13 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
     return FileLayout("text" if len(texts) == 1 else "pair", form, columns)
 
 
-def _checked_column(label: str) -> str:
+def _check_column(label: str) -> str:
     if not is_column(label):
         check_named("--label", "column of CoNLL-U", NAMES, label)
     return label
 
 
-def _layout_of_annotations(path: Path, form: FileFormat) -> FileLayout | None:
+def _find_annotation_layout(path: Path, form: FileFormat) -> FileLayout | None:
     """Return the layout of a file of an annotation tool; None for any other file."""
     file = disk_file(path)
     if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
@@ -104,7 +104,7 @@ def _layout_of_annotations(path: Path, form: FileFormat) -> FileLayout | None:
         return FileLayout("tagging", "brat", {**OF_SPANS, "id": "id"})
     if form not in OFFSET_FORMATS:
         return None
-    styles = (style_of(body) for body in islice(bodies_of(file, form), MAX_INSPECTED))
+    styles = (find_style(body) for body in islice(read_bodies(file, form), MAX_INSPECTED))
     if all(style is None or style.form == "empty" for style in styles):
         return None
     return FileLayout("tagging", form, OF_SPANS, has_offsets=True)

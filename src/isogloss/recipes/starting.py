@@ -24,7 +24,7 @@ from isogloss.data.corpus import SPLITS, Split
 from isogloss.data.examples import Example, LabelledText, TaggedSentence, TextLine, is_labelled
 from isogloss.data.files import some
 from isogloss.data.formats.kinds import UNKNOWN, parts_of
-from isogloss.data.formats.offsets import words_of
+from isogloss.data.formats.offsets import split_into_words
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, Table
 from isogloss.data.projection.label_projection import texts_of
@@ -123,7 +123,7 @@ class WrittenCorpus(NamedTuple):
     """Target languages without labels."""
     remarks: tuple[str, ...]
     is_new: bool
-    """Whether the folder was made; else an earlier call, that perhaps was killed, left the same one."""
+    """Whether this call made the folder. If not, an earlier call that was killed made the same one."""
 
 
 def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
@@ -143,13 +143,13 @@ def write_corpus(file: LabelledFile, parent: Path) -> WrittenCorpus:
         parts.append(_part(file, target, corpus, language, path))
     description = folder / f"{name}{SUFFIX}"
     contents = {
-        f"{part.language}.{split}.jsonl": _joined(_line(example, corpus.labels) for example in examples)
+        f"{part.language}.{split}.jsonl": _join_lines(_line(example, corpus.labels) for example in examples)
         for part in parts
         for split, examples in part.splits.items()
     }
-    contents[description.name] = _joined(_description(file, corpus, list(unseen)).splitlines())
+    contents[description.name] = _join_lines(_description(file, corpus, list(unseen)).splitlines())
     if errors := [error for part in parts for error in part.errors]:
-        contents[LEFT_OUT] = _joined(errors)
+        contents[LEFT_OUT] = _join_lines(errors)
     is_new = not folder.exists()
     if is_new:
         with atomic_folder(folder.parent, folder.name) as temporary:
@@ -193,10 +193,10 @@ def _target_corpus(file: LabelledFile, corpus: DescribedCorpus, language: str, p
             f"{path}: found {target.kind} ({target.format}); expected {corpus.kind}, as {file.path} has. "
             f"Give a file with the same columns; its label may be missing."
         )
-    return replace(target, labels=(*corpus.labels, *_unseen_labels(target, corpus)))
+    return replace(target, labels=(*corpus.labels, *_find_unseen_labels(target, corpus)))
 
 
-def _unseen_labels(target: DescribedCorpus, corpus: DescribedCorpus) -> list[str]:
+def _find_unseen_labels(target: DescribedCorpus, corpus: DescribedCorpus) -> list[str]:
     """Return the labels of a target that its source lacks: they are scored and never learned."""
     if target.kind not in ("tagging", "text", "pair") or corpus.predicts not in ("label", "labels"):
         return []
@@ -229,7 +229,7 @@ def _part(
     kind, labels = source.kind, source.labels
     read: tuple[str, Split] = (language, "train" if is_source else "dev")
     attempts = [*corpus.attempts(None, *read)]
-    split_words = words_of if corpus.has_offsets else str.split
+    split_words = split_into_words if corpus.has_offsets else str.split
     examples = [
         _of_kind(kind, example, split_words) for example in attempts if not isinstance(example, DataError)
     ]
@@ -252,11 +252,11 @@ def _part(
         layout = "lines of text"
     elif corpus.has_offsets or corpus.format in ANNOTATION_FORMATS:
         layout = f"{corpus.format}, spans in texts"
-    notes = [*corpus.remarks(None, *read), *_unlearned(examples, labels, corpus.predicts)]
+    notes = [*corpus.remarks(None, *read), *_describe_unlearned(examples, labels, corpus.predicts)]
     return _Part(path, language, layout, splits, errors, notes, corpus.predicts)
 
 
-def _unlearned(examples: Sequence[Example], labels: Sequence[str], predicts: Predicts) -> list[str]:
+def _describe_unlearned(examples: Sequence[Example], labels: Sequence[str], predicts: Predicts) -> list[str]:
     """Return the remark that counts labels that the source lacks; empty without any."""
     counts = Counter(label for example in examples for label in labels_of(example, predicts, spans=False))
     unseen = [f"{label} {count:,}" for label, count in counts.most_common() if labels and label not in labels]
@@ -309,7 +309,7 @@ def _description(file: LabelledFile, corpus: DescribedCorpus, unseen: Sequence[s
     )
 
 
-def _joined(lines: Iterable[str]) -> bytes:
+def _join_lines(lines: Iterable[str]) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode("utf-8")
 
 

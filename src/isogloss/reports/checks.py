@@ -23,7 +23,7 @@ from isogloss.metrics.spreads import compare_spreads, logits
 from isogloss.reports.comparison import FEWEST, Comparison
 
 FEWEST_SEEDS = 3
-"""Spreads are compared over at least this many seeds."""
+"""The minimum number of seeds for a comparison of spreads."""
 
 FEWEST_LANGUAGES = 8
 """With fewer, rank correlations are hardly ever significant: with five languages only ρ = 1."""

@@ -45,10 +45,10 @@ class ShownSection:
 
 
 class RowsShown(Protocol):
-    """Tables and figures of one kind of rows, which a package adds to reports (group ``isogloss.tables``)."""
+    """The interface of the entry points ``isogloss.tables``: tables and figures of one kind of rows."""
 
     frame: str
-    """The kind of rows, as a diagnostic is called."""
+    """The name of the diagnostic that records the rows."""
 
     def show(self, m: Measurements) -> Sequence[Table | Figure]:
         """Make the tables and figures of a study that has such rows."""
@@ -56,7 +56,7 @@ class RowsShown(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AddedParts:
-    """Tables and figures of other packages, the kinds of rows that they show, and errors in words."""
+    """What other packages add to a report: tables, figures, the kinds of rows they show, and errors."""
 
     parts: Sequence[Table | Figure] = ()
     frames: frozenset[str] = frozenset()
@@ -64,7 +64,7 @@ class AddedParts:
 
 
 def make_added_parts(m: Measurements) -> AddedParts:
-    """Make the tables and figures of other packages; rows whose package fails are shown as recorded."""
+    """Make the tables and figures of other packages. If a package fails, its rows are shown as recorded."""
     parts: list[Table | Figure] = []
     frames: set[str] = set()
     errors: list[str] = []
@@ -93,7 +93,7 @@ def _show_added(name: str, added: RowsShown, m: Measurements) -> list[Table | Fi
 
 
 def show_section(section: Section, m: Measurements, added: AddedParts | None = None) -> ShownSection:
-    """Make the tables and figures of a section; to that of other rows come those of other packages."""
+    """Make the tables and figures of a section. The last section contains those of other packages, too."""
     parts = [part for show in section.parts for part in show(m)]
     if added and section.id == OTHERS:
         parts = [part for part in parts if part.name not in {slug("other", kind) for kind in added.frames}]

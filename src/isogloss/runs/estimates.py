@@ -150,11 +150,11 @@ def encoder_training_operations(cost: Cost, shape: Shape) -> float:
     """Return the operations of all batches of the training of an encoder."""
     batch = cost.batch
     predicted = batch.predicted / batch.subwords
-    subwords = cost.steps * batch.subwords * gradients_per_update(cost.updates)
+    subwords = cost.steps * batch.subwords * count_gradients_per_update(cost.updates)
     return training_operations(shape, subwords, batch.length, predicted=predicted)
 
 
-def gradients_per_update(updates: Updates) -> int:
+def count_gradients_per_update(updates: Updates) -> int:
     """Return how many gradients an update takes: two where sharpness is minimized."""
     return 2 if updates.sam_radius else 1
 

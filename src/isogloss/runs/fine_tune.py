@@ -19,7 +19,7 @@ from isogloss.data.languages import built_in_size
 from isogloss.data.sources import Treebanks
 from isogloss.encoders.saving import save_model
 from isogloss.runs.align import Align
-from isogloss.runs.estimates import Folders, gradients_per_update, scoring, training_operations
+from isogloss.runs.estimates import Folders, count_gradients_per_update, scoring, training_operations
 from isogloss.runs.run import Encoder, Run, RunContext, RunResult, SplitRead
 from isogloss.runs.translate import (
     Translate,
@@ -284,7 +284,7 @@ class FineTune(Run):
         if shape is None or not all(sizes):
             return None
         rows = reads.sides * sum(size or 0 for size in sizes)
-        gradients = gradients_per_update(optimization.updates)
+        gradients = count_gradients_per_update(optimization.updates)
         subwords = rows * optimization.epochs * optimization.limit * gradients
         return training_operations(shape, subwords, optimization.limit)
 

@@ -1,1 +1,1 @@
-"""Numbers from the states of sentences and words: no run, row or recipe is known here."""
+"""Measures of states: CKA, retrieval, mining, word distances. Nothing here depends on runs or recipes."""

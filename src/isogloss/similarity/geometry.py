@@ -1,4 +1,4 @@
-"""The shape of a set of states: how similar any two are, their main directions, the share of languages.
+"""Describe a set of states: anisotropy, principal components, and the variance between languages.
 
 Anisotropy is the mean cosine of different sentences of one language (Ethayarajh 2019, "How Contextual are
 Contextualized Word Representations?", Section 3.3). Near 1 all states point one way, and a cosine between

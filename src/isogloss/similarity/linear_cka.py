@@ -30,16 +30,17 @@ class StreamedCka:
 
     def add(self, x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"]) -> None:
         """Add a block, with items in the same order on both sides."""
-        x, y = x.double(), y.double()
+        x = x.double()
+        y = y.double()
         new = co_moments(x, x), co_moments(x, y), co_moments(y, y)
         old = self._kept
         self._kept = new if old is None else tuple(map(merged, old, new))  # type: ignore[assignment]
 
-    def cka(self) -> Float[Tensor, "layer"]:
+    def compute(self) -> Float[Tensor, "layer"]:
         """Return CKA by layer."""
         return self._ratio("hsic")
 
-    def debiased(self) -> Float[Tensor, "layer"]:
+    def compute_debiased(self) -> Float[Tensor, "layer"]:
         """Return CKA from unbiased estimators by layer; it can be below 0, and is nan for constant states."""
         return self._ratio("unbiased_hsic")
 
@@ -96,9 +97,12 @@ SUMS = ("product", "square_x", "square_y", "third_x", "third_y", "fourth")
 
 def co_moments(x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"]) -> CoMoments:
     """Return the sums of one block."""
-    mean_x, mean_y = x.mean(dim=1), y.mean(dim=1)
-    d, e = x - mean_x.unsqueeze(1), y - mean_y.unsqueeze(1)
-    long_d, long_e = d.square().sum(dim=2), e.square().sum(dim=2)
+    mean_x = x.mean(dim=1)
+    mean_y = y.mean(dim=1)
+    d = x - mean_x.unsqueeze(1)
+    e = y - mean_y.unsqueeze(1)
+    long_d = d.square().sum(dim=2)
+    long_e = e.square().sum(dim=2)
     return CoMoments(
         items=x.shape[1],
         mean_x=mean_x,
@@ -126,8 +130,11 @@ def _about(
     part: CoMoments, mean_x: Float[Tensor, "layer dim_x"], mean_y: Float[Tensor, "layer dim_y"]
 ) -> CoMoments:
     """Return the sums about other means: every d becomes d + a, every e becomes e + b."""
-    n, a, b = part.items, part.mean_x - mean_x, part.mean_y - mean_y
-    long_a, long_b = a.square().sum(dim=1), b.square().sum(dim=1)
+    n = part.items
+    a = part.mean_x - mean_x
+    b = part.mean_y - mean_y
+    long_a = a.square().sum(dim=1)
+    long_b = b.square().sum(dim=1)
     product_b = torch.einsum("lxy,ly->lx", part.product, b)
     product_a = torch.einsum("lxy,lx->ly", part.product, a)
     return CoMoments(
@@ -148,10 +155,10 @@ def _about(
     )
 
 
-def linear_cka(
+def compute_linear_cka(
     x: Float[Tensor, "layer item dim_x"], y: Float[Tensor, "layer item dim_y"], *, debiased: bool = False
 ) -> Float[Tensor, "layer"]:
     """Return CKA by layer; items have the same order on both sides."""
     streamed = StreamedCka()
     streamed.add(x, y)
-    return streamed.debiased() if debiased else streamed.cka()
+    return streamed.compute_debiased() if debiased else streamed.compute()

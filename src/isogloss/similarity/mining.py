@@ -34,7 +34,8 @@ def mine(
     Rows have length 1.
     """
     (cosines_x, of_x), (cosines_y, of_y) = nearest(x, y, neighbours)
-    mean_x, mean_y = cosines_x.mean(dim=1), cosines_y.mean(dim=1)
+    mean_x = cosines_x.mean(dim=1)
+    mean_y = cosines_y.mean(dim=1)
     forward, to_y = MARGINS[margin](cosines_x, (mean_x.unsqueeze(1) + mean_y[of_x]) / 2).max(dim=1)
     backward, to_x = MARGINS[margin](cosines_y, (mean_y.unsqueeze(1) + mean_x[of_y]) / 2).max(dim=1)
     rows, columns = (torch.arange(len(side), device=x.device) for side in (x, y))

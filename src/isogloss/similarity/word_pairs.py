@@ -72,7 +72,7 @@ class SquaredDifferences:
 
     def __init__(self) -> None:
         self.sums: dict[int, tuple[Tensor, Tensor]] = {}
-        """By layer, those of related and of unrelated words."""
+        """The sums for related and for unrelated words, by layer."""
 
     def add(
         self, layer: int, related: Float[Tensor, "pair dim"], unrelated: Float[Tensor, "pair dim"]
@@ -84,7 +84,7 @@ class SquaredDifferences:
         self.sums[layer] = (before_near + near, before_far + far)
 
 
-def share_of_largest(squares: Float[Tensor, " dim"], number: int) -> float:
+def compute_share_of_largest(squares: Float[Tensor, " dim"], number: int) -> float:
     """Return the share of the largest numbers in the sum of all; their even share if all are 0."""
     total = float(squares.sum())
     return float(squares.topk(number).values.sum()) / total if total else number / len(squares)
@@ -99,7 +99,7 @@ def count_word_distances(
     squares: SquaredDifferences | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Counts:
-    """Return the distances of related and of unrelated words; ``squares`` collects them by dimension.
+    """Count the distances of related and of unrelated words; ``squares`` sums differences by dimension.
 
     Nothing is counted where fewer than two sentences have links. ModelError where states are not finite.
     """
@@ -110,7 +110,7 @@ def count_word_distances(
     blocks = drawn_blocks(len(sentences), options.random)
     for number, block in enumerate(blocks, start=1):
         chosen = [sentences[index] for index in block]
-        x, y, sentence = _linked_states(loaded, languages, chosen, options)
+        x, y, sentence = _compute_linked_states(loaded, languages, chosen, options)
         related, others = drawn_unrelated(sentence, options.unrelated, options.random)
         for index, layer in enumerate(options.layers):
             if squares:
@@ -123,7 +123,7 @@ def count_word_distances(
     return counts
 
 
-def _linked_states(
+def _compute_linked_states(
     loaded: tuple[Model, Tokenizer],
     languages: tuple[str, str],
     block: Sequence[LinkedSentence],

@@ -21,7 +21,7 @@ from torch.nn.functional import cross_entropy
 
 from isogloss.core.errors import DataError
 from isogloss.core.rows.models import ByMeasure, total
-from isogloss.core.tag_schemes import NO_TAG, OUTSIDE, are_bio, as_bio, as_bio_inventory, scheme_of
+from isogloss.core.tag_schemes import NO_TAG, OUTSIDE, are_bio, as_bio, convert_inventory, decide_scheme
 from isogloss.data.examples import ParsedSentence, TaggedSentence
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
@@ -100,7 +100,7 @@ class Tagging:
         if self.metric != "span_f1" or are_bio(self.labels):
             return {label: [number] for label, number in label_ids(self.labels).items()}
         classes = defaultdict[str, list[int]](list)
-        for number, (label, tag) in enumerate(zip(self.labels, as_bio_inventory(self.labels), strict=True)):
+        for number, (label, tag) in enumerate(zip(self.labels, convert_inventory(self.labels), strict=True)):
             classes[tag].insert(0 if label == tag else len(classes[tag]), number)
         for tag in [*classes]:
             for letter in "BI" if tag != OUTSIDE else "":
@@ -183,7 +183,7 @@ class Tagging:
         if self.metric != "span_f1":
             return tuple(tags)
         is_bio = are_bio(self.labels)
-        return repair(tags if is_bio else as_bio(tags, scheme_of(self.labels)))
+        return repair(tags if is_bio else as_bio(tags, decide_scheme(self.labels)))
 
 
 def _links(example: Sentence) -> tuple[tuple[int, int], ...] | None:

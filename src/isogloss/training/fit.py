@@ -38,7 +38,7 @@ from isogloss.training.distributed import (
     refuse_sharding,
     world_size,
 )
-from isogloss.training.optimizer import adamw, moved_uphill, rate_schedule, set_rate
+from isogloss.training.optimizer import adamw, move_uphill, rate_schedule, set_rate
 from isogloss.training.precision import autocast, device, release_memory, resolved_precision
 
 LOG_EVERY = 20
@@ -196,14 +196,14 @@ class _Fit:
         ):
             self._seed(parts[0])
             return self.captured(batch)
-        losses = self._gradients(parts)
+        losses = self._compute_gradients(parts)
         if self.updates.sam_radius:
-            with moved_uphill(self.model.parameters(), self.updates.sam_radius):
-                self._gradients(parts)
+            with move_uphill(self.model.parameters(), self.updates.sam_radius):
+                self._compute_gradients(parts)
         self._move()
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
 
-    def _gradients(self, parts: Iterable[_Part]) -> list[Tensor]:
+    def _compute_gradients(self, parts: Iterable[_Part]) -> list[Tensor]:
         """Compute a batch's gradients, each time with the same dropout; return the losses of its parts."""
         losses = [self._backward(part) for part in parts]
         self.replica.sum_gradients()

@@ -117,7 +117,7 @@ def rate_schedule(updates: Updates, steps: int) -> Callable[[int], float]:
 
 
 @contextmanager
-def moved_uphill(weights: Iterable[nn.Parameter], radius: float) -> Iterator[None]:
+def move_uphill(weights: Iterable[nn.Parameter], radius: float) -> Iterator[None]:
     """Move weights by ``radius`` along their gradients in this context, and clear the gradients.
 
     The weights become w + ρ·g/‖g‖ (Eq. 2), with one norm over all of them: where the loss is largest within

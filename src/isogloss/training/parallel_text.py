@@ -24,7 +24,7 @@ from isogloss.tasks.task import Task
 from isogloss.training.evaluation import ScoredBatch, scored_batches
 from isogloss.training.precision import release_memory, scoring
 from isogloss.training.sides import scoring_partners, translation_rows, unlabelled
-from isogloss.training.states import StateOptions, check_finite, language_states
+from isogloss.training.states import StateOptions, check_finite, compute_language_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class BitextSentences:
         self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, options: StateOptions
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector a sentence."""
-        return language_states(loaded, texts, language, options)
+        return compute_language_states(loaded, texts, language, options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,8 @@ class ParallelExamples:
                 f"pooling out, or measure on bitext."
             )
         encode = partial(example_rows, self.task, loaded=loaded, limit=options.limit)
-        rows, translations = encode(examples=texts), self._translations(language)
+        rows = encode(examples=texts)
+        translations = self._translations(language)
         batches = scored_batches(
             rows,
             scoring_partners(rows, translation_rows(texts, list(translations.values()), encode)),
@@ -161,25 +162,27 @@ def row_states(
         mixup.ratio_module.to(device)
         for batch in batches:
             sides = batch.sides.to(device)
-            counts, target = sides.target.rows_of_items, slice(len(sides.source.subwords), None)
+            counts = sides.target.rows_of_items
+            target = slice(len(sides.source.subwords), None)
             real = ~torch.isin(batch.sides.joined.subwords[target], special)
             if batch.sides.joined.mask is not None:
                 real &= batch.sides.joined.mask[target].bool()
             with sides.mixing(model, mixup):
                 states = forward(model.base_model, sides.joined, output_hidden_states=True).hidden_states
             chosen = torch.stack([states[layer].float() for layer in options.layers])[:, target]
-            pooled = _mean(chosen, real.to(device), counts).cpu()
+            pooled = _average_subwords(chosen, real.to(device), counts).cpu()
             by_row |= dict(zip(batch.numbers, pooled.unbind(dim=1), strict=True))
     release_memory()
     return check_finite(torch.stack([by_row[number] for number in range(len(by_row))], dim=1))
 
 
-def _mean(
+def _average_subwords(
     states: Float[Tensor, "layer row subword dim"], real: Tensor, counts: Sequence[int]
 ) -> Float[Tensor, "layer item dim"]:
     """Return the mean over the real subwords of each item, of so many rows."""
     weights = real.to(states.dtype).unsqueeze(2)
-    sums, sizes = (states * weights).sum(dim=2), weights.sum(dim=1)
+    sums = (states * weights).sum(dim=2)
+    sizes = weights.sum(dim=1)
     if sum(counts) > len(counts):
         item = torch.repeat_interleave(torch.tensor(counts)).to(states.device)
         sums = sums.new_zeros(len(sums), len(counts), sums.size(2)).index_add(1, item, sums)

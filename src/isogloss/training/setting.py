@@ -161,10 +161,10 @@ class Added:
 
 @dataclass(frozen=True, kw_only=True)
 class AuxiliaryTerm:
-    """A term added to the loss of a training, on its batches or on a further one for each step."""
+    """A term that is added to the loss of a training."""
 
     batches: Batches[Movable] | None
-    """None: it reads the batches of the training."""
+    """One batch for each step. None: the batches of the training itself."""
     loss: Callable[[Any], Tensor]
     """From a batch to one number."""
     rows: tuple[dict[str, Value], ...] = ()

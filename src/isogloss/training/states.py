@@ -256,10 +256,10 @@ class StateOptions:
     """How a sentence's vector is made; None for the mean of its states, special subwords left out."""
 
 
-def language_states(
+def compute_language_states(
     loaded: tuple[Model, Tokenizer], texts: Sequence[str], language: str, options: StateOptions
 ) -> Float[Tensor, "layer sentence dim"]:
-    """Return one vector a sentence of a language, for which an encoder may have modules."""
+    """Return one vector for each sentence, with the encoder's modules for ``language`` active."""
     model, tokenizer = loaded
     with active_language(model, language):
         if options.pooling == "model":

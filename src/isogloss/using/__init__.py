@@ -12,7 +12,7 @@ from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
-from isogloss.core.tag_schemes import plain_tags
+from isogloss.core.tag_schemes import normalize_tags
 from isogloss.data.examples import Example
 from isogloss.data.files import some
 from isogloss.data.sources import Sources, Treebanks
@@ -381,7 +381,9 @@ def _load_one(folder: str | Path, precision: str) -> Model[Any]:
             f"{weights / CONFIG}: several ids have the label {some(twice)}. Give each a name (id2label)."
         )
     of_head = find_task(provenance.task, labels)
-    task = find_task(provenance.task, plain_tags(labels)) if provenance.task == "span-tagging" else of_head
+    task = (
+        find_task(provenance.task, normalize_tags(labels)) if provenance.task == "span-tagging" else of_head
+    )
     network = of_head.head(weights, seed=None, attention=fastest_attention()).eval().to(device())
     tokenizer = load_tokenizer(str(weights), own_frame=provenance.method == ELSEWHERE)
     mixup = load_mixup(weights)

@@ -14,20 +14,20 @@ from isogloss.data.files import File, numbered_objects
 from isogloss.data.formats.annotation_files import (
     LABEL_COLUMN,
     WEBANNO_HEADER,
+    find_text_file,
     read_webanno,
-    text_file_of,
-    webanno_cells,
+    write_webanno_cells,
 )
 from isogloss.data.formats.offsets import (
     OffsetError,
     Place,
     Style,
-    places_of_tokens,
-    spans_of_tags,
-    split_words,
-    style_of,
-    text_of,
-    with_spans,
+    find_style,
+    find_text,
+    locate_spans,
+    locate_tokens,
+    locate_words,
+    replace_spans,
 )
 from isogloss.using.formats import Answered, Entry, Format, is_object
 
@@ -41,17 +41,17 @@ def _has_spans(line: str) -> bool:
         body = parse_json(line, finite=False, unicode=False)
     except ValueError:
         return False
-    return isinstance(body, dict) and style_of(body) is not None
+    return isinstance(body, dict) and find_style(body) is not None
 
 
-def _places(body: Mapping[str, Any]) -> list[Place]:
-    return places_of_tokens(body) or split_words(text_of(body))
+def _locate_words_of_object(body: Mapping[str, Any]) -> list[Place]:
+    return locate_tokens(body) or locate_words(find_text(body))
 
 
 def _entry(file: File, number: int, line: str, body: Mapping[str, Any]) -> Entry:
     try:
-        text = text_of(body)
-        words = tuple(text[extent.start : extent.stop] for extent in _places(body))
+        text = find_text(body)
+        words = tuple(text[extent.start : extent.stop] for extent in _locate_words_of_object(body))
     except OffsetError as error:
         raise file.broken(number, error.problem, error.expected) from error
     example = TaggedSentence(id=str(body.get("id", number)), words=words, tags=()) if words else None
@@ -74,18 +74,18 @@ def _read_list(file: File, _: str) -> Iterator[Entry]:
         yield _entry(file, number, "", body)
 
 
-def _answered_bodies(entries: Iterable[Answered]) -> Iterator[dict[str, Any]]:
+def _fill_bodies(entries: Iterable[Answered]) -> Iterator[dict[str, Any]]:
     """Yield each object with the predicted spans in its own structure."""
     style: Style | None = None
     for entry, prediction in entries:
         body = entry.original or {}
-        row_style = style_of(body)
+        row_style = find_style(body)
         style = row_style if row_style is not None and row_style.form != "empty" else style or row_style
         if prediction is None or style is None:
             yield dict(body)
             continue
-        spans = spans_of_tags(text_of(body), prediction.answer, _places(body))
-        answered = with_spans(
+        spans = locate_spans(find_text(body), prediction.answer, _locate_words_of_object(body))
+        answered = replace_spans(
             body, spans, row_style if row_style is not None and row_style.form == "tasks" else style
         )
         if prediction.scores is not None:
@@ -94,13 +94,13 @@ def _answered_bodies(entries: Iterable[Answered]) -> Iterator[dict[str, Any]]:
 
 
 def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
-    for body in _answered_bodies(entries):
+    for body in _fill_bodies(entries):
         yield json.dumps(body, ensure_ascii=False)
 
 
 def _write_list(entries: Iterable[Answered]) -> Iterator[str]:
     opening = "["
-    for body in _answered_bodies(entries):
+    for body in _fill_bodies(entries):
         yield opening + json.dumps(body, ensure_ascii=False)
         opening = ","
     yield "]" if opening == "," else "[]"
@@ -109,8 +109,8 @@ def _write_list(entries: Iterable[Answered]) -> Iterator[str]:
 def _read_brat(file: File, _: str) -> Iterator[Entry]:
     """Read the text that a file of brat annotates, line by line; each entry keeps where its line begins."""
     start = 0
-    for number, line in enumerate(text_file_of(file).read(), start=1):
-        words = tuple(line[extent.start : extent.stop] for extent in split_words(line))
+    for number, line in enumerate(find_text_file(file).read(), start=1):
+        words = tuple(line[extent.start : extent.stop] for extent in locate_words(line))
         example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
         yield Entry(lines=(line,), example=example, body={"line": number, "start": start})
         start += len(line)
@@ -123,7 +123,7 @@ def _write_brat(entries: Iterable[Answered]) -> Iterator[str]:
             continue
         (line,) = entry.lines
         start = entry.body["start"]
-        for span in spans_of_tags(line, prediction.answer, split_words(line)):
+        for span in locate_spans(line, prediction.answer, locate_words(line)):
             number += 1
             offsets = f"{int(str(start)) + span.start} {int(str(start)) + span.stop}"
             yield f"T{number}\t{span.type} {offsets}\t{span.text}"
@@ -134,17 +134,17 @@ def _read_webanno(file: File, _: str) -> Iterator[Entry]:
     all_lines = list(file.read())
     file = replace(file, read=lambda: iter(all_lines))
     by_line = dict[int, TaggedSentence]()
-    words_of = set[int]()
+    word_lines = set[int]()
     for sentence in read_webanno(file):
         if isinstance(sentence, DataError):
             raise sentence
         words = tuple(sentence.tagged.words)
         by_line[sentence.lines[0]] = TaggedSentence(id=sentence.id, words=words, tags=())
-        words_of.update(sentence.lines)
+        word_lines.update(sentence.lines)
     example: TaggedSentence | None = None
     lines = list[str]()
     for number, line in chain(file.lines(), [(0, "")]):
-        if number in words_of:
+        if number in word_lines:
             example = by_line.get(number, example)
             lines.append(line)
             continue
@@ -162,11 +162,11 @@ def _write_webanno(entries: Iterable[Answered]) -> Iterator[str]:
             yield from entry.lines
             continue
         spans = find_spans(prediction.answer)
-        cells, first = webanno_cells(spans, len(entry.lines), first)
-        yield from map(_with_cell, entry.lines, cells)
+        cells, first = write_webanno_cells(spans, len(entry.lines), first)
+        yield from map(_replace_cell, entry.lines, cells)
 
 
-def _with_cell(line: str, cell: str) -> str:
+def _replace_cell(line: str, cell: str) -> str:
     cells = line.split("\t")
     cells[LABEL_COLUMN : LABEL_COLUMN + 1] = [cell.replace(" ", "_")]
     return "\t".join(cells)

@@ -168,7 +168,7 @@ def format_of(file: File, kind: Kind, task: str, requested: str = "") -> tuple[F
     if requested:
         check_named("--format", f"format of task {task}", formats, requested)
         return formats[requested], file
-    by_content, file = _by_first_lines(file, kind)
+    by_content, file = _find_by_first_lines(file, kind)
     if by_content is not None:
         return by_content, file
     ending = next((names for end, names in ENDINGS.items() if file.plain_name.endswith(end)), ())
@@ -183,7 +183,7 @@ def format_of(file: File, kind: Kind, task: str, requested: str = "") -> tuple[F
     )
 
 
-def _by_first_lines(file: File, kind: Kind) -> tuple[Format | None, File]:
+def _find_by_first_lines(file: File, kind: Kind) -> tuple[Format | None, File]:
     """Return the format that only the first lines show, if any, and the file to read."""
     if not any(format_.matches_first for format_ in kind.formats):
         return None, file

@@ -30,7 +30,7 @@ from isogloss.core.records import (
 )
 from isogloss.core.run_parts import Count, Positive
 from isogloss.core.shared_files import is_file
-from isogloss.core.tag_schemes import OUTSIDE, are_bio, as_bio_inventory, scheme_of
+from isogloss.core.tag_schemes import OUTSIDE, are_bio, convert_inventory, decide_scheme
 from isogloss.core.untrusted import fitting, parse_json, read_regular
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.described import KNOWN
@@ -355,7 +355,7 @@ def _task_of_head(config: Config) -> str:
     task = next(
         (task for head, task in TASKS_OF_HEADS.items() if any(str(kind).endswith(head) for kind in kinds)), ""
     )
-    if task == "word-tagging" and scheme_of(labels).marks_spans:
+    if task == "word-tagging" and decide_scheme(labels).marks_spans:
         return "span-tagging"
     return _of_sequences(config, labels) if task == "text-classification" else task
 
@@ -398,8 +398,8 @@ def _predict_the_same(task: Task, other: Task) -> bool:
 
 
 def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
-    if are_bio(theirs) and not are_bio(labels) and scheme_of(labels).marks_spans:
-        return _respelled_types(labels, theirs, corpus)
+    if are_bio(theirs) and not are_bio(labels) and decide_scheme(labels).marks_spans:
+        return _respell_types(labels, theirs, corpus)
     spelled = {label.casefold(): label for label in theirs}
     lacking = [label for label in theirs if label.casefold() not in {*map(str.casefold, labels)}]
     if lacking:
@@ -407,10 +407,10 @@ def _respelled(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tup
     return tuple(spelled.get(label.casefold(), label) for label in labels)
 
 
-def _respelled_types(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
-    """Return tags that are not BIO with the types as the corpus spells them."""
+def _respell_types(labels: Sequence[str], theirs: Sequence[str], corpus: str) -> tuple[str, ...]:
+    """Spell the types in the tags of a model as the corpus spells them."""
     types = list(dict.fromkeys(tag[2:] for tag in theirs if tag != OUTSIDE))
-    of_model = {tag[2:].casefold() for tag in as_bio_inventory(labels)}
+    of_model = {tag[2:].casefold() for tag in convert_inventory(labels)}
     lacking = [type_name for type_name in types if type_name.casefold() not in of_model]
     if lacking:
         raise _lacks_labels(labels, theirs, lacking, corpus)

@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.core.languages import canonical_language, language_of_variety
-from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, find_spans, scheme_of
+from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
 from isogloss.data.examples import Example, Translation
@@ -61,7 +61,7 @@ class DescribedCorpus(CorpusDefaults):
     """The inventory; none for bitext and raw text. Of choices the names of the options, in their order; none
     where they are counted from 0."""
     listed: tuple[str, ...] = ()
-    """The labels that its description lists, in its order, to which numbers refer."""
+    """The labels in the order of the description. Numbers in a file are positions in this list."""
     spelled: Mapping[str, str] = field(default_factory=dict)
     """Labels by their spelling in files, where it differs."""
     languages: Mapping[str, str] = field(default_factory=dict)
@@ -404,13 +404,13 @@ def inventory(observed: Iterable[str], listed: Sequence[str]) -> tuple[str, ...]
     tags = set(observed)
     if not are_bio(tags):
         return tuple(listed) or tuple(sorted(tags))
-    types = types_of(listed) or sorted({tag[2:] for tag in tags - {OUTSIDE}})
+    types = list_types(listed) or sorted({tag[2:] for tag in tags - {OUTSIDE}})
     return (OUTSIDE, *(f"{mark}-{type_name}" for type_name in types for mark in "BI"))
 
 
-def types_of(listed: Sequence[str]) -> list[str]:
+def list_types(listed: Sequence[str]) -> list[str]:
     """List the types of spans in an inventory of types, or of tags in any scheme."""
-    scheme = scheme_of(listed)
+    scheme = decide_scheme(listed)
     if not scheme.marks_spans:
         return list(dict.fromkeys(tag for tag in listed if tag != OUTSIDE))
     return list(dict.fromkeys(span.type for tag in listed for span in find_spans([tag], scheme)))

@@ -40,7 +40,7 @@ class AnnotatedSentence:
     tagged: TaggedText
 
 
-def text_file_of(file: File) -> File:
+def find_text_file(file: File) -> File:
     """Return the text that a file of brat annotates."""
     return disk_file(Path(file.plain_name).with_suffix(TXT))
 
@@ -60,21 +60,21 @@ def read_brat(file: File) -> Iterator[AnnotatedSentence | DataError]:
             )
         else:
             spans.append((number, MarkedSpan(match[2], int(match[3]), int(match[4]), match[6] or None)))
-    yield from _brat_sentences(file, spans)
+    yield from _read_brat_sentences(file, spans)
 
 
-def _brat_sentences(
+def _read_brat_sentences(
     file: File, spans: Sequence[tuple[int, MarkedSpan]]
 ) -> Iterator[AnnotatedSentence | DataError]:
     start = 0
     stem = Path(file.base_name).stem
     read = set[MarkedSpan]()
-    for line_number, line in enumerate(text_file_of(file).read(), start=1):
+    for line_number, line in enumerate(find_text_file(file).read(), start=1):
         stop = start + len(line)
         spans_of_line = [(number, span) for number, span in spans if start <= span.start < stop]
         read.update(span for _, span in spans_of_line)
         if line.strip():
-            yield _brat_sentence(file, f"{stem}:{line_number}", line, start, spans_of_line)
+            yield _read_brat_sentence(file, f"{stem}:{line_number}", line, start, spans_of_line)
         start = stop
     for number, span in spans:
         if span not in read:
@@ -83,7 +83,7 @@ def _brat_sentences(
             )
 
 
-def _brat_sentence(
+def _read_brat_sentence(
     file: File, name: str, line: str, start: int, spans: Sequence[tuple[int, MarkedSpan]]
 ) -> AnnotatedSentence | DataError:
     moved = list[MarkedSpan]()
@@ -109,13 +109,13 @@ def read_webanno(file: File, column: int = LABEL_COLUMN) -> Iterator[AnnotatedSe
         if line.strip() and not line.startswith("#"):
             rows.append((number, line.split("\t")))
         elif rows:
-            yield _webanno_sentence(file, rows, column)
+            yield _read_webanno_sentence(file, rows, column)
             rows = []
     if rows:
-        yield _webanno_sentence(file, rows, column)
+        yield _read_webanno_sentence(file, rows, column)
 
 
-def _webanno_sentence(
+def _read_webanno_sentence(
     file: File, rows: Sequence[tuple[int, list[str]]], column: int
 ) -> AnnotatedSentence | DataError:
     for number, cells in rows:
@@ -129,7 +129,7 @@ def _webanno_sentence(
     for number, cells in words:
         if len(cells) <= column or not cells[2].strip():
             return file.broken(number, f"{len(cells)} columns", f"a word, and its labels in column {column}")
-    tags, overlapping = webanno_tags([cells[column] for _, cells in words])
+    tags, overlapping = read_webanno_tags([cells[column] for _, cells in words])
     return AnnotatedSentence(
         id=words[0][1][0].partition("-")[0] if words else "",
         line=rows[0][0],
@@ -138,7 +138,7 @@ def _webanno_sentence(
     )
 
 
-def webanno_tags(cells: Sequence[str]) -> tuple[list[str], int]:
+def read_webanno_tags(cells: Sequence[str]) -> tuple[list[str], int]:
     """Return BIO tags of the cells of a sentence, and how many spans overlap with a longer one."""
     spans = dict[tuple[str, str], list[int]]()
     for index, cell in enumerate(cells):
@@ -157,7 +157,9 @@ def webanno_tags(cells: Sequence[str]) -> tuple[list[str], int]:
     return tags, overlapping
 
 
-def webanno_cells(spans: Sequence[tuple[str, int, int]], words: int, first: int) -> tuple[list[str], int]:
+def write_webanno_cells(
+    spans: Sequence[tuple[str, int, int]], words: int, first: int
+) -> tuple[list[str], int]:
     """Return the cells of a sentence for its spans, and the next number of a span of several words."""
     cells = [NO_VALUE] * words
     for type_name, start, stop in spans:

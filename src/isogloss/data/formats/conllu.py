@@ -114,16 +114,16 @@ def read_conllu(file: File) -> Iterator[ParsedSentence]:
         )
 
 
-def cell_reader(column: int | str) -> Callable[[Sequence[str]], str]:
+def make_cell_reader(column: int | str) -> Callable[[Sequence[str]], str]:
     """Return a function from a row to its cell in a column, or to the value of a key as in ``MISC:NER``."""
     if isinstance(column, int):
         return itemgetter(column)
     name, _, key = column.partition(":")
     index = NAMES.index(name)
-    return partial(_value_of, index, key) if key else itemgetter(index)
+    return partial(_find_value, index, key) if key else itemgetter(index)
 
 
-def _value_of(index: int, key: str, row: Sequence[str]) -> str:
+def _find_value(index: int, key: str, row: Sequence[str]) -> str:
     pairs = (part.partition("=") for part in row[index].split("|"))
     return next((value for part, _, value in pairs if part == key), NOTHING)
 

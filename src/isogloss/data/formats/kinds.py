@@ -25,7 +25,7 @@ from isogloss.data.examples import (
 )
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
-from isogloss.data.formats.label_cells import cell_text
+from isogloss.data.formats.label_cells import read_cell_text
 from isogloss.data.formats.questions import question_of_row
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
 from isogloss.data.formats.tables import OF_SPANS, SUFFIXES, AnyOf, Columns, FileFormat
@@ -214,7 +214,7 @@ def _choice(record: Record) -> Choice | None:
     texts = {part: record.text(part) for part in ("context", *more)}
     if record.is_unlabelled:
         return Choice(id=record.id, options=options, label=None, **texts)
-    label = cell_text(record.part("label"))
+    label = read_cell_text(record.part("label"))
     names = (record.reading.labels or [str(number) for number in range(len(options))])[: len(options)]
     if label not in names:
         raise record.broken(

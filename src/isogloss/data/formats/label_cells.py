@@ -44,7 +44,7 @@ Fold = Callable[[str], str]
 
 @dataclass(frozen=True, kw_only=True)
 class LabelFacts:
-    """How the labels of a file are read, decided from all of them."""
+    """How the labels of a file are read. It is decided from all labels of the file."""
 
     are_positions: bool = False
     """Whether numbers are positions in the inventory."""
@@ -56,16 +56,16 @@ class LabelFacts:
 PLAIN_LABELS = LabelFacts()
 
 
-def cell_text(cell: object) -> str:
+def read_cell_text(cell: object) -> str:
     """Return the text of a cell; empty for null and nan, and that of the label in a list of one."""
     if isinstance(cell, list) and len(cell) == 1 and not isinstance(cell[0], list | dict):
-        return cell_text(cell[0])
+        return read_cell_text(cell[0])
     if cell is None or (isinstance(cell, float) and math.isnan(cell)) or cell in ([], {}):
         return ""
     return str(cell).strip()
 
 
-def structure_of(cell: object) -> str:
+def describe_structure(cell: object) -> str:
     """Return "a list" or "an object" for a cell that is no single label; else an empty text."""
     if isinstance(cell, str):
         cell = _parsed(cell)
@@ -106,9 +106,9 @@ def decide_labels(
     for (text, _), number in cells.items():
         counts[text] += number
     stated = labels if are_stated else ()
-    missing = _missing_texts(counts, cells, stated, of_pairs=of_pairs)
+    missing = _find_missing_texts(counts, cells, stated, of_pairs=of_pairs)
     texts = [text for text in counts if text not in missing]
-    remarks = list(_missing_remarks(counts, missing, stated))
+    remarks = list(_describe_missing(counts, missing, stated))
     written_as_numbers = [text for text in texts if cells[text, True]]
     texts = written_as_numbers or texts  # A misspelled text among numbers of JSON decides nothing.
     all_numbers = bool(texts) and all(map(NUMBER.match, texts))
@@ -129,7 +129,7 @@ def decide_labels(
     return LabelFacts(are_positions=are_positions, missing=missing, remarks=tuple(remarks))
 
 
-def _missing_texts(
+def _find_missing_texts(
     counts: Counter[str], cells: Counter[tuple[str, bool]], stated: Collection[str], *, of_pairs: bool
 ) -> frozenset[str]:
     """Return the texts that are missing labels in a file."""
@@ -143,7 +143,7 @@ def _missing_texts(
     return frozenset(missing)
 
 
-def _missing_remarks(
+def _describe_missing(
     counts: Counter[str], missing: Collection[str], stated: Collection[str]
 ) -> Iterator[str]:
     for text in sorted(MAYBE_MISSING - {*missing} - {*stated}):
@@ -152,7 +152,7 @@ def _missing_remarks(
             yield f"{rows} with the label {text}, which programs write for no label"
 
 
-def spelling_remarks(labels: Iterable[str]) -> Iterator[str]:
+def describe_spellings(labels: Iterable[str]) -> Iterator[str]:
     """Yield which labels look like spellings of one."""
     by_case = _groups(labels, _fold_case)
     yield from (f"labels that differ in case or width alone: {', '.join(spellings)}" for spellings in by_case)
@@ -185,7 +185,7 @@ def _shown(label: str) -> str:
     return ascii(label) if _INVISIBLE.search(label) or not label.isprintable() else label
 
 
-def label_of_position(text: str, labels: Sequence[str]) -> str:
+def find_label(text: str, labels: Sequence[str]) -> str:
     """Return the label at a position of the inventory, or the text for other numbers."""
     number = int(float(text))
     return labels[number] if 0 <= number < len(labels) else text

@@ -1,7 +1,7 @@
 """Read and write spans that are marked by character offsets in a text.
 
 Annotation tools export them as JSON: doccano and spaCy as ``[[0, 6, "PER"]]``, Prodigy, ``datasets`` and
-newer versions of doccano as objects, Label Studio as tasks. ``style_of`` recognises the structure.
+newer versions of doccano as objects, Label Studio as tasks. ``find_style`` recognises the structure.
 
 Words are separated by white space, and punctuation at their edges is a word of its own. In scripts without
 spaces every grapheme cluster is a word. Spans must begin and end where words do. Of overlapping spans the
@@ -47,7 +47,7 @@ class OffsetError(ValueError):
     """A span that does not fit its text, and what was expected."""
 
     def __init__(self, problem: str, expected: str) -> None:
-        """Keep offsets parts of the message."""
+        """Keep both parts of the message."""
         super().__init__(problem)
         self.problem = problem
         self.expected = expected
@@ -94,24 +94,25 @@ class Style:
     """Whether the type of a span is a list of one."""
 
 
-def split_words(text: str) -> list[Place]:
+def locate_words(text: str) -> list[Place]:
     """Return the place of each word of a text."""
     places = list[Place]()
     for chunk in _CHUNK.finditer(text):
         for part in _PART.finditer(chunk[0]):
             start = chunk.start() + part.start()
-            places += _without_punctuation(part[0], start)
+            places += _separate_punctuation(part[0], start)
     return places
 
 
-def words_of(text: str) -> list[str]:
+def split_into_words(text: str) -> list[str]:
     """Return the words of a text."""
-    return [text[extent.start : extent.stop] for extent in split_words(text)]
+    return [text[extent.start : extent.stop] for extent in locate_words(text)]
 
 
-def _without_punctuation(part: str, start: int) -> Iterator[Place]:
+def _separate_punctuation(part: str, start: int) -> Iterator[Place]:
     """Yield the place of a word, and of each punctuation mark at its edges."""
-    first, last = 0, len(part)
+    first = 0
+    last = len(part)
     while first < last and _EDGE.match(part[first]):
         first += 1
     while last > first and _EDGE.match(part[last - 1]):
@@ -127,11 +128,11 @@ def tag_text(text: str, spans: Iterable[MarkedSpan], places: Sequence[Place] | N
 
     ``places`` are the words where the file has them.
     """
-    places = split_words(text) if places is None else places
+    places = locate_words(text) if places is None else places
     tags = [OUTSIDE] * len(places)
     overlapping = 0
     for span in sorted(spans, key=lambda span: (span.start - span.stop, span.start)):
-        first, stop = _words_of(text, span, places)
+        first, stop = _find_words_of_span(text, span, places)
         if any(tag != OUTSIDE for tag in tags[first:stop]):
             overlapping += 1
             continue
@@ -139,7 +140,7 @@ def tag_text(text: str, spans: Iterable[MarkedSpan], places: Sequence[Place] | N
     return TaggedText([text[extent.start : extent.stop] for extent in places], tags, overlapping)
 
 
-def _words_of(text: str, span: MarkedSpan, places: Sequence[Place]) -> tuple[int, int]:
+def _find_words_of_span(text: str, span: MarkedSpan, places: Sequence[Place]) -> tuple[int, int]:
     """Return the first word of a span and the one after its last."""
     shown = f"{span.start}-{span.stop} ({span.type})"
     if not 0 <= span.start < span.stop <= len(text):
@@ -166,7 +167,7 @@ def _words_of(text: str, span: MarkedSpan, places: Sequence[Place]) -> tuple[int
     return inside[0], inside[-1] + 1
 
 
-def spans_of_tags(text: str, tags: Sequence[str], places: Sequence[Place]) -> list[MarkedSpan]:
+def locate_spans(text: str, tags: Sequence[str], places: Sequence[Place]) -> list[MarkedSpan]:
     """Return the spans of BIO tags as offsets in a text."""
     return [
         MarkedSpan(
@@ -179,23 +180,23 @@ def spans_of_tags(text: str, tags: Sequence[str], places: Sequence[Place]) -> li
     ]
 
 
-def style_of(body: Mapping[str, Any]) -> Style | None:
+def find_style(body: Mapping[str, Any]) -> Style | None:
     """Return how an object marks spans; None where it has no text or no spans."""
     if isinstance(body.get("data"), Mapping):
         key = next((key for key in TASK_KEYS if body.get(key)), "")
         key = key or next((key for key in TASK_KEYS if isinstance(body.get(key), list)), "")
         return Style(name="Label Studio", key=key, form="tasks") if key else None
-    if _text_key(body) is None:
+    if _find_text_key(body) is None:
         return None
-    styles = [style for key in SPAN_KEYS if (style := _style_of_value(key, body.get(key)))]
+    styles = [style for key in SPAN_KEYS if (style := _find_style_of_value(key, body.get(key)))]
     return next((style for style in styles if style.form != "empty"), next(iter(styles), None))
 
 
-def _style_of_value(key: str, value: object) -> Style | None:
+def _find_style_of_value(key: str, value: object) -> Style | None:
     if isinstance(value, Mapping):
-        names = _span_keys(value)
+        names = _find_span_keys(value)
         is_columns = names is not None and all(isinstance(value[name], list) for name in names[:2])
-        return _style(key, "columns", value) if is_columns else None
+        return _make_style(key, "columns", value) if is_columns else None
     if not isinstance(value, list):
         return None
     if not value:
@@ -209,20 +210,20 @@ def _style_of_value(key: str, value: object) -> Style | None:
     ):
         return Style(name="doccano or spaCy", key=key, form="triples")
     if isinstance(item, Mapping):
-        is_span = _span_keys(item) is not None or any(_are_offsets(item.get(name)) for name in BOTH_KEYS)
-        return _style(key, "objects", item) if is_span else None
+        is_span = _find_span_keys(item) is not None or any(_are_offsets(item.get(name)) for name in BOTH_KEYS)
+        return _make_style(key, "objects", item) if is_span else None
     return None
 
 
 def marks_spans(value: object) -> bool:
     """Return whether a value is a list of spans by offsets."""
-    style = _style_of_value("label", value)
+    style = _find_style_of_value("label", value)
     return style is not None and style.form != "empty"
 
 
-def _style(key: str, form: Form, item: Mapping[str, Any]) -> Style:
+def _make_style(key: str, form: Form, item: Mapping[str, Any]) -> Style:
     names = {"spans": "Prodigy", "label": "Label Studio", "entities": "doccano or datasets"}
-    start, stop = _span_keys(item) or ("start", "end")
+    start, stop = _find_span_keys(item) or ("start", "end")
     type_key = next((name for name in TYPE_KEYS if name in item), "label")
     is_list = form == "objects" and isinstance(item.get(type_key), list)
     name = names.get(key, "datasets")
@@ -231,7 +232,7 @@ def _style(key: str, form: Form, item: Mapping[str, Any]) -> Style:
     )
 
 
-def _span_keys(item: Mapping[str, Any]) -> tuple[str, str] | None:
+def _find_span_keys(item: Mapping[str, Any]) -> tuple[str, str] | None:
     start = next((name for name in START_KEYS if name in item), None)
     stop = next((name for name in STOP_KEYS if name in item), None)
     return (start, stop) if start is not None and stop is not None else None
@@ -245,15 +246,15 @@ def _are_offsets(values: object) -> bool:
     )
 
 
-def _text_key(body: Mapping[str, Any]) -> str | None:
+def _find_text_key(body: Mapping[str, Any]) -> str | None:
     return next((key for key in TEXT_KEYS if isinstance(body.get(key), str)), None)
 
 
-def text_of(body: Mapping[str, Any]) -> str:
+def find_text(body: Mapping[str, Any]) -> str:
     """Return the text of an object; OffsetError where it has none."""
     data = body.get("data")
     holder = data if isinstance(data, Mapping) else body
-    key = _text_key(holder)
+    key = _find_text_key(holder)
     if key is None and holder is data:
         texts = [value for value in data.values() if isinstance(value, str)]
         if len(texts) == 1:
@@ -270,14 +271,14 @@ def is_rejected(body: Mapping[str, Any]) -> bool:
     return body.get("answer") in REJECTED
 
 
-def annotators_of(body: Mapping[str, Any]) -> int:
+def count_annotators(body: Mapping[str, Any]) -> int:
     """Return how many annotators marked a text of Label Studio."""
     key = next((key for key in TASK_KEYS if body.get(key)), "")
     is_task = isinstance(body.get("data"), Mapping) and key
-    return len(_finished(body[key])) if is_task else 1
+    return len(_list_finished(body[key])) if is_task else 1
 
 
-def _finished(annotations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _list_finished(annotations: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [annotation for annotation in annotations if not annotation.get("was_cancelled")]
 
 
@@ -285,27 +286,27 @@ def read_spans(body: Mapping[str, Any], style: Style) -> list[MarkedSpan]:
     """Return the spans of an object; OffsetError where one has no offsets or type."""
     value: Any = body.get(style.key) or []
     if style.form == "tasks":
-        results = [annotation.get("result", []) for annotation in _finished(value)[:1]]
+        results = [annotation.get("result", []) for annotation in _list_finished(value)[:1]]
         items = [item["value"] for result in results for item in result if "value" in item]
-        return [_span_of_object(item) for item in items if _span_keys(item)]
+        return [_read_span(item) for item in items if _find_span_keys(item)]
     if style.form == "columns":
         columns = (value[style.start], value[style.stop], value.get(style.type, []))
-        return [_span(*parts) for parts in zip(*columns, strict=False)]
-    return [_span_of_object(item) if isinstance(item, Mapping) else _span(*item[:3]) for item in value]
+        return [_check_span(*parts) for parts in zip(*columns, strict=False)]
+    return [_read_span(item) if isinstance(item, Mapping) else _check_span(*item[:3]) for item in value]
 
 
-def _span_of_object(item: Mapping[str, Any]) -> MarkedSpan:
+def _read_span(item: Mapping[str, Any]) -> MarkedSpan:
     offsets = next((item[name] for name in BOTH_KEYS if _are_offsets(item.get(name))), None)
-    names = _span_keys(item)
+    names = _find_span_keys(item)
     if offsets is None and names is None:
         raise OffsetError(f"span {str(item)[:MAX_SHOWN]!r}", "its start and end")
     start, stop = offsets if offsets is not None else (item[names[0]], item[names[1]])  # type: ignore[index]
     type_name = next((item[name] for name in TYPE_KEYS if name in item), None)
     own_text = next((item[name] for name in OWN_TEXT_KEYS if isinstance(item.get(name), str)), None)
-    return _span(start, stop, type_name, own_text)
+    return _check_span(start, stop, type_name, own_text)
 
 
-def _span(start: object, stop: object, type_name: object, text: str | None = None) -> MarkedSpan:
+def _check_span(start: object, stop: object, type_name: object, text: str | None = None) -> MarkedSpan:
     if isinstance(type_name, list) and len(type_name) == 1:
         type_name = type_name[0]
     if not _are_offsets([start, stop]) or not isinstance(type_name, str) or not type_name.strip():
@@ -314,7 +315,7 @@ def _span(start: object, stop: object, type_name: object, text: str | None = Non
     return MarkedSpan(type_name.strip(), start, stop, text)  # type: ignore[arg-type]
 
 
-def places_of_tokens(body: Mapping[str, Any]) -> list[Place] | None:
+def locate_tokens(body: Mapping[str, Any]) -> list[Place] | None:
     """Return the words that Prodigy writes with a text; None where it has none."""
     tokens = body.get("tokens")
     if not isinstance(tokens, list) or not all(isinstance(token, Mapping) for token in tokens):
@@ -325,17 +326,17 @@ def places_of_tokens(body: Mapping[str, Any]) -> list[Place] | None:
 
 def tag_object(body: Mapping[str, Any], style: Style) -> TaggedText:
     """Return the words and tags of an object; OffsetError where they do not fit."""
-    text = text_of(body)
-    places = places_of_tokens(body)
+    text = find_text(body)
+    places = locate_tokens(body)
     if places is not None:
         places = [extent for extent in places if text[extent.start : extent.stop].strip()]
     return tag_text(text, read_spans(body, style), places)
 
 
-def with_spans(body: Mapping[str, Any], spans: Sequence[MarkedSpan], style: Style) -> dict[str, Any]:
+def replace_spans(body: Mapping[str, Any], spans: Sequence[MarkedSpan], style: Style) -> dict[str, Any]:
     """Return an object with other spans in the same structure."""
     if style.form == "tasks":
-        return {**body, **_task_parts(body, spans)}
+        return {**body, **_write_task(body, spans)}
     if style.form in ("triples", "empty"):
         return {**body, style.key: [[span.start, span.stop, span.type] for span in spans]}
     if style.form == "columns":
@@ -355,7 +356,7 @@ def with_spans(body: Mapping[str, Any], spans: Sequence[MarkedSpan], style: Styl
     return {**body, style.key: items}
 
 
-def _task_parts(body: Mapping[str, Any], spans: Sequence[MarkedSpan]) -> dict[str, Any]:
+def _write_task(body: Mapping[str, Any], spans: Sequence[MarkedSpan]) -> dict[str, Any]:
     """Return the annotations of a task of Label Studio, with the names of its own results."""
     results = [
         item

@@ -173,7 +173,7 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
         return f"answer {text[:60]!r} at {start}, which is no place in the passage"
     word_places = find_words(passage, text)
     if start is None:
-        return _first_place(passage, text, word_places)
+        return _find_first_place(passage, text, word_places)
     places = [(at.start, at.text) for at in word_places]
     meant = _surely_meant(passage, start, places)
     if meant is not None:
@@ -185,7 +185,9 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
     )
 
 
-def _first_place(passage: str, text: str, word_places: Sequence[WordPlace]) -> tuple[int, str, str] | str:
+def _find_first_place(
+    passage: str, text: str, word_places: Sequence[WordPlace]
+) -> tuple[int, str, str] | str:
     """Return offset, text and repair of an answer without an offset."""
     if not word_places:
         inside = " as whole words" if text.strip() and text.strip() in passage else ""

@@ -22,11 +22,11 @@ from isogloss.data.formats.label_cells import (
     PLAIN_LABELS,
     UNKNOWN_CLASS,
     LabelFacts,
-    cell_text,
     decide_labels,
-    label_of_position,
-    spelling_remarks,
-    structure_of,
+    describe_spellings,
+    describe_structure,
+    find_label,
+    read_cell_text,
 )
 from isogloss.data.formats.offsets import TEXT_KEYS, marks_spans
 from isogloss.data.formats.tables import (
@@ -35,7 +35,7 @@ from isogloss.data.formats.tables import (
     Row,
     Rows,
     Table,
-    annotation_remarks,
+    describe_annotations,
     no_column,
     rows,
 )
@@ -104,7 +104,7 @@ class Reading:
         """Return the label in a cell: by its spelling, or by its position in the inventory."""
         if self.official and not self.spelled and isinstance(cell, str) and cell in self.labels:
             return cell
-        text = cell_text(cell)
+        text = read_cell_text(cell)
         if self.predicts == "lemma":
             return text
         if self.is_missing(text, facts) and text not in (*self.labels, *self.spelled):
@@ -112,7 +112,7 @@ class Reading:
         label = self.spelled.get(text, text)
         if self.spelled or not facts.are_positions or not NUMBER.match(text):
             return label
-        return label_of_position(text, self.listed or self.labels)
+        return find_label(text, self.listed or self.labels)
 
     def is_missing(self, text: str, facts: LabelFacts) -> bool:
         """Return whether a text is no label."""
@@ -144,7 +144,7 @@ class Reading:
             nothing.add("_")
         elif self.predicts == "label" and UNKNOWN_CLASS not in self.labels:
             nothing.add(UNKNOWN_CLASS)
-        return any(cell_text(cell) not in nothing for cell in self.label_cells(row))
+        return any(read_cell_text(cell) not in nothing for cell in self.label_cells(row))
 
     def split_labels(self, cell: object) -> list[object]:
         """Return the labels in a cell that may have several."""
@@ -232,7 +232,7 @@ class Record:
         cells = cells_of(self.part("label"))
         if self.reading.skip_unknown and self.spell(cells[0]) not in self.reading.labels:
             return True
-        text = " ".join(map(cell_text, cells)).strip()
+        text = " ".join(map(read_cell_text, cells)).strip()
         is_missing = self.reading.is_missing(text, self.facts.labels) and text not in self.reading.labels
         return text in self.reading.skip or (is_missing and NO_ANSWER in self.reading.skip)
 
@@ -242,7 +242,7 @@ class Record:
 
     def spell(self, cell: object) -> str:
         """Return the label in a cell; DataError where it is a list or an object."""
-        structure = "" if self.reading.official else structure_of(cell)
+        structure = "" if self.reading.official else describe_structure(cell)
         if structure:
             if marks_spans(cell):
                 advice = 'Names in texts are kind = "tagging", annotated = "offsets"'
@@ -259,15 +259,19 @@ class Record:
         if self.reading.predicts == "lemma":
             raise self.broken("no lemma", "the lemma of each word, or _ for none", word=word)
         spellings = self.reading.spelled or self.reading.labels
-        problem = f"label {label!r}" if label else f"no label{self._missing_cell(word)}"
+        problem = f"label {label!r}" if label else f"no label{self._describe_missing_cell(word)}"
         expected = f"one of {some(spellings)}" if spellings else "a label"
         is_word = self.reading.kind == "tagging"
         raise self.broken(problem, expected, self._label_advice(label), word=word if is_word else None)
 
-    def _missing_cell(self, word: int | None) -> str:
+    def _describe_missing_cell(self, word: int | None) -> str:
         """Return the text of a missing label in brackets; empty for an empty cell."""
         cells = cells_of(self.row.parts.get(self.reading.label_parts[0])) if self.reading.label_parts else ()
-        text = cell_text(cells[0]) if len(cells) == 1 and self.reading.kind != "tagging" and not word else ""
+        text = (
+            read_cell_text(cells[0])
+            if len(cells) == 1 and self.reading.kind != "tagging" and not word
+            else ""
+        )
         return f" ({text!r})" if text else ""
 
     def _label_advice(self, label: str) -> str:
@@ -278,7 +282,7 @@ class Record:
             if self.reading.kind != "tagging":
                 skip = f", or leave such rows out (skip = [{label!r}])".replace("'", '"')
                 advice = f"Correct it or the labels of the description{skip}"
-                if not label and self._missing_cell(None):
+                if not label and self._describe_missing_cell(None):
                     advice += '; where it is a label, list all labels (labels = ["…"])'
         elif self.reading.kind != "tagging" and label in ("", "-"):
             return "Take the rows without a label out of the file"
@@ -315,13 +319,13 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
     counts.check_header(file)
     lacks = (layout is not None and layout.width == 1) or (counts.rows > 0 and not counts.labelled)
     unlabelled = lacks and reading.may_lack_labels
-    labels = counts.label_facts()
+    labels = counts.decide_label_facts()
     if labels.are_positions and reading.kind == "tagging":
-        counts.tags = _tags_by_position(file, reading, layout, labels)
+        counts.tags = _count_tags_by_position(file, reading, layout, labels)
     is_tagged = reading.kind == "tagging" and not unlabelled
     scheme = counts.tags.decide(reading.scheme, reading.labels) if is_tagged else NO_SCHEME
     if reading.table.has_offsets:
-        remarks = [*remarks, *annotation_remarks(file, reading.table)]
+        remarks = [*remarks, *describe_annotations(file, reading.table)]
     return FileFacts(
         layout=layout,
         scheme=scheme,
@@ -331,7 +335,9 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
     )
 
 
-def _tags_by_position(file: File, reading: Reading, layout: Layout | None, labels: LabelFacts) -> TagCounts:
+def _count_tags_by_position(
+    file: File, reading: Reading, layout: Layout | None, labels: LabelFacts
+) -> TagCounts:
     """Count the tags that the numbers of a file stand for."""
     counts = TagCounts()
     for row in reading.rows(file, layout):
@@ -368,7 +374,7 @@ class _Counts:
         cells = self.reading.label_cells(row)
         if self.reading.predicts == "labels":
             cells = [part for cell in cells for part in self.reading.split_labels(cell)]
-        labels = [cell_text(cell) for cell in cells]
+        labels = [read_cell_text(cell) for cell in cells]
         self.labels.update(labels)
         self.cells.update((label, type(cell) is int) for label, cell in zip(labels, cells, strict=True))
         if self.reading.kind == "tagging":
@@ -393,7 +399,7 @@ class _Counts:
                 line, f"a header, with {label!r}", "rows alone where columns are numbered", advice
             )
 
-    def label_facts(self) -> LabelFacts:
+    def decide_label_facts(self) -> LabelFacts:
         """Decide how the cells of labels are read."""
         reading = self.reading
         if reading.kind not in ("tagging", "text", "pair"):
@@ -415,31 +421,31 @@ class _Counts:
     def remarks(self, scheme: TagScheme, labels: LabelFacts) -> Iterator[str]:
         """Yield what was decided that users should know."""
         if self.reading.kind == "tagging":
-            yield from self.tag_remarks(scheme)
+            yield from self.describe_tags(scheme)
         yield from labels.remarks
         if self.overlapping:
             yield f"{self.overlapping:,} spans left out, which overlap with a longer one"
         if self.lists_of_one:
             yield f"{self.lists_of_one:,} labels in lists of one"
-        yield from self.label_remarks()
+        yield from self.describe_labels()
 
-    def tag_remarks(self, scheme: TagScheme) -> Iterator[str]:
+    def describe_tags(self, scheme: TagScheme) -> Iterator[str]:
         """Yield how tags are read, and how many do not follow their scheme."""
         yield from scheme.remarks()
         if odd := self.tags.count_odd(scheme) if scheme.marks_spans else 0:
             spans = f"span{'s' * (odd > 1)} begin{'s' * (odd == 1)} with {scheme.tag('I', '')}"
             tags = f"tag{'s' * (odd > 1)} that do{'es' * (odd == 1)} not follow {scheme.name}"
             yield f"{odd:,} {spans if scheme.name == BIO else tags}"
-        likely = [] if scheme.marks_spans or self.reading.scheme else self.tags.looking_like_spans()
+        likely = [] if scheme.marks_spans or self.reading.scheme else self.tags.list_likely_spans()
         if likely:
             yield f"labels of words, though {likely[0]!r} looks like one of spans"
         has_spans = {*self.tags.tags} != {OUTSIDE}
         if not has_spans and len(self.reading.labels) > 1 and are_bio(self.reading.labels):
             yield f"no span, as all {self.tags.tags.total():,} words are {OUTSIDE}"
 
-    def label_remarks(self) -> Iterator[str]:
+    def describe_labels(self) -> Iterator[str]:
         """Yield which labels look like spellings of one label."""
-        yield from spelling_remarks(self.labels)
+        yield from describe_spellings(self.labels)
         counted = self.reading.kind == "choice" and not self.reading.labels
         if counted and self.rows >= SUSPICIOUS and not self.labels["0"]:
             yield "no row with the label 0, from which options are counted"

@@ -16,17 +16,17 @@ from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.files import File, parsed_object, some
 from isogloss.data.formats.annotation_files import LABEL_COLUMN, AnnotatedSentence, read_brat, read_webanno
 from isogloss.data.formats.conll import Layout, layout_of, read_words
-from isogloss.data.formats.conllu import MISC, NAMES, cell_reader, read_sentences
+from isogloss.data.formats.conllu import MISC, NAMES, make_cell_reader, read_sentences
 from isogloss.data.formats.offsets import (
     SPAN_KEYS,
     OffsetError,
     Style,
-    annotators_of,
+    count_annotators,
+    find_style,
+    find_text,
     is_rejected,
-    split_words,
-    style_of,
+    locate_words,
     tag_object,
-    text_of,
 )
 
 FileFormat = Literal[
@@ -40,7 +40,7 @@ SUFFIXES: Mapping[str, FileFormat] = {
 }  # fmt: skip
 
 WORDS_COLUMN, TAGS_COLUMN, OVERLAPS_COLUMN = "words of the text", "tags of the text", "overlapping spans"
-"""Columns of what is read from spans that are marked by offsets."""
+"""The columns of words and labels that rows have after their offsets were read."""
 
 OF_SPANS: Mapping[str, str] = {"words": WORDS_COLUMN, "labels": TAGS_COLUMN, "overlaps": OVERLAPS_COLUMN}
 """The column of each part of a sentence whose spans are marked by offsets."""
@@ -131,7 +131,7 @@ def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
     is_conll = table.format == "conll"
     cell_rows = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
     if table.has_offsets:
-        cell_rows = _with_words(file, cell_rows)
+        cell_rows = _add_words(file, cell_rows)
     needed = {*table.chosen} - {*table.optional}
     for number, row in enumerate(cell_rows):
         if isinstance(row, DataError):
@@ -144,45 +144,45 @@ def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
             yield Row(number, line, _parts(cells, table.columns), lines, cells)
 
 
-def _with_words(file: File, cell_rows: _CellRows) -> _CellRows:
+def _add_words(file: File, cell_rows: _CellRows) -> _CellRows:
     """Yield rows with the words and tags of their texts; rows that an annotator rejected are left out."""
     style: Style | None = None
     for row in cell_rows:
         if isinstance(row, DataError):
             yield row
         elif not is_rejected(row.cells):
-            row_style = style_of(row.cells)
+            row_style = find_style(row.cells)
             style = row_style if row_style is not None and row_style.form != "empty" else style or row_style
-            yield _with_words_of_text(file, row, row_style and style)
+            yield _add_words_of_text(file, row, row_style and style)
 
 
-def bodies_of(file: File, form: FileFormat) -> Iterator[Mapping[str, Any]]:
+def read_bodies(file: File, form: FileFormat) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a file, without those that cannot be read."""
     for row in _READERS[form](file, Table(format=form, columns={})):
         if not isinstance(row, DataError):
             yield row.cells
 
 
-def annotation_remarks(file: File, table: Table) -> Iterator[str]:
+def describe_annotations(file: File, table: Table) -> Iterator[str]:
     """Yield what wrote the spans of a file, and how many texts are left out or have several annotations."""
-    bodies = list(bodies_of(file, table.format))
-    styles = [style for body in bodies if (style := style_of(body)) is not None and style.form != "empty"]
+    bodies = list(read_bodies(file, table.format))
+    styles = [style for body in bodies if (style := find_style(body)) is not None and style.form != "empty"]
     if styles:
         yield f"spans by offsets as {styles[0].name} writes them"
     if rejected := sum(map(is_rejected, bodies)):
         yield f"{rejected:,} rejected texts left out"
-    if several := sum(annotators_of(body) > 1 for body in bodies):
+    if several := sum(count_annotators(body) > 1 for body in bodies):
         yield f"{several:,} texts with several annotations, of which the first is read"
 
 
-def _with_words_of_text(file: File, row: _Cells, style: Style | None) -> _Cells | DataError:
+def _add_words_of_text(file: File, row: _Cells, style: Style | None) -> _Cells | DataError:
     try:
         if style is None:
-            text = text_of(row.cells)
+            text = find_text(row.cells)
             marked = next((key for key in SPAN_KEYS if row.cells.get(key)), "")
             if marked:
                 raise OffsetError(f"{marked} is {str(row.cells[marked])[:60]!r}", "spans with their offsets")
-            words = [text[extent.start : extent.stop] for extent in split_words(text)]
+            words = [text[extent.start : extent.stop] for extent in locate_words(text)]
             return row._replace(cells={**row.cells, WORDS_COLUMN: words})
         tagged = tag_object(row.cells, style)
     except OffsetError as error:
@@ -328,7 +328,7 @@ def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
 def _conllu(file: File, table: Table) -> _CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
     columns = cast(list[Column], [*table.columns.values()])
-    cell_readers = {column: cell_reader(column) for column in columns}
+    cell_readers = {column: make_cell_reader(column) for column in columns}
     for block in read_sentences(file):
         cells = {column: [cell_of(row) for _, row in block.rows] for column, cell_of in cell_readers.items()}
         keyed = [number for number, row in block.rows if "=" in row[MISC]] if NAMES[MISC] in columns else []
@@ -375,16 +375,16 @@ def _lines(file: File, _: Table) -> _CellRows:
         yield _Cells(number, {0: line})
 
 
-def _brat(file: File, _: Table) -> _CellRows:
-    yield from map(_annotated_cells, read_brat(file))
+def _read_brat_cells(file: File, _: Table) -> _CellRows:
+    yield from map(_make_cells, read_brat(file))
 
 
-def _webanno(file: File, table: Table) -> _CellRows:
+def _read_webanno_cells(file: File, table: Table) -> _CellRows:
     column = table.columns.get("column", LABEL_COLUMN)
-    yield from map(_annotated_cells, read_webanno(file, column if isinstance(column, int) else LABEL_COLUMN))
+    yield from map(_make_cells, read_webanno(file, column if isinstance(column, int) else LABEL_COLUMN))
 
 
-def _annotated_cells(sentence: AnnotatedSentence | DataError) -> _Cells | DataError:
+def _make_cells(sentence: AnnotatedSentence | DataError) -> _Cells | DataError:
     if isinstance(sentence, DataError):
         return sentence
     words, tags, overlapping = sentence.tagged
@@ -445,6 +445,6 @@ _READERS: Mapping[FileFormat, Callable[[File, Table], _CellRows]] = {
     "json": _array,
     "lines": _lines,
     "parquet": _parquet,
-    "brat": _brat,
-    "webanno": _webanno,
+    "brat": _read_brat_cells,
+    "webanno": _read_webanno_cells,
 }

@@ -41,15 +41,18 @@ def find_words(text: str, words: str) -> list[WordPlace]:
     if not escaped:
         return []
     pattern = regex.compile(f"(?=({_SPACES.join(escaped)}))")  # A lookahead: places may overlap.
-    whole_words, joined = list[WordPlace](), list[WordPlace]()
+    whole_words: list[WordPlace] = []
+    joined: list[WordPlace] = []
     for match in pattern.finditer(text):
-        start, stop = match.start(), match.start() + len(match[1])
-        boundaries = _word_boundaries(text, start, stop)
-        starts_word, ends_word = start in boundaries, stop in boundaries
+        start = match.start()
+        stop = start + len(match[1])
+        boundaries = _find_word_boundaries(text, start, stop)
+        starts_word = start in boundaries
+        ends_word = stop in boundaries
         if starts_word and ends_word:
             whole_words.append(WordPlace(start, match[1]))
         elif _is_joined(text, start, stop, starts_word=starts_word, ends_word=ends_word):
-            joined.append(WordPlace(start, match[1], _word_around(text, start, stop, boundaries)))
+            joined.append(WordPlace(start, match[1], _find_word_around(text, start, stop, boundaries)))
     return whole_words or joined
 
 
@@ -62,13 +65,13 @@ def _is_joined(text: str, start: int, stop: int, *, starts_word: bool, ends_word
     return False
 
 
-def _word_around(text: str, start: int, stop: int, boundaries: set[int]) -> str:
+def _find_word_around(text: str, start: int, stop: int, boundaries: set[int]) -> str:
     first = max(offset for offset in boundaries if offset <= start)
     last = min(offset for offset in boundaries if offset >= stop)
     return text[first:last]
 
 
-def _word_boundaries(text: str, start: int, stop: int) -> set[int]:
+def _find_word_boundaries(text: str, start: int, stop: int) -> set[int]:
     """Return the offsets at which a word may begin or end, near a place in a text."""
     first = start
     while first > max(0, start - MAX_WORD) and not text[first - 1].isspace():
