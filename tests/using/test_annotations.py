@@ -117,6 +117,18 @@ def test_of_overlapping_spans_the_longest_is_read_and_others_are_reported(tmp_pa
     assert "1 spans left out, which overlap" in contents.remarks[0]
 
 
+@pytest.mark.parametrize(("text", "start"), [("\U0001f600 Ana in Oslo", 2), ("\U0001f600東京タワー", 1)])
+def test_offsets_after_emoji_count_characters_and_that_is_reported(tmp_path, corpus, text, start):
+    body = {"text": text, "entities": [[start, start + 3, "PER"]]}
+    (tmp_path / "texts.jsonl").write_text(json.dumps(body) + "\n", encoding="utf-8")
+    described_corpus = corpus(tmp_path / "texts.jsonl", 'annotated = "offsets"\n')
+    (example,) = described_corpus.read(None, "en", "test")
+    (span,) = find_spans(example.tags)
+    assert "".join(example.words[span.start : span.stop]) == text[start : start + 3]
+    (contents,) = inspect_splits(described_corpus)
+    assert "1 texts with characters such as emoji" in contents.remarks[0]
+
+
 def test_rejected_texts_are_left_out_and_reported(tmp_path, corpus):
     bodies = [body_of("Latin", "prodigy"), {**body_of("Latin", "prodigy"), "answer": "reject"}]
     text = "".join(json.dumps(body) + "\n" for body in bodies)

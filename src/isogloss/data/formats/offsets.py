@@ -9,6 +9,7 @@ longest is read; the others are counted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -39,6 +40,9 @@ _PART = regex.compile(rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}])\X)+")
 _EDGE = regex.compile(r"[\p{P}\p{S}]")
 
 MAX_SHOWN = 40
+
+LAST_NARROW = 0xFFFF
+"""The last character that takes one unit in UTF-16, in which programs in JavaScript count."""
 
 Form = Literal["triples", "objects", "columns", "tasks", "empty"]
 
@@ -264,6 +268,13 @@ def find_text(body: Mapping[str, Any]) -> str:
             f"the keys {', '.join(map(str, holder)) or 'none'}", f"a text in {' or '.join(TEXT_KEYS)}"
         )
     return str(holder[key])
+
+
+def has_wide_characters(body: Mapping[str, Any]) -> bool:
+    """Return whether the text of an object has characters, such as emoji, that JavaScript counts as two."""
+    with suppress(OffsetError):
+        return any(ord(character) > LAST_NARROW for character in find_text(body))
+    return False
 
 
 def is_rejected(body: Mapping[str, Any]) -> bool:

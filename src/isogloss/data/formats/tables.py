@@ -24,6 +24,7 @@ from isogloss.data.formats.offsets import (
     count_annotators,
     find_style,
     find_text,
+    has_wide_characters,
     is_rejected,
     locate_words,
     tag_object,
@@ -169,6 +170,8 @@ def describe_annotations(file: File, table: Table) -> Iterator[str]:
     styles = [style for body in bodies if (style := find_style(body)) is not None and style.form != "empty"]
     if styles:
         yield f"spans by offsets as {styles[0].name} writes them"
+    if wide := sum(map(has_wide_characters, bodies)):
+        yield f"{wide:,} texts with characters such as emoji, each read as one character of an offset"
     if rejected := sum(map(is_rejected, bodies)):
         yield f"{rejected:,} rejected texts left out"
     if several := sum(count_annotators(body) > 1 for body in bodies):
