@@ -162,6 +162,13 @@ def kill_coordinator(nodes: Mapping[str, Any], driver: subprocess.Popen[str], ou
     kill(one.process.pid)
 
 
+def kill_own_supervisor(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
+    """Kill what supervises the node that the command is connected to."""
+    del driver, out
+    (one,) = nodes["head"].all_processes["raylet"]
+    kill(one.process.pid)
+
+
 def kill_node(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
     """Kill what supervises the node without the command; its workers end with it."""
     del driver, out
@@ -196,12 +203,17 @@ HEAD_LOST = r"isogloss: the head of the Ray cluster \(\S+:\d+\) has not answered
 """One line."""
 
 
+SUPERVISOR_LOST = r"isogloss: Ray's process on this node \(the raylet, \S+:\d+\) has ended\. .+\n"
+"""One line."""
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("disturb", "status", "message"),
     [
         (kill_coordinator, 1, HEAD_LOST),
         (kill_head, 1, HEAD_LOST),
+        (kill_own_supervisor, 1, SUPERVISOR_LOST),
         (kill_node, 0, ""),
         (kill_worker, 0, ""),
         (kill_driver, -signal.SIGKILL, ""),

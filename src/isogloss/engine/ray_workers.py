@@ -212,12 +212,15 @@ class RayTasks:
     _nodes: list[Mapping[str, float]] = field(default_factory=list)
     """The resources of each node."""
     _listed: float = -inf
+    _supervisor: tuple[str, int] = field(init=False)
+    """Host and port of the process that supervises this node."""
 
     def __post_init__(self) -> None:
         """Divide the runs among kinds of tasks, and open the queue of reports on this node."""
         missing = [run for run in self.runs if not self.context.store.is_finished(run)]
         self._missing = {identity(run): run for run in missing}
         self._needs = needs_within(self._missing)
+        self._supervisor = _find_supervisor()
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=True)
         restarting = {"max_restarts": -1, "max_task_retries": -1}
         self._queue = Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here, **restarting})
@@ -259,6 +262,7 @@ class RayTasks:
         while len(self._settled) < len(self._needs):
             if interruption_requested():
                 raise Interrupted
+            self._check_supervisor()
             if not self._head_answers():
                 time.sleep(POLL_EVERY)
                 continue
@@ -269,12 +273,24 @@ class RayTasks:
             for sent in ended:
                 self._end(sent)
 
+    def _check_supervisor(self) -> None:
+        """Raise RunError if the process has died that connects this one to the cluster.
+
+        Ray itself ends this process soon after that, without a message.
+        """
+        if not _is_reachable(*self._supervisor):
+            host, port = self._supervisor
+            raise RunError(
+                f"Ray's process on this node (the raylet, {host}:{port}) has ended. Finished runs are kept. "
+                f"Start this node again (ray start --address {_find_head()}), then run the same command."
+            )
+
     def _head_answers(self) -> bool:
         """Return whether the head of the cluster answers; RunError if it has not for too long.
 
         While it does not, calls of Ray block.
         """
-        if _is_head_reachable():
+        if _is_reachable(*_split_address(_find_head())):
             self._head_answered = time.monotonic()
             return True
         if time.monotonic() - self._head_answered > HEAD_PATIENCE:
@@ -387,9 +403,10 @@ class RayTasks:
     def close(self) -> None:
         """End what still runs: with a checkpoint, if that does not take too long.
 
-        Without a head nothing can be ended from here; Ray ends the tasks of its nodes after a minute.
+        Without a head or this node's raylet nothing can be ended from here; Ray ends the tasks of its nodes
+        after a minute.
         """
-        if not _is_head_reachable():
+        if not _is_reachable(*_split_address(_find_head())) or not _is_reachable(*self._supervisor):
             return
         left = [*self._tasks]
         try:
@@ -455,10 +472,21 @@ def _find_head() -> str:
     return str(ray.get_runtime_context().gcs_address)
 
 
-def _is_head_reachable() -> bool:
-    host, _, port = _find_head().rpartition(":")
+def _find_supervisor() -> tuple[str, int]:
+    """Return host and port of the raylet of this node."""
+    here = ray.get_runtime_context().get_node_id()
+    (node,) = [node for node in ray.nodes() if node["NodeID"] == here]
+    return node["NodeManagerAddress"], node["NodeManagerPort"]
+
+
+def _split_address(address: str) -> tuple[str, int]:
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def _is_reachable(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=HEAD_PATIENCE / 10).close()
+        socket.create_connection((host, port), timeout=HEAD_PATIENCE / 10).close()
     except OSError:
         return False
     return True
