@@ -14,7 +14,7 @@ OUT := runs/quickstart
 N := 1000000
 
 .DEFAULT_GOAL := help
-.PHONY: help quickstart install test nightly check lint fast fuzz bench performance docs site release clean
+.PHONY: help quickstart install test nightly check near lint fast fuzz bench performance docs site release clean
 
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -32,6 +32,9 @@ nightly: $(VENV)/.installed-dev ## Run all cases, of which make test takes a sam
 	@$(PYTEST) -n 2 --nightly -m nightly $(OPTIONS)
 
 check: lint fast ## Check form, types, floors and the fast tests (what a commit must pass)
+
+near: $(VENV)/.installed-dev ## Run the fast tests near what changed since the last commit (seconds)
+	@$(PYTEST) -n 0 -m "not slow" $$($(BIN)/python tests/near.py)
 
 lint: $(VENV)/.installed-dev ## Check form and types alone
 	@$(BIN)/ruff format --check .

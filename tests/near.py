@@ -1,0 +1,83 @@
+"""Print the test files near a change: `make near` runs their fast tests.
+
+    python tests/near.py [COMMIT]
+
+A change is what differs from COMMIT (default: the last commit), with new files. Near a module are the test
+files with its name (src/isogloss/data/files.py: tests/data/test_files*.py); if there are none, those that
+import it; if none does, the folder of tests of its package. The rules of the whole project are near every
+change.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+ROOT = Path(__file__).parents[1]
+RULES = (
+    "tests/test_floors.py",
+    "tests/test_imports.py",
+    "tests/test_messages.py",
+    "tests/test_public.py",
+    "tests/test_words.py",
+)
+"""Fast tests that read all modules, so that any change can break them."""
+
+
+def list_changed_files(commit: str = "HEAD") -> list[str]:
+    """Return the paths of files that differ from a commit, and of new files."""
+    changed = _git("diff", "--name-only", "--relative", commit)
+    new = _git("ls-files", "--others", "--exclude-standard")
+    return sorted({*changed, *new})
+
+
+def find_near_tests(paths: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Return the test files near changed files, and the rules of the whole project."""
+    texts = {
+        path.relative_to(root).as_posix(): path.read_text(encoding="utf-8")
+        for path in (root / "tests").rglob("test_*.py")
+    }
+    near = {rule for rule in RULES if rule in texts}
+    for path in map(PurePosixPath, paths):
+        if path.suffix == ".md":
+            near |= {"tests/test_docs.py"} & texts.keys()
+        if path.suffix != ".py":
+            continue
+        if path.is_relative_to("tests"):
+            near |= {str(path)} & texts.keys() or _importers(rf"(from|import) {path.stem}\b", texts)
+        elif path.is_relative_to("src/isogloss"):
+            near |= _tests_of_module(path.relative_to("src/isogloss"), texts)
+        else:
+            near |= _importers(rf"\b{path.stem}\b", texts)
+    return sorted(near)
+
+
+def _tests_of_module(module: PurePosixPath, texts: dict[str, str]) -> set[str]:
+    folder = PurePosixPath("tests") / module.parent
+    if module.stem == "__init__":
+        return _in_folder(folder, texts)
+    named = {
+        path
+        for path in _in_folder(folder, texts)
+        if PurePosixPath(path).stem.startswith(f"test_{module.stem}")
+    }
+    dotted = ".".join(("isogloss", *module.with_suffix("").parts))
+    return named or _importers(rf"\b{re.escape(dotted)}\b", texts) or _in_folder(folder, texts)
+
+
+def _in_folder(folder: PurePosixPath, texts: dict[str, str]) -> set[str]:
+    return {path for path in texts if PurePosixPath(path).parent == folder}
+
+
+def _importers(pattern: str, texts: dict[str, str]) -> set[str]:
+    return {path for path, text in texts.items() if re.search(pattern, text)}
+
+
+def _git(*words: str) -> list[str]:
+    listed = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
+    return listed.stdout.splitlines()
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(find_near_tests(list_changed_files(*sys.argv[1:2]))) + "\n")
