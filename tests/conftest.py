@@ -68,10 +68,6 @@ RECIPES_MADE = ("made", "mixup_runs")
 """Fixtures that make all runs of a recipe, which takes seconds: whatever looks at these is slow."""
 
 
-SLOW_CASES = 2
-"""Cases of a slow test that run in make test, the first and the last; the others are nightly."""
-
-
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
@@ -86,18 +82,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def leave_to_the_night(items: list[pytest.Item]) -> None:
-    """Mark cases of slow tests as nightly, but for a few of each test; those marked every_case keep all."""
+    """Mark all cases of slow tests but the first as nightly, unless the test is marked every_case."""
     tests = defaultdict[str, list[pytest.Item]](list)
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         if "slow" in marks and not marks & {"every_case", "nightly"}:
             tests[item.nodeid.partition("[")[0]].append(item)
     for cases in tests.values():
-        last = len(cases) - 1
-        kept = {round(number * last / (SLOW_CASES - 1)) for number in range(SLOW_CASES)}
-        for number, case in enumerate(cases):
-            if number not in kept:
-                case.add_marker(pytest.mark.nightly)
+        for case in cases[1:]:
+            case.add_marker(pytest.mark.nightly)
 
 
 def _undrawn(figure: Figure, layout: Layout, *formats: str) -> dict[str, bytes]:

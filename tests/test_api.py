@@ -99,6 +99,7 @@ def test_a_run_gives_records_and_a_report_and_prints_nothing(tmp_path, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_is_done_is_not_done_again(tiny_runs):
     result = isogloss.run(tiny_runs.parent / "tiny.toml", out=tiny_runs)

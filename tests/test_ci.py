@@ -148,6 +148,7 @@ def test_a_skip_for_another_reason_fails_a_run_that_knows_its_reasons(tmp_path, 
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_module_that_is_skipped_for_another_reason_fails_it_too(tmp_path):
     (tmp_path / "test_module.py").write_text('import pytest\npytest.importorskip("of_no_machine")\n')

@@ -34,6 +34,7 @@ def test_zero_shot_prints_scores_and_the_gap(tmp_path, capsys):
     assert len(out.splitlines()[-1].split()) == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_path_begins_and_ends_at_the_models(tmp_path, capsys):
     import isogloss
@@ -58,6 +59,7 @@ def test_languages_shows_every_language_and_its_translation(capsys):
     assert [line.split()[0] for line in translations.splitlines()] == list(LANGUAGES)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_x_mixup_in_trainer_trains_the_ratio(tmp_path):
     trainer = load("mixup_trainer").main(tmp_path, examples=16)
@@ -65,6 +67,7 @@ def test_x_mixup_in_trainer_trains_the_ratio(tmp_path):
     assert all(weight.item() for weight in trainer.model.mixup.parameters())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_continual_training_prints_how_far_words_are_apart(capsys):
     load("continual_loop").main(examples=64)
@@ -73,6 +76,7 @@ def test_continual_training_prints_how_far_words_are_apart(capsys):
     assert all(0.5 < float(auc) < 1 for _, auc in layers)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_meta_learned_adapters_print_a_loss_of_each_language(capsys):
     load("meta_loop").main(steps=4)

@@ -44,6 +44,7 @@ def folder(tmp_path: Path) -> Places:
     return recipe, data, out
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_command_line_neither_imports_torch_nor_writes(folder: Places) -> None:
     recipe, data, out = folder

@@ -26,6 +26,7 @@ def test_importing_isogloss_imports_nothing_heavy() -> None:
     assert not HEAVY & set(there)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_help_is_at_hand() -> None:
     assert cost("-m", "isogloss", "--help") < 3 * cost("-c", SMALLEST)
@@ -55,6 +56,7 @@ def test_commands_that_need_no_model_import_no_torch(tiny_runs):
         assert not {"torch", "transformers"} & one.modules, words
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_list_costs_less_than_torch_and_a_prediction_little_more(tiny_runs, tmp_path):
     """Processor time as ratios to the import of torch, with room for a busy machine."""

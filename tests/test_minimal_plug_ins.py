@@ -145,6 +145,7 @@ def test_declarations_that_no_run_can_fulfil_are_refused_in_the_plan(tmp_path, e
         planned(tmp_path, with_method(**entry))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_task_of_own_examples_is_scored_and_exported_and_predicting_is_refused_by_name(tmp_path):
     study = STUDIES["task and corpus"]

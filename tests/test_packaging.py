@@ -80,6 +80,7 @@ def test_every_link_of_the_readme_works_on_an_index_of_packages() -> None:
             assert (PROJECT.parent / where[1]).exists(), link
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_sdist_holds_recipes_pages_and_tests(tmp_path: Path) -> None:
     pytest.importorskip("setuptools", "77")

@@ -149,6 +149,7 @@ def test_the_recipes_of_a_papers_claims_plan_the_systems_of_each(paper):
             assert any({*words.split(" ")} <= of for of in measured), f"{key}: {words}"
 
 
+@pytest.mark.nightly
 def test_a_plan_for_display_lists_what_its_runs_require_and_a_run_refuses():
     requirement = "ctranslate2 (pip install 'isogloss[mt-fast]')"
     translated = plan("x-mixup/claims-pos")

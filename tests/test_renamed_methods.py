@@ -229,6 +229,7 @@ def assert_equal(found: Measurements, expected: Measurements) -> None:
     assert page_of(found) == page_of(expected)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_copies_of_all_methods_have_the_report_of_the_originals(study):
     combination = {"peft": "lora", "adjusted": "cross-lingual-adjustment", "translator": "built-in"}

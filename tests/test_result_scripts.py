@@ -57,6 +57,7 @@ def test_every_script_of_the_results_is_listed_here():
     assert paths == {command.split()[0] for command in (*WRITING, *PRINTING)} | FROM_RUNS
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("command", WRITING)
 def test_a_table_of_results_is_what_its_script_makes_of_the_rows_beside_it(command, tmp_path):
@@ -71,6 +72,7 @@ def test_a_table_of_results_is_what_its_script_makes_of_the_rows_beside_it(comma
             assert (folder / name).read_text(encoding="utf-8") == (RESULTS / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("command", PRINTING)
 def test_a_script_that_prints_its_table_does_so_from_the_rows_beside_it(command):

@@ -65,6 +65,7 @@ MADE = {
 """Texts that tests do not expect, and that stand nowhere in the package because they are made."""
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_is_not_expected_could_be_found():
     """A text that the package no longer has is never found, and its absence is no news."""

@@ -73,6 +73,7 @@ def numbers(printed, width):
     return {row[0]: row[1:] for row in rows if len(row) == width and row[1][:1].isdigit()}
 
 
+@pytest.mark.nightly
 def test_adjustment_comes_to_the_same_loss_both_ways(script):
     found = numbers(script("adjustment", "--quick"), 4)
     losses = [float(cells[-1]) for way, cells in found.items() if "," in way]
@@ -80,6 +81,7 @@ def test_adjustment_comes_to_the_same_loss_both_ways(script):
     assert [found[precision][1] for precision in ("float32", "bfloat16")] == ["1.8", "1.8"]
 
 
+@pytest.mark.nightly
 def test_many_runs_are_made_once_and_reported_on(script):
     (found,) = numbers(script("many_runs", "--runs", 20), 9).values()
     assert found[6] == "26"  # 20 runs, and six for leases, precision, plan and report.
@@ -134,6 +136,7 @@ def test_a_soak_compares_what_is_left_with_an_undisturbed_process(script, tmp_pa
     assert sum(result["signals"].values()) + sum(result["planted"].values()) > 0
 
 
+@pytest.mark.nightly
 def test_every_form_of_meta_learning_costs_more_than_joint_training(script):
     found = numbers(script("meta_learning", "--quick"), 5)
     ratios = {form: float(cells[1]) for form, cells in found.items()}
@@ -142,6 +145,7 @@ def test_every_form_of_meta_learning_costs_more_than_joint_training(script):
     assert all(ratio > 1 for ratio in ratios.values())
 
 
+@pytest.mark.nightly
 def test_the_memory_of_a_training_is_about_what_is_estimated(script):
     options = ("--shapes", "tiny", "--rows", 8, "--how", "checkpointing")
     rows = [line.split("|")[1:-1] for line in script("training_memory", *options).splitlines()[2:]]
@@ -164,6 +168,7 @@ def test_encoders_are_trained_at_some_speed_of_the_plan(script):
         assert float(planned) / float(done) == ratio
 
 
+@pytest.mark.nightly
 def test_pretraining_comes_to_the_same_loss_every_way(script):
     printed = script("pretraining", "--quick")
     losses = {way: float(cells[-1]) for way, cells in numbers(printed, 4).items()}
@@ -172,6 +177,7 @@ def test_pretraining_comes_to_the_same_loss_every_way(script):
     assert numbers(printed, 3).keys() == {"isogloss : Trainer, blocks", "isogloss : Trainer, lines"}
 
 
+@pytest.mark.nightly
 def test_every_way_of_mixing_is_compared_with_translate_train(script):
     rows = numbers(script("x_mixup", "--quick"), 6)
     found = {way: [float(cell) for cell in cells] for way, cells in rows.items()}
@@ -195,6 +201,7 @@ def test_fine_tuning_and_paths_find_the_same_as_trainer(script, tmp_path):
     assert ratios == {one["name"]: f"{one['measured']:.2f}" for one in found["ratios"]}
 
 
+@pytest.mark.nightly
 def test_a_point_and_a_step_are_divided_into_their_parts(script, tmp_path):
     rows = numbers(script("point_parts", "--examples", 4, "--points", 2), 8)
     assert rows.keys() == {"upos", "parsing", "ner", "nli"}
@@ -209,10 +216,12 @@ def test_processes_on_a_gpu_are_compared_only_where_there_is_one(script):
     assert script("devices", "--quick").startswith("There is no GPU here")
 
 
+@pytest.mark.nightly
 def test_predicting_says_how_much_memory_each_file_took(script):
     assert script("predict_memory", "--lines", "20", "--mixed").startswith("20 lines: peak ")
 
 
+@pytest.mark.nightly
 def test_each_way_is_a_process_of_its_own_in_every_round(script, tmp_path):
     from turns import in_turns
 

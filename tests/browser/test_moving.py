@@ -171,6 +171,7 @@ def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
         assert labels in expected
 
 
+@pytest.mark.nightly
 def test_each_step_of_a_key_leads_to_the_next_point_with_its_scores(
     crowded: Study, opened: Callable[..., Any]
 ) -> None:
@@ -213,6 +214,7 @@ def across(panel: Any, share: float) -> tuple[float, float]:
     return grid["x"] + share * grid["width"], box["y"] + box["height"] / 3
 
 
+@pytest.mark.nightly
 def test_the_line_is_dragged_by_mouse_and_finger(crowded: Study, opened: Callable[..., Any]) -> None:
     m, html = crowded
     points = points_of(m)

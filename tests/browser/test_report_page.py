@@ -24,6 +24,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_report(out).html
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_page_says_nothing_to_the_console_asks_for_nothing_and_fits(
@@ -106,6 +107,7 @@ def test_on_paper_nothing_is_wider_than_the_paper_and_all_is_open(
         assert shown.page.pdf(format="A4").startswith(b"%PDF")
 
 
+@pytest.mark.nightly
 def test_a_script_in_the_data_is_shown_as_text(tmp_path: Path, opened: Callable[..., Any]) -> None:
     names = small_study(tmp_path, seeds=1)
     write_plan(tmp_path, names, title=EVIL, recipe=EVIL, command=EVIL)

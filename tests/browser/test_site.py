@@ -56,6 +56,7 @@ def test_every_page_is_there(site: Path) -> None:
     assert not [page for page in pages if not (site / f"{page}.html").is_file()]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_says_nothing_to_the_console_asks_for_nothing_outside_and_fits(
@@ -77,6 +78,7 @@ def test_dark_differs_from_light_and_print_hides_the_contents(site: Path, opened
     assert len({*colours}) == 2
 
 
+@pytest.mark.nightly
 def test_search_leads_to_a_page(site: Path, opened: Callable[..., Any]) -> None:
     with opened(site / "index.html") as shown, served(site) as address:
         shown.page.goto(address)  # Its excerpts are fetched, which pages of a disk may not do.

@@ -248,6 +248,7 @@ def test_languages_that_are_no_codes_are_refused(command, folder):
     assert "reviews.csv: column 'lang': 'Swahili' is no language code" in message
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_table_of_two_languages_leads_to_predictions_of_an_ensemble(command, folder):
     of_two_languages(labelled=False)

@@ -101,6 +101,7 @@ def damaged(model):
     return change
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("verb", READ_ALONE.values(), ids=READ_ALONE)
 @each_damage
@@ -175,6 +176,7 @@ def test_a_run_that_is_none_of_ours_is_set_aside_and_cannot_be_used(command, run
     assert (ended.status, ended.err.count("\n")) in ((0, 0), (2, 1)), ended
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_report_leaves_a_damaged_record_out_and_says_so(command, runs, model, damaged):
     damaged(DAMAGED["deep"])
@@ -236,6 +238,7 @@ def test_nor_is_it_beside_the_records(runs, model, make, name):
     assert len(isogloss.read(runs).frame("scores")) > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_damaged_state_of_the_last_report_is_that_of_none(runs):
     (runs / "tables").mkdir(exist_ok=True)
@@ -251,6 +254,7 @@ def test_a_damaged_state_of_the_last_report_is_that_of_none(runs):
     assert finished_report(runs)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_predictions_of_another_shape_allow_no_test_over_examples(command, runs):
     pa, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
@@ -337,6 +341,7 @@ def write_mutated(out: Path, stored: dict[str, Content], draw: random.Random) ->
         (folder / RECORD).write_text(json.dumps(body))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored, seed):
@@ -351,6 +356,7 @@ def test_a_mutated_record_is_read_or_set_aside(tmp_path, stored, seed):
     assert states.count("finished") >= 175
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_report_on_mutated_records_is_written_or_one_of_our_errors(tmp_path, stored):
     draw = random.Random(7)

@@ -132,6 +132,7 @@ def check_killed(tmp_path: Path, verb: str, share: float) -> None:
         assert files_in(here) == expected, number
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_verb_that_was_killed_in_the_middle_can_be_repeated(tmp_path):
     check_killed(tmp_path, "translate a text", 0.03)
@@ -143,6 +144,7 @@ def test_a_verb_that_was_killed_at_any_step_can_be_repeated(tmp_path, verb):
     check_killed(tmp_path, verb, 1 if verb != "export languages" else 0.03)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_nothing_is_written_where_packages_are_installed(tmp_path):
     (tmp_path / "r.toml").write_text(TINY)

@@ -218,6 +218,7 @@ def test_a_translator_of_a_package_translates_a_text(tmp_path, command):
     assert (tmp_path / "out.txt").read_text() == "KA LOMI\n"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_command_of_a_package_is_called_with_its_words_and_a_broken_one_fails_alone(site):
     def call(*words: str) -> "subprocess.CompletedProcess[str]":

@@ -149,6 +149,7 @@ def test_published_numbers_that_are_not_there_are_refused(papers):
         plan_recipe("papers/made-up/table-1")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_was_published_stands_beside_ours(papers, command, tmp_path):
     out = tmp_path / "out"

@@ -277,6 +277,7 @@ def test_notebooks_show_what_a_folder_of_runs_holds(study_folder):
     assert "interpolation" in shown and "cka" not in shown
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_search_shows_its_trials_and_says_loudly_what_is_no_zero_shot_transfer(command, tmp_path):
     asked = ("search", tiny(tmp_path), "--over", "optimization.epochs=1,2", "--scale", "least")

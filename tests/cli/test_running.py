@@ -170,6 +170,7 @@ def test_a_run_on_a_hub_encoder_and_its_export_name_the_commit(command, tmp_path
     assert f"| encoder | some/bert@{commit} |" in (tmp_path / "exported" / "README.md").read_text()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_quiet_says_nothing_on_standard_error(command, tiny_runs):
     recipe = tiny_runs.parent / "tiny.toml"
@@ -206,6 +207,7 @@ def test_several_recipes_share_a_folder_a_plan_and_what_both_make(command, tmp_p
     assert "found 2 recipes and no folder" in command("run", one, other, "--dry-run").message
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_report_of_several_recipes_is_about_all(command, tmp_path):
     recipes = [tiny(tmp_path).rename(tmp_path / "other.toml"), tiny(tmp_path)]
@@ -225,6 +227,7 @@ def test_report_shows_what_was_found_again(command, tiny_runs):
     assert again.lines[0]["summary"]["runs"] == f"{RUNS} of {RUNS} finished"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_scores_of_one_seed_have_no_spread(command, tiny_runs, tmp_path):
     report = ["report", tiny_runs]
@@ -269,6 +272,7 @@ def test_languages_are_those_of_the_list(command):
     assert command("languages", "--json").lines == command("list", "languages", "--json").lines
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_doctor_says_what_is_here(command, tmp_path):
     (tmp_path / "ud").mkdir()

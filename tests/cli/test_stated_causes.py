@@ -126,6 +126,7 @@ cli.main()
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="sends signals of Unix")
 @pytest.mark.parametrize(

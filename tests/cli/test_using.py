@@ -181,6 +181,7 @@ def mixing(mixup_runs):
     return next(path.parents[1] for path in mixup_runs.glob("*/model/mixup.json"))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_predict_mixes_a_file_with_its_translations(command, mixing, tmp_path):
     here, there = tmp_path / "text.txt", tmp_path / "text.qaa"
@@ -234,6 +235,7 @@ def test_predict_refuses_translations_that_do_not_fit(command, mixing, fine_tune
     assert "--language sw" in refused(mixing, "--translator", "built-in")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_evaluate_takes_inputs_as_recipes_do(command, mixing, fine_tuned):
     about = ("--corpus", "ud", "--language", "qab", "--split", "dev")
@@ -277,6 +279,7 @@ def test_a_push_is_tried_dry_and_refused_without_a_login(command, tiny_runs, tmp
     assert command("push", run, "no name").message.startswith("push: 'no name' is no name of a model")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_several_models_predict_and_are_scored_as_their_mean(command, tiny_runs):
     models = [path.parent for path in sorted(tiny_runs.glob("*/model"))][:2]

@@ -37,6 +37,7 @@ def test_quiet_prints_none(capsys):
     assert shown_warnings(capsys, ("all the same",), quiet=True) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_model_stuck_at_chance_is_told_of_when_it_is_made_and_when_it_was_there(command, tmp_path):
     out = ("--out", tmp_path / "runs", "--jobs", 1, "--no-report", "--scale", "least")

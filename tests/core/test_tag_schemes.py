@@ -112,6 +112,7 @@ def test_an_end_closes_a_span_and_odd_tags_are_counted(tags, spans):
     assert counts.count_odd(scheme) == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_all_short_sequences_have_the_spans_of_seqeval():
     letters = {"IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES"}

@@ -147,6 +147,7 @@ def fetched(wanted: list[Release], folder: Path, **how):
     return list(fetch(wanted, folder, retry=PATIENT, **how))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("checked", [True, False])
 def test_every_corpus_that_is_fetched_is_found_by_its_reader(served, tmp_path, checked):
@@ -337,6 +338,7 @@ def test_no_two_tables_have_one_place_for_different_files():
     assert len({target for target, _ in addresses}) == len(addresses)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_description_that_is_read_and_its_table_agree_on_languages_and_places(tmp_path):
     names = {name for name in shipped() if any(file.to for file in releases(name).files)} - {"ntrex"}

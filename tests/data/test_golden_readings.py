@@ -51,6 +51,7 @@ def test_a_built_in_corpus_reads_as_recorded(cases):
     assert readings(cases, BuiltInLanguages()) == {case: RECORDED["built-in"][case] for case in cases}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.data
 @by_corpus("real")

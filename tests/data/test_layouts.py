@@ -24,6 +24,7 @@ def test_a_layout_is_read_as_it_is_and_reported_or_refused_with_its_line(own, pu
     assert [error for error in split.errors if f"test.txt{odd.error}" not in error] == []
 
 
+@pytest.mark.nightly
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("real", REAL, ids=lambda real: real.path)

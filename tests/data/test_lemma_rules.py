@@ -74,6 +74,7 @@ def test_an_inventory_has_frequent_rules_alone_and_a_class_for_all_others():
     assert inventory_of({}) == (UNLISTED,)
 
 
+@pytest.mark.nightly
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize("place", ["ud", "ud-pud", "ud-extra", "ud-legacy"])

@@ -66,6 +66,7 @@ def test_gold_trees_score_1_and_are_written_back_byte_for_byte(real_data):
     assert "".join(line + "\n" for line in write_conllu(again, "ud")) == "".join(file.read())
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["sw", "zh"])
 def test_xnli_has_the_same_pairs_in_its_languages(real_data, language):
@@ -83,6 +84,7 @@ def test_xtreme_s_layout_of_xnli_gives_the_same_pairs(real_data, language):
     assert list(xtreme.read(real_data, language, "dev")) == list(XNLI.read(real_data, language, "dev"))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_joined_corpora_train_on_what_there_is(real_data):
     whole = concatenated("snli[dev,test]+cad-nli+sick", CORPORA.__getitem__)
@@ -110,6 +112,7 @@ def test_pairs_of_languages_of_mlqa_are_read_by_a_name_of_their_own(real_data):
         assert all(one.question == same[one.id] and one.language == context for one in each(questions))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_bible_holds_out_enough_verses_for_retrieval(real_data):
     assert 1100 < sum(1 for _ in Bitext(collection="bible").read(real_data, "en-vi", "test")) < 1400
@@ -157,6 +160,7 @@ WITHOUT_READER = {
 """Folders that no corpus reads yet."""
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("place", PLACES)
 def test_counts_are_those_stated_and_what_is_written_is_what_was_read(real_data, place):
@@ -178,6 +182,7 @@ def test_every_folder_with_a_source_is_looked_at(real_data):
     assert there - WITHOUT_READER <= set(stated.CHECKS)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_crossed_questions_of_mlqa_are_those_that_both_languages_have(real_data):
     asked = {

@@ -50,6 +50,7 @@ def some(language="en", size=3):
     )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @given(languages())
 def test_what_is_kept_comes_back_by_language(tmp_path_factory, kept):

@@ -158,6 +158,7 @@ def made(tmp_path_factory):
     return found
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_recipe_measures_encoders_on_text_and_models_on_examples(made):
     assert made.keys() == {GradientConflict.name, TaskGradientConflict.name}

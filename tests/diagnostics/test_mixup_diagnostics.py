@@ -98,6 +98,7 @@ def swept(model, paired, on_progress=None, **fields):
     return MixupSweep(**fields).measure(replace(setting, paired=paired))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_rows_are_the_scores_of_models_that_mix_so(model_and_paired):
     model, paired = model_and_paired

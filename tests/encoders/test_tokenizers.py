@@ -73,6 +73,7 @@ def digests():
     return [hashlib.sha256(text.encode()).hexdigest() for text in texts]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_same_lines_give_the_same_vocabulary_in_every_process():
     place = os.environ | {"PYTHONPATH": ":".join(sys.path), "RAYON_NUM_THREADS": "3"}

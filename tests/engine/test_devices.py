@@ -362,6 +362,7 @@ def plan_on_scarce_gpus(planned, tiny_runs, monkeypatch):
     return replace(planned, store=store), tuned, precision
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_not_are_made_again(
     plan_on_scarce_gpus, context_of, tiny_runs, monkeypatch
@@ -406,6 +407,7 @@ def test_each_process_sees_one_gpu_alone_and_its_progress_says_which(plan_on_sca
     assert VARIABLE not in os.environ
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_script_of_ones_own_is_told_why_it_cannot_compute_on_a_device_elsewhere(planned, monkeypatch):
     planned = planned(scale="least")

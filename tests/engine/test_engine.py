@@ -80,6 +80,7 @@ def test_an_error_of_who_is_told_is_not_taken_for_a_folder_that_went_away(tmp_pa
         isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False, announce=closed)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_failed_run_fails_its_heirs_and_nobody_else(failed):
     _, result = failed
@@ -110,6 +111,7 @@ def test_a_second_call_tells_of_the_failed_ones_and_tries_them_again_if_asked(fa
     assert records(first.out) == before
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_failed_run_may_succeed_later(tmp_path, monkeypatch):
     recipe, right = tiny(tmp_path), FineTune.make
@@ -283,6 +285,7 @@ def test_scores_come_before_further_trainings(tmp_path):
     assert [remark for remark in scores if remark.startswith("span_f1 qaa ")]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_number_of_threads_is_given_back(tmp_path):
     import torch
@@ -327,6 +330,7 @@ def killing(out: Path, method: str, times: int) -> tuple[Callable[[Progress], No
     return kill, killed
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_whose_process_dies_is_made_again_by_another(tiny_runs, tmp_path):
     out = as_precise_as(tiny_runs, tmp_path / "runs")
@@ -343,6 +347,7 @@ def test_a_run_whose_process_dies_is_made_again_by_another(tiny_runs, tmp_path):
     assert not multiprocessing.active_children()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_with_which_three_processes_die_has_failed_and_the_others_go_on(tmp_path):
     recipe = tiny(tmp_path, TINY.replace('name = "bilingual"', 'name = "bilingual"\nepochs = 60'))

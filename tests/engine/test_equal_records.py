@@ -97,6 +97,7 @@ def serial(tmp_path_factory):
     return folder
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_recipe_has_twelve_runs_of_every_kind(serial):
     made = [json.loads(record) for record in records(serial / "runs").values()]

@@ -12,6 +12,7 @@ from isogloss.engine import engines, fork_server
 from isogloss.engine.engines import Execution
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="Elsewhere processes are spawned, or have no /proc.")
 def test_a_process_is_forked_without_threads_or_cuda_for_a_fraction_of_torch():

@@ -126,6 +126,7 @@ def check_ownership(out: Path) -> None:
         assert not path.is_dir() or status.st_mode & stat.S_ISGID, path
 
 
+@pytest.mark.nightly
 def test_two_users_of_a_group_share_the_runs_of_a_folder(users: Users, shared: Path) -> None:
     processes = [users.begin(user, GROUP, umask, run_words(shared)) for user, umask in UMASKS.items()]
     for process in processes:
@@ -142,6 +143,7 @@ def test_two_users_of_a_group_share_the_runs_of_a_folder(users: Users, shared: P
     assert records(shared) == records(expected)
 
 
+@pytest.mark.nightly
 def test_what_a_user_began_who_was_killed_another_user_ends(users: Users, shared: Path) -> None:
     killed = users.begin(ADA, GROUP, 0o077, run_words(shared))
     wait_until(lambda: any(shared.glob(f"*/{WORK}/checkpoint-*")) or killed.poll() is not None)

@@ -28,6 +28,7 @@ def in_path(out: Path) -> bool:
     return len(list(out.glob("*/model"))) == 2 and len(folders(out)) == 3
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("engine", "moment"), [("processes", in_training), ("serial", in_path)])
 def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, moment: Callable[[Path], bool]):
@@ -50,6 +51,7 @@ def test_killed_and_started_again_it_comes_to_the_same(whole, engine: str, momen
     assert left(out) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_another_process_left_unfinished_is_taken_over(whole):
     folder, undisturbed = whole
@@ -106,6 +108,7 @@ def test_a_terminal_that_is_closed_is_heeded_as_a_request_to_end(whole):
     assert not list(out.glob("*/failed.json"))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_run_that_ignores_hangups_goes_on_though_its_terminal_is_closed(whole):
     folder, _ = whole
@@ -145,6 +148,7 @@ def in_batches(terminal: int) -> bool:
     return b"fine-tuning" in os.read(terminal, 100_000)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interruption_is_one_line_and_leaves_no_process(whole):
     folder, undisturbed = whole

@@ -115,6 +115,7 @@ def check(act, number: int, kind: str, tmp_path: Path, cache: Path, expected: ob
     assert tuple(capsys.readouterr()) == ("", "")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("stays", [False, True], ids=["once", "from then on"])
 @pytest.mark.parametrize("act", [run, *ACTS])

@@ -75,6 +75,7 @@ def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cl
     assert any(re.fullmatch(rf"fine-tuning on \S+ \({key} on .+\)", what) for what in told)
 
 
+@pytest.mark.nightly
 def test_asked_to_leave_tasks_write_a_checkpoint(cluster, whole):
     folder, _ = whole
     recipe = folder / "seldom.toml"
@@ -96,6 +97,7 @@ def maker_of(key: str, out: Path) -> int:
     return int(leases_in(out).holder(key).partition(" ")[0] or 0)
 
 
+@pytest.mark.nightly
 def test_a_failing_plug_in_stops_what_needs_it_and_nothing_else(cluster, tmp_path):
     (tmp_path / "failing_on_ray.py").write_text(FAILING)
     text = TINY.partition('[[measure]]\nname = "interpolation"')[0]
@@ -156,6 +158,7 @@ def test_a_killed_driver_leaves_no_process_and_started_again_it_comes_to_the_sam
     assert left(out) == []
 
 
+@pytest.mark.nightly
 def test_reports_that_are_lost_with_their_queue_leave_no_run_behind(cluster, whole):
     folder, undisturbed = whole
     out, killed = as_precise_as(folder, folder / "queue"), []

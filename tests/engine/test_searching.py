@@ -178,6 +178,7 @@ def test_the_best_recipe_makes_what_was_scored_also_at_the_scale_searched(tmp_pa
     assert epochs == 2
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_search_goes_on_where_it_was_and_writes_the_best_recipe(tmp_path):
     pytest.importorskip("optuna")
@@ -211,6 +212,7 @@ def test_a_search_goes_on_where_it_was_and_writes_the_best_recipe(tmp_path):
     assert list(found.frame().columns) == ["trial", *found.best.values, "score", "std", "failed"]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
     made = []

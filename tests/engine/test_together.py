@@ -190,6 +190,7 @@ def test_two_processes_make_what_one_does(undisturbed_runs, tmp_path):
     assert (len(again.outcome.done), again.outcome.made) == (made, [])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_processes_with_shares_of_each_model_make_what_one_does(undisturbed_runs, tmp_path):
     said = {"ACCELERATE_USE_FSDP": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"}

@@ -189,6 +189,7 @@ def check_threads(case, *, seconds):
     assert changed(values, case.model) == []
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_threads_measure_models_while_one_is_trained(case):
     check_threads(case, seconds=0)

@@ -128,6 +128,7 @@ def test_equation_1_with_every_choice_is_that_of_two_models(bert_folder, how):
     torch.testing.assert_close(ours.double(), theirs, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_padding_and_order_change_nothing(bert_folder):
     long = translations(1, seed=7, longest=20)
@@ -314,6 +315,7 @@ def test_related_words_come_nearer_than_unrelated_ones_do(method, apart):
     assert float((after - source).norm(dim=1).mean()) < 0.7 * near  # The source moved less than was between.
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_holding_the_source_keeps_it_nearer_to_where_it_was(apart):
     held, free = (

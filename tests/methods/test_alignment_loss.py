@@ -113,6 +113,7 @@ def test_it_composes_with_every_task(task, make):
     assert trained.rows[-1]["translations"] == 30
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_states_before_are_those_of_the_original_encoder_also_where_an_adjusted_one_is_trained(
     make, bert_folder, tmp_path

@@ -121,6 +121,7 @@ def weights_in(trained, folder: Path):
     return load_file(folder / "model.safetensors")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_ends_of_paths_and_task_vectors_are_the_models_to_the_bit(parts, make_setting, tmp_path, bert_folder):
     setting = make_setting()
@@ -332,6 +333,7 @@ def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_p
         planned(tmp_path, encoder__1__pretrain__vocabulary={"size": 100})
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_averages_are_models_like_any_other(tmp_path):
     head, *methods = RECIPE.split("[[grid.method]]")
@@ -380,6 +382,7 @@ def test_averages_are_models_like_any_other(tmp_path):
 # Epochs of one training
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, tmp_path, monkeypatch):
     from isogloss.methods.plain import SourceOnly

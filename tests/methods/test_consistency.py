@@ -176,6 +176,7 @@ def test_in_tagging_linked_words_are_compared_and_each_side_counts_half(setting,
     assert len(parts) == 3 and float(sum(parts)) == pytest.approx(loss, rel=1e-5)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_in_tagging_it_learns_a_teachers_labels_or_projected_ones_of_linked_words(
     setting, bert_folder, teacher

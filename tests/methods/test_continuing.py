@@ -158,6 +158,7 @@ def test_replayed_languages_have_their_share_and_the_others_what_is_left():
     assert shares == pytest.approx({"en": 0.7 / 3, "sw": 1.4 / 3, "de": 0.15, "fr": 0.15})
 
 
+@pytest.mark.nightly
 @SLOW
 def test_replay_forgets_less(further, tmp_path):
     letters = {"en": "abc", "sw": "abc", "de": "xyz"}

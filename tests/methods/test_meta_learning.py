@@ -109,6 +109,7 @@ def test_validation_batches_are_of_held_out_text_where_released(setting):
         begin(replace(setting, held_out=None), method)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_it_learns_a_text_that_says_the_same_again_and_again(setting):
     method = with_fields(METHOD, steps=100, learning_rate=1e-2, checkpoint_every=0, evaluate_every=20)

@@ -280,6 +280,7 @@ def test_a_path_of_merged_weights_ends_at_the_models_to_the_bit(ends):
     assert all(torch.equal(middle[name], torch.lerp(first[name], last[name], 0.5)) for name in middle)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
     merged, factors = along(ends, "all"), along(ends, "factors")

@@ -46,6 +46,7 @@ def test_every_method_without_the_other_language_is_plain_fine_tuning(train, mak
         assert trained.rows == plain.rows
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_bilingual_is_fine_tuning_on_both(train, make_setting, tmp_path):
     both = fine_tune(make_setting(("en",), ("de",), folder=tmp_path / "both"), on("en", "de"))
@@ -54,6 +55,7 @@ def test_bilingual_is_fine_tuning_on_both(train, make_setting, tmp_path):
     assert not equal(train(TargetOnly(), ("en",), ("de",)), both)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_translate_train_is_fine_tuning_on_source_and_translations(train, make_setting, tmp_path):
     both = fine_tune(make_setting(folder=tmp_path / "both"), Reads(train=("en", "en-de"), dev=("en",)))

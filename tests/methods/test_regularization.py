@@ -190,6 +190,7 @@ def test_a_training_with_it_resumes_to_the_bit(
     assert not equal(whole, train(None, bert_folder, tmp_path / "plain", **about))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("method", [SourceOnly(), XMixup(layer=1)], ids=lambda one: one.name)
 @pytest.mark.parametrize("task", ["nli", "upos"])

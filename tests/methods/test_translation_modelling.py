@@ -91,6 +91,7 @@ def test_texts_are_as_long_as_longest_says(tmp_path) -> None:
     assert rows[0] == {"language": "qaa-qab", "pairs": 1, "left_out": 0}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
     rows = [row for row in trained.rows if "score" in row]
@@ -100,6 +101,7 @@ def test_both_directions_of_every_pair_are_scored_on_dev(trained) -> None:
     assert all(row["metric"] == "chrf" and 0 <= row["score"] <= 1 for row in rows)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("less", "tolerance"), [({"gradient_checkpointing": True}, 0.0), ({"accumulation": 3}, 2e-5)]
@@ -120,6 +122,7 @@ def test_padding_is_never_learned_so_that_translations_begin_from_zeros(trained)
     assert model.lm_head.weight.data_ptr() == model.model.shared.weight.data_ptr()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_an_interrupted_training_ends_with_the_weights_of_an_uninterrupted_one(
     trained, tmp_path, monkeypatch
@@ -143,6 +146,7 @@ def test_the_saved_tokenizer_is_the_one_trained(trained, folder) -> None:
     assert loaded(text)["input_ids"][-1] == loaded.eos_token_id
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_one_folder_serves_every_direction_in_transformers_and_ctranslate2(folder, tmp_path) -> None:
     pytest.importorskip("ctranslate2")
@@ -191,6 +195,7 @@ def test_pairs_that_are_too_long_are_left_out_and_told(tmp_path) -> None:
         with_fields(method, longest=1).train(setting(tmp_path / "none", dev={}))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_model_learns_to_translate_built_in_languages(tmp_path) -> None:
     pairs, dev = (bitext(*some, 3, ("qaa-qab",)) for some in ((1500, "train"), (30, "dev")))

@@ -266,6 +266,7 @@ def test_a_training_that_was_interrupted_ends_as_if_it_was_not(train, tmp_path, 
     assert torch.equal(before.ratio_module.bias, after.ratio_module.bias)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_every_switch_makes_another_model_and_every_seed(train):
     plain = train(XMixup(decay=3))

@@ -79,6 +79,7 @@ def test_in_neutral_setting_loss_and_gradients_are_the_unmixed_ones_to_the_bit(b
     assert all(map(torch.equal, ours, theirs)) and len(ours) == len(theirs) > 0
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_it_trains_is_saved_and_reads_links_at_the_test_too(train, bert_folder, tmp_path):
     trained = train(LINKS, "links", learning_rate=1e-2)

@@ -149,6 +149,7 @@ def test_what_cannot_be_scored_is_refused():
         answer_f1([GoldAnswers(("a",), "fr")], ["a"])
 
 
+@pytest.mark.nightly
 @pytest.mark.data
 @pytest.mark.slow
 def test_real_answers_are_scored_as_the_scripts_define(real_data):

@@ -73,6 +73,7 @@ def deep(folder):
     return folder
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.data
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)

@@ -136,6 +136,7 @@ def test_several_labels_of_a_text_may_be_consistent(folder):
     assert plan_recipe(str(folder / "consistent.toml"), changes={"grid.corpus": "named.toml"}).runs
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_methods_measurements_and_models_in_use_know_them(folder, tmp_path):
     result = isogloss.run(folder / "own.toml", out=tmp_path / "runs", report=False)

@@ -199,6 +199,7 @@ def test_lemmas_are_not_projected_onto_translations(folder):
         plan_recipe(str(folder / "own.toml"), changes=changes)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_methods_and_measurements_work_on_lemmas(folder, tmp_path):
     result = isogloss.run(folder / "own.toml", out=tmp_path / "runs", jobs=1, report=True)

@@ -294,6 +294,7 @@ def test_a_plan_of_choices_refuses_what_mixes_parts_of_pairs(choices):
         plan_recipe(str(choices / "own.toml"), changes={"measure.0.inputs": "mixed-first"})
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_methods_and_measurements_work_on_choices(choices, tmp_path):
     result = isogloss.run(choices / "own.toml", out=tmp_path / "runs", report=False)

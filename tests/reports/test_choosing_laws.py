@@ -184,6 +184,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("check", CHECKS)
 def test_choices_show_no_level_no_narrow_interval_and_no_leak(check):

@@ -345,6 +345,7 @@ def test_a_folder_without_adjustment_is_not_asked() -> None:
     assert outcomes(CLAIMS, measured(scores=scores(UP), word_distance=fine_tuned(DOWN))) == {}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_tiny_study_has_the_numbers_it_had(study) -> None:
     found = Judged(CLAIMS, study("adjustment"))

@@ -388,6 +388,7 @@ def test_layers_of_classification_are_judged_as_the_paper_does():
     assert one.verdict == "supported" and len(one.checks) == 3
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_numbers_are_those_of_the_reports_before(study):
     own = outcomes(study("mixup"))

@@ -35,6 +35,7 @@ def test_words_are_text_on_the_page_and_wrong_labels_are_marked(out):
     assert html.count('<tr data-first="0.5" data-last="1" class="between">') == 3
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_study_without_stored_sentences_shows_none(tmp_path):
     small_study(tmp_path, seeds=1)

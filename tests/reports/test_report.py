@@ -301,6 +301,7 @@ def test_the_same_records_give_the_same_bytes(out: Path) -> None:
     assert not list(out.rglob("*.tmp"))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_where_nothing_changed_nothing_is_drawn_or_written(
     out: Path, monkeypatch: pytest.MonkeyPatch
@@ -328,6 +329,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("change", CHANGES)
 def test_where_anything_changed_the_report_is_made_again(
@@ -351,6 +353,7 @@ def test_a_change_of_the_package_makes_the_report_again(out: Path, monkeypatch: 
     assert finished_report(out) is None
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_only_what_is_new_is_written(out: Path) -> None:
     found = write_report(out)
@@ -363,6 +366,7 @@ def test_only_what_is_new_is_written(out: Path) -> None:
     assert len(found.tables) > 5
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
     out: Path, tmp_path: Path
@@ -382,6 +386,7 @@ def test_what_the_last_report_wrote_and_this_one_does_not_goes_and_nothing_else(
     assert all(path.exists() for path in (mine, outside, after.html, *after.tables))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_report_of_an_unfinished_plan_is_not_finished(out: Path) -> None:
     plan = json.loads((out / "plan.json").read_text())
@@ -404,6 +409,7 @@ def test_torch_is_never_imported_and_the_rest_late(out: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(out: Path, tmp_path: Path) -> None:
     """What matplotlib says after some seconds of looking for fonts, it would say at once here."""

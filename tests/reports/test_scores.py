@@ -119,6 +119,7 @@ def several_systems():
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_rows_in_another_order_give_the_same_tables(several_systems):
     first = measured(*several_systems)

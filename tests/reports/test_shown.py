@@ -361,6 +361,7 @@ def test_a_claim_shows_the_check_that_its_verdict_is_of() -> None:
     assert check_strips(page_with(Measurements(runs=[]), outcomes), outcomes) > 15
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_claim_of_a_kept_study_shows_the_check_that_its_verdict_is_of(

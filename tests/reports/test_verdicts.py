@@ -64,6 +64,7 @@ def test_a_scope_is_of_the_encoders_and_languages_of_the_runs(tmp_path: Path) ->
     assert scope_of(read_measurements(tmp_path)) == both
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_two_reports_differ_in_verdicts_and_the_checks_behind_them(tmp_path: Path) -> None:
     rising, falling = study(tmp_path / "rising", 0.2), study(tmp_path / "falling", -0.2)

@@ -54,6 +54,7 @@ def test_all_and_as_many_as_there_are_is_not_more(plan):
     assert told == "asked for 3,001 training examples of qaa in ud: there are 3,000; all were read."
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_records_say_what_was_not_there(made):
     told = {record.kind + record.title.partition(":")[0]: record.warnings for record in made.records}

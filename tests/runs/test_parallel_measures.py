@@ -101,6 +101,7 @@ def test_what_cannot_be_compared_is_refused_in_the_plan(refused, old, new, said)
     assert said in refused(RECIPE.replace(old, new, 1))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_recipe_measures_parallel_test_sets(made):
     found = {}

@@ -89,6 +89,7 @@ def test_transformers_loads_the_encoder_of_a_finished_parser(made):
     assert all(torch.equal(weight, theirs[name]) for name, weight in each(ours.items()))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_trees_of_the_built_in_languages_are_trees_that_can_be_learned():
     folder = BuiltInLanguages()

@@ -115,6 +115,7 @@ def dev():
     return list(CORPORA["ud"].read(BuiltInLanguages(), "qab", "dev"))[:8]
 
 
+@pytest.mark.nightly
 def test_trained_parameters_are_recorded(made):
     counts = made.frame("trained-parameters").set_index("run")
     lora, whole = (counts.loc[model(made, peft).name] for peft in ("lora", None))

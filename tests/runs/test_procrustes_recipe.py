@@ -59,6 +59,7 @@ def rows(made, kind, **about):
     return [row for row in found if all(row.get(name) == value for name, value in about.items())]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_retrieval_rises_with_the_rotation(made):
     for how in ({"similarity": "cosine"}, {"similarity": "CSLS 10"}):

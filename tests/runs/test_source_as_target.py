@@ -43,6 +43,7 @@ languages = ["qaa", "qab"]
 """
 
 
+@pytest.mark.nightly
 def test_the_source_is_read_beside_itself(tmp_path):
     path, out = tiny(tmp_path, RECIPE), tmp_path / "runs"
     assert not isogloss.run(path, out=out, jobs=1, report=False).outcome.failed

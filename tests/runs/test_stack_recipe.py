@@ -100,6 +100,7 @@ def test_modules_that_are_nowhere_cannot_be_trained(refused):
     assert said in refused(RECIPE.replace(shared, ""))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_later_language_leaves_the_earlier_ones_and_the_encoder_to_the_bit(made):
     two, three = (load_masked_lm(made.out / one.id / "model") for one in of("pretrain", made.records))

@@ -58,6 +58,7 @@ def study(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_both_trackers_show_what_the_records_hold(study):
     from mlflow import MlflowClient

@@ -172,6 +172,7 @@ def test_links_are_kept_when_asked_for_and_lead_back_too(context):
     ]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_questions_whose_answer_is_lost_are_counted_and_told_of(context):
     noisy = {"corpus": "squad", "translator": BuiltIn(noise=0.4), "answers": ("links",)}
@@ -194,6 +195,7 @@ def test_answers_are_found_by_a_word_aligner(context):
     assert all(one.passage[start:].startswith(text) for one in found for start, text in one.answers)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_nothing_found_at_all_is_said_with_what_to_do(context):
     run = Translate(
@@ -204,6 +206,7 @@ def test_nothing_found_at_all_is_said_with_what_to_do(context):
     assert not context.store.is_finished(run)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
     run = Translate(

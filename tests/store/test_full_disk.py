@@ -92,6 +92,7 @@ def test_the_last_checkpoint_stays_on_a_full_disk(disk):
     assert checkpoints.load(model, optimizer).step == 1
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_however_often_the_disk_is_full_the_same_call_goes_on(disk, tmp_path):
     recipe = tiny(tmp_path, TINY.replace("batch_size = 8", "batch_size = 8, checkpoint_every = 1"))

@@ -74,6 +74,7 @@ def model_of(study: Path) -> str:
     return next(run for run, kind in kinds.items() if kind == "fine-tune")
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "key", ["VICTIM/record.json", "RUN/../../../escaped", "RUN\\..\\windows", "RUN//made.json"]

@@ -46,6 +46,7 @@ def tried(states: Path, here: Path, name: str, place: str, kind: str) -> list[st
     return [f"{name}, {kind} as {place}: {fault}" for fault in found]
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("cases", [SAMPLE[::2], pytest.param(SAMPLE[1::2], marks=pytest.mark.nightly)])
 def test_a_sample_of_hostile_files_changes_nothing_outside(states, tmp_path, cases):
     found = [fault for case in cases for fault in tried(states, tmp_path / "here", *case)]

@@ -361,6 +361,7 @@ def test_a_copy_is_not_brought_where_it_is_here(remote):
     assert (remote.root / "a").read_bytes() == b"123"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_study_below_a_url_is_run_read_and_reported_as_in_a_folder(tmp_path, monkeypatch):
     fsspec.filesystem("memory").store.clear()

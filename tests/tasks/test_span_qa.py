@@ -167,6 +167,7 @@ def test_every_gold_answer_of_the_built_in_languages_comes_back(language):
     assert answers == [one.answers[0][1] for one in questions]
 
 
+@pytest.mark.nightly
 @pytest.mark.data
 @pytest.mark.slow
 @pytest.mark.parametrize(

@@ -399,6 +399,7 @@ def test_layers_are_watched_when_they_are_asked_for(tmp_path):
 # Fine-tuning
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_fine_tuning_that_is_watched_gives_the_same_weights_to_the_bit(make_setting, tmp_path):
     plain = Bilingual().train(make_setting(target=("de",), folder=tmp_path / "plain"))

@@ -26,6 +26,7 @@ def first_heads(setting, languages, monkeypatch):
     return seen[0]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_fine_tuning_learns_a_rule(make_setting):
     setting = make_setting(epochs=20, learning_rate=1e-2)

@@ -206,6 +206,7 @@ def teacher(bert_folder, tmp_path_factory):
     return folder / "model"
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_tags_that_translations_bring_along_change_nothing(bert_folder, teacher, tmp_path):
     given = setting("upos", bert_folder, tmp_path / "a", teacher=teacher)

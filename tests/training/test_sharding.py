@@ -125,6 +125,7 @@ def test_two_processes_with_shares_do_what_one_does(alone, tmp_path):
         assert torch.equal(before[name], weight) == ("of_sw" in name or "position" in name), name
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_checkpoint_is_gone_on_from_with_shares_and_without(alone, tmp_path):
     for name, begin, go_on in (

@@ -40,6 +40,7 @@ def test_every_text_gives_one_line_and_an_empty_one_an_empty_one(translate, name
     assert len({one.text for one in found}) > 2
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("beams", [1, 3])
 def test_a_translation_does_not_depend_on_the_texts_beside_it(translate, name, beams) -> None:

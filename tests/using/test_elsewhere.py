@@ -84,6 +84,7 @@ def test_texts_pairs_and_questions_are_told_apart_by_head_and_labels(elsewhere):
     assert load_model(folder).predict([["what happened", "the cat happened"]])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_labels_are_matched_with_those_of_a_corpus_by_name(elsewhere):
     _, folder = elsewhere("AutoModelForTokenClassification", [label.lower() for label in SPANS])

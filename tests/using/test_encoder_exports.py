@@ -103,6 +103,7 @@ def mean_states(folder, texts=TEXTS):
     return (states * real).sum(dim=1) / real.sum(dim=1)
 
 
+@pytest.mark.nightly
 def test_an_adjusted_encoder_leaves_whole(runs, tmp_path):
     folder = load_exportable(runs["adjusted"]).write(tmp_path / "out")
     assert torch.equal(mean_states(folder), mean_states(runs["adjusted"] / "model"))

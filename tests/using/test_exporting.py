@@ -355,6 +355,7 @@ def is_above(name, layers):
     return bool(match) and int(match[1]) >= layers
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "encoder", "layers"),

@@ -131,6 +131,7 @@ def test_progress_counts_lines_as_they_are_predicted(make_model, monkeypatch):
     assert len({one for one in done if one < 256}) > 4  # within the first group
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("mixed", [False, True], ids=["plain", "mixed"])
 def test_memory_does_not_grow_with_the_file(make_model, make_mixing, mixed):

@@ -197,6 +197,7 @@ def check_repeated_push(hub, monkeypatch, model, number, is_answered, options):
 OPTIONS = [{}, {"private": True}, {"revision": "v1"}]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_push_that_was_killed_when_its_repository_was_made_can_be_repeated(

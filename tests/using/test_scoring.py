@@ -93,6 +93,7 @@ def test_predictions_are_files_of_the_corpus(model, tmp_path):
     assert row["examples"] == 9
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_pairs_are_scored_beside_the_majority(pair_model, tmp_path):
     model = load_model(pair_model)

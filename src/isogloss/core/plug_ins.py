@@ -46,7 +46,7 @@ _modules: dict[str, str] = {}
 
 def plugged_names(group: Group) -> list[str]:
     """Return the names that installed packages add to a table, sorted; nothing is imported."""
-    return sorted({entry.name for entry in _entries(group, tuple(sys.path))})
+    return sorted({entry.name for entry in _entries(group)})
 
 
 def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
@@ -57,7 +57,7 @@ def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
     """
     if ":" in name:
         return _imported(EntryPoint(name, name, PACKAGE), built_in)
-    entries = [entry for entry in _entries(group, tuple(sys.path)) if entry.name == name]
+    entries = [entry for entry in _entries(group) if entry.name == name]
     if len({entry.value for entry in entries}) > 1:
         several = " and ".join(sorted(f"{entry.value} of {_package(entry)}" for entry in entries))
         raise ConfigError(f"{name!r} is added by {several}. Name one of them: module:object.")
@@ -158,7 +158,7 @@ def package_of(module: str) -> str:
 
 def package_named(group: Group, name: str) -> str:
     """Return the package and version that add a name; empty for a name that none adds."""
-    entries = [entry for entry in _entries(group, tuple(sys.path)) if entry.name == name]
+    entries = [entry for entry in _entries(group) if entry.name == name]
     return _origin(entries[0].module.partition(".")[0], entries[0].dist) if entries else ""
 
 
@@ -186,7 +186,7 @@ def stamp() -> str:
     return " ".join(
         f"{entry.group} {entry.name} {entry.value} {_origin(entry.module.partition('.')[0], entry.dist)}"
         for group in GROUPS
-        for entry in _entries(group, tuple(sys.path))
+        for entry in _entries(group)
     )
 
 
@@ -229,10 +229,19 @@ def _files(top: str) -> Iterator[Path]:
         yield Path(spec.origin)
 
 
+def _entries(group: Group) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group."""
+    return _entries_by_group(tuple(sys.path))[group]
+
+
 @cache
-def _entries(group: Group, _path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """Return the entry points of a group; the path of packages is a key of the cache."""
-    return tuple(entry_points(group=f"{PACKAGE}.{group}"))
+def _entries_by_group(_path: tuple[str, ...]) -> Mapping[Group, tuple[EntryPoint, ...]]:
+    """Return the entry points of all groups; the path of packages is the key of the cache.
+
+    Python reads all installed packages for one group, too.
+    """
+    entries = entry_points()
+    return {group: tuple(entries.select(group=f"{PACKAGE}.{group}")) for group in GROUPS}
 
 
 def _package(entry: EntryPoint) -> str:

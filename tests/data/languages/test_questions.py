@@ -73,6 +73,7 @@ def test_passages_have_three_to_six_sentences_and_verbs_return():
     assert returning > 100
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_answers_mean_the_same_in_every_language():
     names = lexicon(LANGUAGES["qaa"]).called

@@ -76,6 +76,7 @@ def test_neutral_sentences_are_neither_said_nor_denied():
             assert (c.opposite(verb), tense, negated, one, other) not in known
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_length_and_negation_of_the_hypothesis_do_not_tell_the_label():
     lengths, negated = {}, {}
