@@ -1,6 +1,7 @@
 """A package imports from lower floors only, and each outer library from the floors that may know it."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -215,3 +216,10 @@ def test_location_of_errors_is_a_context_not_a_parameter():
         if isinstance(node, ast.arg) and node.arg == "where"
     }
     assert len(parameters) <= MAX_WHERE, sorted(parameters)
+
+
+def test_the_page_on_the_architecture_lists_each_layer_with_its_packages():
+    page = (Path(__file__).parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", page, re.MULTILINE)
+    listed = {int(layer): set(re.findall(r"`(\w+)`", packages)) for layer, packages in rows}
+    assert listed == {layer: packages for layer, packages in enumerate(FLOORS) if "__init__" not in packages}
