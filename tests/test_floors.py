@@ -35,7 +35,7 @@ FLOORS = (
     {"using", "plugins"},
     {"study"},
     {"api"},
-    {"cli"},
+    {"cli", "testing"},
     {"__init__", "__main__"},
 )
 FLOOR = {package: number for number, floor in enumerate(FLOORS) for package in floor}
