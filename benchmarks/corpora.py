@@ -1,12 +1,13 @@
 """Read every real corpus whole, compare with the counts of its SOURCE.md, write it back; print Markdown.
 
-    python benchmarks/corpora.py --data DIR > docs/results/corpora/README.md     # about three minutes
+    python benchmarks/corpora.py --data DIR --files FILES.csv > PAGE.md     # about three minutes
     python benchmarks/corpora.py --data DIR --only panx --only xquad
 
 Speed is examples a second of process time on one core, with decompression.
 """
 
 import argparse
+import csv
 import fnmatch
 import platform
 import sys
@@ -24,37 +25,49 @@ from stated import Check, checks, places
 
 HEADING = """# Every real corpus, read whole
 
+Does isogloss read every file of the real corpora, and write it back without loss? {answer}
+
 ```
-python benchmarks/corpora.py --data DIR > docs/results/corpora/README.md
+cd docs/results/corpora
+python ../../../benchmarks/corpora.py --data DIR --files files.csv > README.md
 ```
 
-`DIR` holds the corpora, each with a `SOURCE.md` that states what is in it. *Read* is what the reader gives,
-*stated* is the number found in the text of `SOURCE.md` (– where it states none). Each file or language is
-then written in the format that `Corpus.write` makes:
+`DIR` holds the corpora, each with a `SOURCE.md` that states its counts. *Equal* compares the counts of the
+reader with these: sentences / words of treebanks and XTREME's tags, documents / lines of raw text, else
+sentences, pairs, questions or verses. Each file or language is then written in the format of `Corpus.write`:
 
-- **bytes**: what is written is the file on disk, byte for byte (after decompression);
-- **bytes but empty lines**: all lines are equal, byte for byte; how many empty ones part them, or end the
-  file, is not kept;
-- **data**: the format written is another than the one on disk, and reading it gives equal examples;
-- **data, new ids**: as data, but the format written has no ids, so rows come back numbered.
+- **bytes**: the written file equals the file on disk (after decompression);
+- **bytes but empty lines**: all lines are equal except the number of empty lines;
+- **data**: the format differs, and reading it gives equal examples;
+- **data, new ids**: like data, but the format has no ids, so rows are numbered.
 
-Counts are sentences / words of treebanks and XTREME's tags, documents / lines of raw text, else sentences,
-pairs, questions or verses. Speed is examples a second of process time on one core, with decompression."""
+Speed is examples per second of processor time on one core, with decompression. {made}
+[files.csv](files.csv) has every file.
+"""
+
+HEADS = (
+    "folder",
+    "of",
+    "language",
+    "split",
+    "read",
+    "stated",
+    "equal",
+    "written_back",
+    "examples_per_second",
+)
 
 WHY_NOT_BYTES = """
-Where bytes cannot be equal, and why: XNLI's official file holds all languages in 19 columns, and what is
-written is XTREME's file of one language; PAWS-X, MRPC, SNLI and SICK have ids, headers or columns that their
-plain table here has not; SQuAD's JSON has white space, keys and an order of keys that vary; the
-tables of the Bible and of TICO-19 hold many languages, and what is written has one or two; Tatoeba's two
-files and the gold alignments (counted from 1) become one table with links counted from 0."""
+Formats differ where the original has what the written one cannot express: XNLI's 19 languages in one file;
+ids, headers and columns of PAWS-X, MRPC, SNLI and SICK; white space and order of keys in SQuAD's JSON; many
+languages in the tables of the Bible and TICO-19; Tatoeba's two files; gold alignments that count from 1."""
 
 MEMORY = """
 ## Memory
 
-Peak of what is allocated while the largest file of each folder is read: its lines alone (decompressing .xz
-takes up to 67 MB, whatever the file), and examples taken one by one and dropped. JSON is parsed whole;
-tables, treebanks and pairs keep the ids that they have seen, so that each is its own; all else takes the same
-whatever the size.
+Peak of the memory allocated while the largest file of each folder is read: lines only (decompressing .xz
+takes up to 67 MB), and examples that are read one by one and dropped. JSON is parsed whole; tables, treebanks
+and pairs keep the ids they have read, to find duplicates; other formats need the same memory for every size.
 """
 
 
@@ -194,23 +207,22 @@ def summary(results: Sequence[Found], absent: Sequence[Check]) -> Iterator[str]:
             _speed(of),
         )
         yield "| " + " | ".join(map(str, cells)) + " |"
-    lost = [result for result in results if not result.sound]
     yield ""
-    yield f"{len(results)} read, {len(lost)} of them with another count than stated or lost in writing."
     if absent:
         names = ", ".join(f"{check.place} {check.of or check.language} {check.split}" for check in absent)
         yield f"Stated in a SOURCE.md but not in the folder: {names}."
 
 
-def rows(results: Sequence[Found]) -> Iterator[str]:
-    """Give a row for each file or language."""
-    yield "| folder | of | language | split | read | stated | equal | written back | examples/s |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    for result in results:
-        check = result.check
-        where = (check.place, check.of or check.corpus.name, check.language, check.split)
-        cells = (result.read, check.stated or "–", result.equal, result.written, _speed([result]))
-        yield "| " + " | ".join((*where, *cells)) + " |"
+def write_files(results: Sequence[Found], path: Path) -> None:
+    """Write a row for each file or language."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(HEADS)
+        for result in results:
+            check = result.check
+            where = (check.place, check.of or check.corpus.name, check.language, check.split)
+            counts = (result.read, check.stated or "–", result.equal)
+            writer.writerow((*where, *counts, result.written, _speed([result]).replace(",", "")))
 
 
 def _speed(results: Sequence[Found]) -> str:
@@ -250,6 +262,7 @@ def main() -> int:
     )
     parser.add_argument("--data", type=Path, required=True, help="folder of the real corpora")
     parser.add_argument("--only", action="append", default=[], help="a folder below it; may be given often")
+    parser.add_argument("--files", type=Path, help="file for a table of every corpus file (CSV)")
     options = parser.parse_args()
     folder = DiskFolder(options.data)
     planned = [check for directory in options.only or places(folder) for check in checks(folder, directory)]
@@ -260,8 +273,13 @@ def main() -> int:
             results.append(look(folder, check))
             print(check.place, check.of, check.language, check.split, results[-1].written, file=sys.stderr)
     made = f"Made with Python {platform.python_version()} on {platform.system()} {platform.machine()}."
-    print(HEADING, made, "", *summary(results, absent), WHY_NOT_BYTES, MEMORY, sep="\n")
-    print(*memory(folder, _largest(results)), "", "## All files", "", *rows(results), sep="\n")
+    lost = sum(not result.sound for result in results)
+    answer = f"{len(results)} files or pairs were read; {lost} differ from the stated counts or lost data."
+    heading = HEADING.format(answer=answer, made=made)
+    print(heading, *summary(results, absent), WHY_NOT_BYTES, MEMORY, sep="\n")
+    print(*memory(folder, _largest(results)), sep="\n")
+    if options.files:
+        write_files(results, options.files)
     return int(any(not result.sound for result in results))
 
 

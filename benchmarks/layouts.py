@@ -7,6 +7,7 @@ DIR has the folder `layouts` with files of the corpora themselves; without it sm
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,13 +22,16 @@ from isogloss.recipes.descriptions import described  # noqa: E402
 
 HEAD = """# Layouts of tagging and text files
 
+Which layouts of tagging and text files does isogloss read, and does it report lines that do not fit?
+{answer}
+
 ```
 python benchmarks/layouts.py --data DIR > docs/results/layouts/README.md
 ```
 
-What `isogloss corpus check` says of each layout: which sentences (or texts) and labels it has, what was
-decided from the whole file, and the line that does not fit. *Counted* is the same by hand, or by a few lines
-of Python that share nothing with the readers (`tests/data/odd_layouts.py`).
+For each layout the table has the sentences (or texts) and labels that `isogloss corpus check` reads and its
+message: what was decided from the whole file, or the first line that does not fit. *Counted* compares with a
+count by hand, or by code that shares nothing with the readers (`tests/data/odd_layouts.py`).
 """
 
 
@@ -64,24 +68,37 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, default=Path("none"))
     folder = parser.parse_args().data / "layouts"
-    head = "| layout | read | labels | counted | said |\n|---|---|---|---|---|"
-    print(HEAD, "## Small files", "", head, sep="\n")
+    head = "| layout | read | labels | counted | message |\n|---|---|---|---|---|"
     with TemporaryDirectory() as temporary:
         here = Path(temporary)
-        for odd in LAYOUTS:
-            content = odd.content if isinstance(odd.content, bytes) else odd.content.encode()
-            (here / "test.txt").write_bytes(content)
-            body = f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n'
-            print(row(odd.name, checked(here, body), (odd.sentences, odd.labels)))
-        if folder.is_dir():
-            print("", "## Files of the corpora themselves", "", head, sep="\n")
-        for real in REAL if folder.is_dir() else ():
-            split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
-            body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
-            outcome = checked(here, f'{body}bad_rows = "skip"\n', str(folder))
-            outcome = (*outcome[:2], [part.partition(f"{folder}/")[2] or part for part in outcome[2]])
-            count, labels = real.count(lines_of(folder, real.path))
-            print(row(real.path, outcome, (count, dict(labels))))
+        small = list(small_rows(here))
+        real = list(real_rows(here, folder)) if folder.is_dir() else []
+    rows = [*small, *real]
+    equal = sum(" | equal | " in line for line in rows)
+    answer = f"It reads {equal} of {len(rows)} layouts as a count by hand does."
+    print(HEAD.format(answer=answer), "## Small files", "", head, *small, sep="\n")
+    if real:
+        print("", "## Files of the corpora themselves", "", head, *real, sep="\n")
+
+
+def small_rows(here: Path) -> Iterator[str]:
+    """Yield a row for each small file."""
+    for odd in LAYOUTS:
+        content = odd.content if isinstance(odd.content, bytes) else odd.content.encode()
+        (here / "test.txt").write_bytes(content)
+        body = f'{odd.body}files = {{ test = "test.txt" }}\nlanguages = ["xx"]\n'
+        yield row(odd.name, checked(here, body), (odd.sentences, odd.labels))
+
+
+def real_rows(here: Path, folder: Path) -> Iterator[str]:
+    """Yield a row for each corpus file in a folder."""
+    for real in REAL:
+        split = "train" if real.path.endswith(("train.tsv", "4000.tsv")) else "test"
+        body = f'{real.body}files = {{ {split} = "{real.path}" }}\nlanguages = ["{real.language}"]\n'
+        outcome = checked(here, f'{body}bad_rows = "skip"\n', str(folder))
+        outcome = (*outcome[:2], [part.partition(f"{folder}/")[2] or part for part in outcome[2]])
+        count, labels = real.count(lines_of(folder, real.path))
+        yield row(real.path, outcome, (count, dict(labels)))
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import importlib.util
 import re
 import tomllib
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -12,6 +13,7 @@ from each import each
 from isogloss.planning.plan import plan_recipe
 from isogloss.recipes.checking import checked
 from isogloss.recipes.descriptions import Description
+from isogloss.reports.verdicts import Verdict
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
@@ -97,14 +99,32 @@ def test_every_page_is_in_the_contents_of_the_site():
     assert pages - {"index.md"} <= set(re.findall(r"\]\(([\w/]+\.md)", index))
 
 
-VERDICT = re.compile(r"\b(supported|contradicted|contradicts?)\b|\bundecided\b(?=.*\b[1-4][a-m]\b)")
-"""Words of verdicts; chance may leave other questions undecided, too."""
+VERDICT = re.compile("|".join(rf"\b{word}\b" for word in get_args(Verdict) if word != "mixed"))
+"""Words of verdicts; "mixed" also describes inputs and models."""
 
+CLAIM = re.compile(r"\b[1-4][a-m]\b")
 RESULTS = [page for page in (DOCS / "results").rglob("*.md") if page.parent.name != "claims"]
+GUIDES = [page for page in DOCS.glob("*.md") if page.name != "claims.md"]
+
+
+def find_verdicts(text: str) -> list[str]:
+    """Return the sentences and table rows outside generated blocks that have a word of a verdict."""
+    written = re.sub(r"<!-- made: .*?<!-- end -->", "", text, flags=re.S)
+    sentences = re.split(r"(?<=[.?!:;]) |\n\||\n\n", re.sub(r"\n(?![\n|])", " ", written))
+    return [sentence for sentence in sentences if VERDICT.search(sentence)]
 
 
 @pytest.mark.parametrize("page", RESULTS, ids=lambda page: page.parent.name)
-def test_verdicts_on_claims_are_on_the_claims_page_alone(page):
-    """Pages of studies have numbers: a verdict there would be that of another rule, or of other runs."""
-    lines = page.read_text(encoding="utf-8").split("\n")
-    assert [line for line in lines if VERDICT.search(line)] == []
+def test_results_pages_state_numbers_instead_of_verdicts(page):
+    assert find_verdicts(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_guides_state_no_verdict_of_a_claim(page):
+    sentences = find_verdicts(page.read_text(encoding="utf-8"))
+    assert [sentence for sentence in sentences if CLAIM.search(sentence)] == []
+
+
+def test_verdicts_are_found_across_lines_and_in_tables():
+    text = "Kept. Claim 4d differs\nfrom print here.\n\n| 1a | supported |\n| 2b | +0.1 |\n"
+    assert [CLAIM.findall(sentence) for sentence in find_verdicts(text)] == [["4d"], ["1a"]]

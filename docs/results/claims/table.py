@@ -1,10 +1,11 @@
-"""Write README.md from the checks of claims: `python docs/results/claims/table.py [RUNS CLAIM ...]`.
+"""Write README.md and verdicts.csv from the checks of claims.
 
-With RUNS, a folder of runs with its report, its checks of the claims named take the place of those in
-checks-again.csv. checks.csv has those of all claims by the rules of then.
+    python docs/results/claims/table.py [RUNS CLAIM ...]
+
+With RUNS, a folder of runs with its report, its checks of the given claims replace those in checks-again.csv.
+Claims without rows in the other files are judged by the numbers in checks.csv.
 """
 
-import math
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,108 +18,113 @@ from isogloss.metrics.estimates import LEVEL
 from isogloss.metrics.ranks import trend_p_value
 from isogloss.metrics.significance import holm
 from isogloss.reports.report import CLAIMS
-from isogloss.reports.verdicts import PAPERS, Verdict, p_text
+from isogloss.reports.verdicts import PAPERS, Verdict
 
 HERE = Path(__file__).parent
 CHECKS = HERE / "checks.csv"
 SIZES = 3
 """Sizes of bitext in the study of the third paper."""
 MADE_AGAIN = HERE / "checks-again.csv"
+COLUMNS = [
+    "about",
+    "mean",
+    "low",
+    "high",
+    "above",
+    "below",
+    "p",
+    "p_holm",
+    "units",
+    "unit",
+    "verdict",
+    "smallest_seen",
+]
 
-HEAD = """# Checks of claims
+HEAD = """# Verdicts on the papers' claims
+
+Which claims of the four papers hold on built-in languages, in encoders of 1.1 M parameters? {answer}
+
+![Accuracy along Eq. 1: the source stays level where the targets rise](../../images/paths.svg)
+
+*Claims 1a and 1b in the [quickstart](../quickstart/README.md): the source score stays
+level and the target scores rise along Eq. 1.*
+
+| verdict | claims |
+|---|---|
+{counts}
+
+## Command
 
 ```
 isogloss run --out runs/claims papers/under-specified/claims papers/x-mixup/claims-pos \\
     papers/x-mixup/claims-nli papers/adjustment/claims-ner papers/adjustment/claims-qa \\
     papers/adjustment/claims-nli papers/interference/claims papers/interference/table-4
+python docs/results/claims/table.py
 ```
 
-Every check of the claims of all four papers, at built-in scale, by the
-[one command](../../papers.md#all-claims-from-one-command): 2,183 runs in one folder, in several sittings
-(those of X-Mixup in NLI, the adjustment's NLI and interference were there from folders of their own: a run's
-id is of all that decides what it makes). Only 2m is of another folder, with eight targets
-([eight_targets.toml](../x_mixup/eight_targets.toml)). Written by `python docs/results/claims/table.py` from
-[checks.csv](checks.csv), which the report makes, with Holm's correction over all checks of a claim, and from
-[checks-paper-1.csv](checks-paper-1.csv) (`python docs/results/claims/paper_1.py`: the first paper's claims by
-today's rules, from the rows of [under_specified](../under_specified/README.md)), and from
-[checks-rows.csv](checks-rows.csv) (`python docs/results/claims/from_rows.py`: claims of others by today's
-rules, from scores that are kept where the runs are gone; their chance is that of seeds alone), and from
-[checks-again.csv](checks-again.csv) (what was made again: 4b and 4c, twelve encoders of
-papers/interference/claims, joint ones of a far and a near pair with six seeds, in some 1.5 hours of a process
-on two busy cores; 4i, [learning-speed.toml](learning-speed.toml), eighteen encoders, six joint, six with
-adapters and six with meta-learned ones, 2.6 hours of an idle core; 4m,
-papers/interference/table-4, eight encoders, half an hour of an idle core; 3c, the recipes of
-[distances-ner.toml](distances-ner.toml), fifteen models of the original encoder, half an hour).
+The [one command](../../papers.md#all-claims-from-one-command) makes 2,183 runs in one folder. `table.py`
+writes this page and [verdicts.csv](verdicts.csv), which has every check with its interval, range, p-value,
+verdict and detectable effect. It reads:
 
-A check is a number with its 95 % interval and the range that the claim gives it. p is of the bound that
-decides, after Holm's correction over the claim's checks. A claim is **supported** where all its checks are
-(each at p < 0.05), **contradicted** where one is after the correction, **mixed** where another one supports
-it; outside a threshold that is this project's, where the paper prints words, it **differs from print**. A
-verdict over seeds holds given that no run failed: six seeds without a failure exclude a rate of failures
-above 39 %, five above 45 %, twelve above 22 %. Of an interval whose check has a threshold of this project,
-the ends say where the verdict turns: a threshold within it decides nothing. What chance can explain is
-*undecided* ([why](../../decisions/0049-five-verdicts.md)), and then the last column has the smallest effect
-that four of five such studies would have seen. Differences of scores are in points. How often noise gets a
-verdict: [the court](../../../benchmarks/results/court.md).
-All of it is of encoders of 1.1 M parameters, on built-in languages, which share one world.
-"""
+- [checks.csv](checks.csv): the checks in the report of the command;
+- [checks-paper-1.csv](checks-paper-1.csv): paper 1, from the rows of
+  [under_specified](../under_specified/README.md) (`python docs/results/claims/paper_1.py`);
+- [checks-rows.csv](checks-rows.csv): claims judged from stored scores, with intervals over seeds only
+  (`python docs/results/claims/from_rows.py`);
+- [checks-again.csv](checks-again.csv): 3c ([distances-ner.toml](distances-ner.toml) and its counterparts
+  [for NLI](distances-nli.toml) and [for QA](distances-qa.toml): fifteen models, half an hour), 4b and 4c
+  (twelve encoders of papers/interference/claims, 1.5 hours on two busy cores), 4i
+  ([learning-speed.toml](learning-speed.toml): eighteen encoders, 2.6 hours of a core) and 4m
+  (papers/interference/table-4: eight encoders, half an hour).
 
-CHANGED = {
-    "1a": "a rise is no fall: barrier and drop, as shares of the bilingual score",
-    "1c": "by permutation, which takes no normal seeds, and on the logit scale, too: but for one encoder and "
-    "task the targets vary no more than a ceiling explains",
-    "1e": "slope at the source-only model, signed; two encoders that exist: their fine-tuning seeds",
-    "1f": "the threshold of 0.9 is this project's, so what lies below it differs from “linearly”",
-    "1g": "the range of 10 degrees is this project's, so what lies outside differs from “around 55°”",
-    "1h": "by permutation, and on the logit scale, too, where nothing is seen",
-    "1j": "as 1a: what was a fall is a rise",
-    "1k": "the source has to be flat, too: in names it rises by 8.7 points per unit [4.4, 12.9]",
-    "1l": "withdrawn: the grid has no point within 0.25 of the source-only model, and half of the way is no "
-    "slope there; the plane's edge is the path of 1e",
-    "2f": "the threshold of 0.1 is this project's",
-    "2d": "the baseline of Table 5, without mixup in training and at inference; seeds alone",
-    "2j": "the baseline of Table 5, without mixup in training and at inference; seeds alone",
-    "4a": "equal steps and two languages alone; independent encoders; seeds alone",
-    "3c": "cosine in place of a distance that changes with the scale of states, made again",
-    "4b": "equal seeds are one unit, made again",
-    "4c": "equal seeds are one unit, made again",
-    "4e": "every field of Algorithm 1; independent encoders; seeds alone",
-    "4g": "every field of Algorithm 1; independent encoders; seeds alone",
-    "4h": "independent encoders; seeds alone",
-    "4i": "independent encoders, made again",
-    "4j": "independent encoders; seeds alone",
-    "4l": "independent encoders; seeds alone",
-    "4m": "independent encoders, made again",
+Claim 2m comes from the study with [eight targets](../x_mixup/eight_targets.toml).
+
+## How to read the tables
+
+A check is a number with its 95 % interval and the range that the claim allows. [What the papers
+claim](../../claims.md) lists each claim's rule, what the authors' code does, and which thresholds are ours,
+and defines the verdicts. The tables show, for each claim, the check that decides and how many checks have
+which verdict. p-values are corrected by Holm's method over the checks of a claim. Differences of scores are
+in points.
+
+A verdict over seeds assumes that no run failed: six seeds without a failure exclude failure rates above 39
+%, five above 45 %, twelve above 22 %. [The court](../../../benchmarks/results/court.md) measures how often
+noise receives each verdict."""
+
+NOTES = {
+    "1a": "Barrier and drop are shares of the bilingual score.",
+    "1c": "By permutation, in points and on the logit scale.",
+    "1e": "Slope at the source-only model; over fine-tuning seeds of two encoders.",
+    "1f": "The paper prints “linearly”.",
+    "1g": "The paper prints “around 55°”.",
+    "1h": "By permutation, in points and on the logit scale.",
+    "1k": "The source must be flat too.",
+    "1l": "The grid has no point within 0.25 of the source-only model.",
+    "2d": "Baseline of Table 5: unmixed in training and at inference; over seeds.",
+    "2f": "Our threshold is 0.1.",
+    "2j": "Baseline of Table 5: unmixed in training and at inference; over seeds.",
+    "3c": "Cosine distance, which does not change with the scale of states.",
+    "4a": "Equal steps, both languages; over seeds.",
+    "4b": "Encoders with equal seeds are one unit.",
+    "4c": "Encoders with equal seeds are one unit.",
+    "4e": "All fields of Algorithm 1; over seeds.",
+    "4g": "All fields of Algorithm 1; over seeds.",
+    "4h": "Over seeds.",
+    "4j": "Over seeds.",
+    "4l": "Over seeds.",
 }
-"""Why checks are others than they were; "seeds alone": from rows without the answers of examples."""
+"""Conditions under which a claim is judged here."""
 
 KNOWN = {
-    "4d": ("not tested", "its encoders are still learning: twice the steps halve their perplexity"),
-    "4k": ("not tested", "no encoder alone overfits: its perplexity did not rise"),
+    "4d": ("not tested", "The encoders are still learning: twice the steps halve their perplexity."),
+    "4k": ("not tested", "No encoder alone overfits: its perplexity does not rise."),
     "2c": (
         "undecided",
-        "the eight languages are two groups of related ones: within these ρ is 0.10 [−0.71, 0.79] of "
-        "source-only and 0.00 [−0.75, 0.75] of translate-train (x_mixup/eight_targets); also in NLI",
+        "The eight languages form two groups of related ones; within them ρ is 0.10 [−0.71, 0.79] "
+        "for source-only and 0.00 [−0.75, 0.75] for translate-train (x_mixup/eight_targets).",
     ),
 }
-"""Claims whose condition is known not to be met, with today's verdict."""
-
-PAGE = """## What is published, what their code does, what is seen here
-
-Verdicts are today's. *Here*: how many checks have which verdict, and the one that decides.
-
-| | published | their code | whose threshold | here | verdict |
-|---|---|---|---|---|---|
-"""
-
-AGAIN = """## Verdicts before and after
-
-By the rules of then, and by today's: "supported" needs no correction, "mixed" and "differs from print" are
-verdicts, units without any spread are tested by signs or Page's test, and some checks are others.
-
-| claim | then | today | why |
-|---|---|---|---|
-"""
+"""Claims whose condition is not met, with their verdict and the reason."""
 
 
 def p_values(rows: pd.DataFrame) -> pd.DataFrame:
@@ -155,49 +161,41 @@ def claim_verdict(rows: pd.DataFrame) -> str:
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A claim's verdicts, then and today, and the checks that today's stands on."""
+class JudgedClaim:
+    """A claim's verdict, its condition and its checks."""
 
-    then: str
-    today: str
-    why: str
+    verdict: str
+    note: str
     checks: pd.DataFrame
 
 
-def judged(claim: str, then: pd.DataFrame, today: pd.DataFrame) -> Judged:
-    """Return the verdicts of a claim."""
-    verdict = min(then["verdict"], key=get_args(Verdict).index)
+def judge_claim(claim: str, reported: pd.DataFrame, judged: pd.DataFrame) -> JudgedClaim:
+    """Judge a claim by its judged checks, or by the numbers of its reported ones."""
     if claim in KNOWN:
-        return Judged(verdict, *KNOWN[claim], checks=then)
-    if len(today):
-        return Judged(verdict, claim_verdict(today), CHANGED.get(claim, "the same rule"), today)
-    rows = p_values(then)
+        return JudgedClaim(*KNOWN[claim], checks=reported)
+    note = NOTES.get(claim, "")
+    if len(judged):
+        return JudgedClaim(claim_verdict(judged), note, judged)
+    rows = p_values(reported)
     rows = rows.assign(verdict=[verdict_of(row) for _, row in rows.iterrows()])
-    after = claim_verdict(rows)
-    why = "the same" if after == verdict else counted(rows)
-    return Judged(verdict, after, CHANGED.get(claim, why), rows)
+    return JudgedClaim(claim_verdict(rows), note, rows)
 
 
-def counted(rows: pd.DataFrame) -> str:
-    """Say how many checks have which verdict."""
+def count_verdicts(rows: pd.DataFrame) -> str:
+    """List how many checks have which verdict."""
     verdicts = [*rows["verdict"]]
-    parts = [f"{verdicts.count(name)} {name}" for name in get_args(Verdict) if name in verdicts]
-    return f"of {len(verdicts)} checks {', '.join(parts)}"
+    return ", ".join(f"{verdicts.count(name)} {name}" for name in get_args(Verdict) if name in verdicts)
 
 
-def seen_here(result: Judged) -> str:
-    """Say what the checks of a claim have, and write the one that decides."""
+def describe_deciding_check(rows: pd.DataFrame) -> str:
+    """Describe the check that decides a claim, with its number and interval."""
     order = get_args(Verdict)
-    rows = result.checks.sort_values(
-        ["verdict", "p"], key=lambda column: column.map(order.index) if column.name == "verdict" else column
-    )
-    first = rows.iloc[0]
-    ends = (
-        ""
-        if pd.isna(first["mean"])
-        else f" {number(first['mean'])} [{number(first['low'])}, {number(first['high'])}]"
-    )
-    return f"{counted(rows)}; {first['about'].replace('|', '/')}{ends}"
+    ranks = rows["verdict"].map(order.index)
+    row = rows.assign(rank=ranks).sort_values(["rank", "p"]).iloc[0]
+    text = row["about"].replace("|", "/")
+    if pd.isna(row["mean"]):
+        return text
+    return f"{text} {number(row['mean'])} [{number(row['low'])}, {number(row['high'])}]"
 
 
 def number(value: float) -> str:
@@ -206,71 +204,71 @@ def number(value: float) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-def bounds(row: pd.Series) -> str:
-    """Write the range that a claim gives."""
-    ends = [f"above {number(row['above'])}"] if pd.notna(row["above"]) else []
-    ends += [f"below {number(row['below'])}"] if pd.notna(row["below"]) else []
-    return ", ".join(ends)
-
-
-def line(row: pd.Series) -> str:
-    """Write a check as a row of the table."""
-    cells = [row["about"].replace("|", "/"), "", "", "", "", row["verdict"], ""]
-    if pd.notna(row["mean"]):
-        low, high = ("–" if math.isnan(end) else number(end) for end in (row["low"], row["high"]))
-        cells[1:4] = [f"{number(row['mean'])} [{low}, {high}]", bounds(row), p_text(row["p_holm"])]
-        cells[4] = f"{row['units']:.0f} {row['unit']}s"
-        undecided = row["verdict"] == "undecided" and pd.notna(row["smallest_seen"])
-        cells[6] = number(row["smallest_seen"]) if undecided else ""
-    return f"| {' | '.join(cells)} |"
-
-
 def main() -> None:
-    """Write the page."""
+    """Write the page and the table of all checks."""
     checks = pd.read_csv(CHECKS)
     if sys.argv[1:]:
         runs, *claims = sys.argv[1:]
-        again, theirs = pd.read_csv(MADE_AGAIN), pd.read_csv(Path(runs) / "tables" / "checks.csv")
-        if not claims or set(claims) - set(theirs["claim"]):
-            sys.exit(
-                f"{runs} has checks of {', '.join(theirs['claim'].unique())}; name one or several of these"
-            )
-        theirs = theirs[theirs["claim"].isin(claims)].reindex(columns=[*again])
-        again = pd.concat([again[~again["claim"].isin(claims)], theirs])
-        again.sort_values("claim", kind="stable").to_csv(MADE_AGAIN, index=False)
-    today = pd.concat(pd.read_csv(HERE / f"checks-{name}.csv") for name in ("paper-1", "rows", "again"))
-    today = today[today["judged"]]
+        replace_checks(Path(runs), claims)
+    judged = pd.concat(pd.read_csv(HERE / f"checks-{name}.csv") for name in ("paper-1", "rows", "again"))
+    judged = judged[judged["judged"]]
     results = {
-        claim.id: judged(claim.id, *(rows[rows["claim"] == claim.id] for rows in (checks, today)))
+        claim.id: judge_claim(claim.id, *(rows[rows["claim"] == claim.id] for rows in (checks, judged)))
         for claim in CLAIMS
         if claim.id in set(checks["claim"])
     }
-    (HERE / "README.md").write_text("\n".join(page(results)) + "\n", encoding="utf-8")
+    (HERE / "README.md").write_text("\n".join(write_page(results)) + "\n", encoding="utf-8")
+    tables = {key: result.checks.reindex(columns=COLUMNS) for key, result in results.items()}
+    table = pd.concat(tables, names=["claim", "row"]).reset_index("claim")
+    table["claim_verdict"] = table["claim"].map({key: result.verdict for key, result in results.items()})
+    table.to_csv(HERE / "verdicts.csv", index=False, float_format="%.6g")
 
 
-def page(results: Mapping[str, Judged]) -> list[str]:
+def replace_checks(runs: Path, claims: list[str]) -> None:
+    """Replace the stored checks of some claims by those of a folder of runs."""
+    stored = pd.read_csv(MADE_AGAIN)
+    reported = pd.read_csv(runs / "tables" / "checks.csv")
+    if not claims or set(claims) - set(reported["claim"]):
+        sys.exit(
+            f"{runs} has checks of {', '.join(reported['claim'].unique())}; name one or several of these"
+        )
+    reported = reported[reported["claim"].isin(claims)].reindex(columns=[*stored])
+    stored = pd.concat([stored[~stored["claim"].isin(claims)], reported])
+    stored.sort_values("claim", kind="stable").to_csv(MADE_AGAIN, index=False)
+
+
+def write_page(results: Mapping[str, JudgedClaim]) -> list[str]:
     """Return the lines of the page."""
-    lines = [HEAD, *PAGE.rstrip().split("\n")]
-    for claim in CLAIMS:
-        result = results.get(claim.id)
-        verdict = "not tested" if result is None else result.today
-        here = "–" if result is None else seen_here(result)
-        cells = (claim.id, f"{claim.says} ({claim.where})", claim.code, claim.threshold, here, verdict)
-        lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", *AGAIN.rstrip().split("\n")]
-    lines += [f"| {key} | {result.then} | {result.today} | {result.why} |" for key, result in results.items()]
+    verdicts = {
+        claim.id: results[claim.id].verdict if claim.id in results else "not tested" for claim in CLAIMS
+    }
+    groups = {
+        name: [key for key, verdict in verdicts.items() if verdict == name] for name in get_args(Verdict)
+    }
+    groups = {name: keys for name, keys in groups.items() if keys}
+    counts = ", ".join(f"{len(keys)} {name}" for name, keys in groups.items())
+    answer = f"Of {len(CLAIMS)} claims: {counts}. All built-in languages share one world."
+    rows = "\n".join(f"| {name} | {', '.join(keys)} |" for name, keys in groups.items())
+    lines = [HEAD.format(answer=answer, counts=rows)]
     for paper, title in PAPERS.items():
-        claims = [claim for claim in CLAIMS if claim.paper == paper and claim.id in results]
-        lines += [f"\n## {title}\n"] if claims else []
-        for claim in claims:
-            result = results[claim.id]
-            of_then = ", checks of then" if claim.id in KNOWN else ""
-            lines += [f"\n**{claim.id} {result.today}{of_then}**: {claim.says} ({claim.where})\n"]
+        claims = [claim for claim in CLAIMS if claim.paper == paper]
+        if claims:
             lines += [
-                "| check | seen | claimed | p | n | | would have seen |",
-                "|---|---|---|---|---|---|---|",
+                "",
+                f"## {title}",
+                "",
+                "| | claim | deciding check | checks | verdict |",
+                "|---|---|---|---|---|",
             ]
-            lines += [line(row) for _, row in result.checks.iterrows()]
+        for claim in claims:
+            says = f"{claim.says} ({claim.where})"
+            cells = [claim.id, says, "–", "–", verdicts[claim.id]]
+            if claim.id in results:
+                result = results[claim.id]
+                check = describe_deciding_check(result.checks)
+                cells[2] = f"{check}. {result.note}" if result.note else check
+                cells[3] = count_verdicts(result.checks)
+            lines.append(f"| {' | '.join(cells)} |")
     return lines
 
 
