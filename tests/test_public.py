@@ -5,9 +5,12 @@
 
 import inspect
 import json
+import re
 from pathlib import Path
 
 import isogloss
+import isogloss.plugins
+import isogloss.testing
 
 PROMISED = Path(__file__).with_name("public.json")
 KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -26,13 +29,36 @@ def parameters(function):
 def signatures():
     """Return the parameters of each public function and class, and the members of each class."""
     found = {}
-    for name in isogloss.__all__:
-        thing = getattr(isogloss, name)
-        if callable(thing):
-            found[name] = parameters(thing)
-        if inspect.isclass(thing) and thing.__module__.startswith("isogloss"):
-            found[f"{name} members"] = sorted(member for member in vars(thing) if not member.startswith("_"))
+    for module in (isogloss, isogloss.plugins, isogloss.testing):
+        prefix = module.__name__.partition(".")[2]
+        for name in module.__all__:
+            thing = getattr(module, name)
+            key = ".".join(filter(None, (prefix, name)))
+            if callable(thing) and thing.__init__ is not AssertionError.__init__:
+                found[key] = parameters(thing)
+            if inspect.isclass(thing) and thing.__module__.startswith("isogloss"):
+                found[f"{key} members"] = sorted(
+                    member for member in vars(thing) if not member.startswith("_")
+                )
     return found
+
+
+def test_the_types_of_a_plug_ins_members_are_public():
+    """Who implements a protocol can import every type that its members take or return."""
+    protocols = [value for value in vars(isogloss.plugins).values() if is_protocol(value)]
+    named = {
+        name
+        for protocol in protocols
+        for member in vars(protocol).values()
+        if inspect.isfunction(member)
+        for name in re.findall(r"isogloss[\w.]*\.(\w+)", str(inspect.signature(member)))
+    }
+    assert {"Setting", "Trained", "Batch"} <= named
+    assert named - {*isogloss.plugins.__all__} == set()
+
+
+def is_protocol(value):
+    return inspect.isclass(value) and getattr(value, "_is_protocol", False)
 
 
 def test_public_names_keep_their_signatures():

@@ -4,9 +4,22 @@ A plug-in imports from here alone. Names here keep their meaning; all other modu
 """
 
 from isogloss.aligners.setting import Aligner, AlignSetting
-from isogloss.core.run_parts import Positive, Share
+from isogloss.core.rows.models import Contributions
+from isogloss.core.run_parts import Modules, Positive, Share
 from isogloss.data.corpora.labelled import LabelledCorpus
 from isogloss.data.corpus import About, Corpus
+from isogloss.data.examples import (
+    Choice,
+    ComparableText,
+    LabelledText,
+    ParsedSentence,
+    Question,
+    SentencePair,
+    TaggedSentence,
+    TextLine,
+    Translation,
+)
+from isogloss.data.files import File, Folder
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.data.projection.label_projection import Translated
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
@@ -19,18 +32,25 @@ from isogloss.reports.measurements import Measurements
 from isogloss.reports.sections import RowsShown
 from isogloss.reports.tables import Summary, Table, plain_table
 from isogloss.reports.verdicts import Claim
+from isogloss.tasks.batch import Batch, EncodedRow
 from isogloss.tasks.classification import TextClassification
 from isogloss.tasks.tagging import Tagging
 from isogloss.tasks.task import Task
 from isogloss.training.fine_tuning import Training, fine_tune, plain_training
+from isogloss.training.memory import AddedCost, Cost, Load, Shape
 from isogloss.training.setting import (
     Adjustment,
+    AdjustSetting,
     AuxiliaryLoss,
+    AuxiliaryTerm,
     Method,
     Peft,
+    PeftSetting,
+    Prepared,
     Pretraining,
     Reads,
     Setting,
+    TextSetting,
     Trained,
 )
 from isogloss.translators.setting import TranslateSetting, Translator
@@ -38,39 +58,63 @@ from isogloss.translators.setting import TranslateSetting, Translator
 __all__ = [
     "HELPS",
     "About",
+    "AddedCost",
+    "AdjustSetting",
     "Adjustment",
     "AlignSetting",
     "Aligned",
     "Aligner",
     "AuxiliaryLoss",
+    "AuxiliaryTerm",
+    "Batch",
     "Check",
+    "Choice",
     "Claim",
+    "ComparableText",
+    "Contributions",
     "Corpus",
+    "Cost",
     "Diagnostic",
+    "EncodedRow",
     "EncoderFamily",
     "Engine",
     "Execution",
     "Figure",
+    "File",
+    "Folder",
     "LabelledCorpus",
+    "LabelledText",
+    "Load",
     "MeasureSetting",
     "Measurements",
     "Method",
+    "Modules",
+    "ParsedSentence",
     "Peft",
+    "PeftSetting",
     "Positive",
+    "Prepared",
     "Pretraining",
+    "Question",
     "Reads",
     "RowsShown",
+    "SentencePair",
     "Setting",
+    "Shape",
     "Share",
     "Summary",
     "Table",
+    "TaggedSentence",
     "Tagging",
     "Task",
     "TextClassification",
+    "TextLine",
+    "TextSetting",
     "Trained",
     "Training",
     "TranslateSetting",
     "Translated",
+    "Translation",
     "Translator",
     "Work",
     "check_of",
