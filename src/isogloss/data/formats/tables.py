@@ -22,6 +22,7 @@ from isogloss.data.formats.offsets import (
     OffsetError,
     Style,
     count_annotators,
+    counts_utf16,
     find_style,
     find_text,
     has_wide_characters,
@@ -170,7 +171,10 @@ def describe_annotations(file: File, table: Table) -> Iterator[str]:
     styles = [style for body in bodies if (style := find_style(body)) is not None and style.form != "empty"]
     if styles:
         yield f"spans by offsets as {styles[0].name} writes them"
-    if wide := sum(map(has_wide_characters, bodies)):
+    utf16 = sum((style := find_style(body)) is not None and counts_utf16(body, style) for body in bodies)
+    if utf16:
+        yield f"{utf16:,} texts with offsets in units of UTF-16, as the texts of their spans show"
+    if wide := sum(map(has_wide_characters, bodies)) - utf16:
         yield f"{wide:,} texts with characters such as emoji, each read as one character of an offset"
     if rejected := sum(map(is_rejected, bodies)):
         yield f"{rejected:,} rejected texts left out"
