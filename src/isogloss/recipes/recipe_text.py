@@ -18,7 +18,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from isogloss.core.errors import ConfigError, did_you_mean, located, unknown_name
+from isogloss.core.errors import ConfigError, did_you_mean_file, located, unknown_name
 from isogloss.core.records import Published, Value
 from isogloss.core.untrusted import is_there, read_regular
 
@@ -312,7 +312,7 @@ def _file_text(path: Path) -> str:
     try:
         return read_regular(path).decode()
     except FileNotFoundError:
-        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
+        near = did_you_mean_file(path.name, [other.name for other in path.parent.glob("*.toml")])
         raise ConfigError(
             f"{path}: no such recipe.{near} Give a TOML file or the name of a packaged one."
         ) from None
