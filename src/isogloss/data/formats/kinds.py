@@ -287,6 +287,7 @@ _BY_NAME: tuple[FileFormat, ...] = ("tsv", "csv", "jsonl", "json", "parquet")
 _IN_USE = {
     "words": ("words", "tokens"),
     "labels": ("labels", "ner_tags", "tags", "upos", "pos_tags"),
+    "label": ("label", "labels"),
     "text": ("text", "sentence"),
     "first": ("first", "premise", "sentence1"),
     "second": ("second", "hypothesis", "sentence2"),
