@@ -21,6 +21,7 @@ from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, n
 from isogloss.data.examples import Example, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
+from isogloss.data.formats.labelled_lines import LABEL, add_label, join_labels
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.questions import read_questions
 from isogloss.data.formats.reading import (
@@ -78,6 +79,8 @@ class DescribedCorpus(CorpusDefaults):
     """The scheme of tags; empty: decided from each file."""
     untrained: tuple[str, ...] = ()
     """Labels that no training data has."""
+    label_paths: Mapping[Split, str] = field(default_factory=dict)
+    """Path of the file with the labels of each split's texts, line by line; empty: labels are in the rows."""
     has_offsets: bool = False
     """Whether rows have texts with spans that are marked by offsets."""
     hub: str = ""
@@ -125,8 +128,23 @@ class DescribedCorpus(CorpusDefaults):
         """Return the file of a split, of bitext in lines one a language; none unless all are there."""
         if self.hub:
             return [hub_file(self.hub, path) for path in self._paths(language, split)]
-        by_path = [folder.find([path]) for path in self._paths(language, split)]
+        paths = self._paths(language, split)
+        by_path = [self._find_rows(folder, path, language, split) for path in paths]
         return list(chain(*by_path)) if all(by_path) else []
+
+    def _find_rows(self, folder: Folder, path: str, language: str, split: Split) -> list[File]:
+        """Return the files of a path; texts in lines with their labels."""
+        if LABEL in path:
+            spellings = self.spelled or self.labels
+            by_label = {label: folder.find([path.replace(LABEL, label)]) for label in spellings}
+            return [add_label(file, label) for label, files in by_label.items() for file in files]
+        texts = folder.find([path])
+        if split not in self.label_paths:
+            return texts
+        labels = folder.find([self.label_paths[split].replace("{language}", self._spelled(language))])
+        if not labels and split != "train":
+            return [add_label(file, "") for file in texts]
+        return [join_labels(*files) for files in zip(texts, labels, strict=False)]
 
     def _paths(self, language: str, split: Split) -> list[str]:
         sides = language.split("-") if self.aligned else [language]
@@ -326,7 +344,7 @@ class DescribedCorpus(CorpusDefaults):
 
 _ADDED = {
     **{"where": {}, "predicts": "label", "between": ",", "hub": ""},
-    **{"bad_rows": "refuse", "has_offsets": False, "comments": None, "scheme": ""},
+    **{"bad_rows": "refuse", "has_offsets": False, "label_paths": {}, "comments": None, "scheme": ""},
 }
 """Later fields by their neutral value, which leaves older fingerprints as they were."""
 
