@@ -9,6 +9,7 @@ import pytest
 import isogloss
 from isogloss.core.tag_schemes import find_spans
 from isogloss.data.corpora.described import KNOWN
+from isogloss.data.examples import Question
 from isogloss.data.files import disk_file
 from isogloss.data.sources import Sources
 from isogloss.metrics.labels import repair
@@ -148,3 +149,27 @@ def test_lemmas_in_lists_are_compared_as_evaluate_scores_them():
     gold = [["go", "_"]]
     found = isogloss.compare([["go", "x"]], [["be", "_"]], gold, task="lemmas")
     assert (found["score"], found["baseline_score"]) == (1, 0.5)
+
+
+@pytest.mark.parametrize("language", ["zh", "de", ""])
+def test_answers_have_equal_scores_in_evaluate_and_compare(language, tmp_path):
+    passage = "北京是中国的首都。 Der Hund."
+    answers = [((0, "北京是"),), ((11, "Der Hund"),)]
+    examples = [
+        Question(id=str(number), passage=passage, question="?", answers=gold, language=language)
+        for number, gold in enumerate(answers)
+    ]
+    predicted = ["北京", "Hund"]
+    task = find_task("qa")
+    expected = {
+        measure: part_total(part)
+        for measure, part in task.contributions(task.gold(examples), predicted).items()
+    }
+    model = SimpleNamespace(kind=kind_of(task), task=task, provenance=SimpleNamespace(run="a"))
+    options = EvaluateOptions(corpus="squad", languages=(language or "zh",), split="dev")
+    written = write_predictions(model, options, language or "zh", examples, predicted, tmp_path)
+    file = disk_file(written.with_suffix(".jsonl"))
+    (row,) = compare_outputs([file], file).rows
+    main, *_ = expected
+    assert row["measure"] == (f"mlqa_{main}" if language else main)
+    assert row["score"] == pytest.approx(expected[main])

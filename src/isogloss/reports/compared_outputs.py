@@ -21,6 +21,7 @@ from isogloss.reports.comparison import Compared, Comparison, compare_means, hol
 from isogloss.reports.outputs import (
     ANSWERS,
     LEMMAS,
+    MLQA,
     VALUES,
     Output,
     OutputTask,
@@ -44,6 +45,9 @@ OPTIONS = "options"
 
 TASK = "task"
 """The key of a task that labels alone do not show: lemmas look like labels of words."""
+
+RULES = "rules"
+"""The key of the rules by which answers are compared."""
 
 MEAN = "mean"
 """The language of the mean over all languages."""
@@ -130,6 +134,7 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
         gold=body[kind] if only_gold else body.get("gold"),
         of_options=OPTIONS in body,
         task=LEMMAS if body.get(TASK) == LEMMAS else "",
+        rules=MLQA if body.get(RULES) == MLQA else "",
     )
 
 
@@ -181,8 +186,8 @@ def _gold_by_id(file: File, outputs: list[Output], gold: File, gold_outputs: lis
 
 
 def _add_gold(output: Output, other: Output) -> Output:
-    """Return an output with the gold answer, and the task, of another file."""
-    return replace(output, gold=other.gold, task=output.task or other.task)
+    """Return an output with the gold answer, and what is stated of it, of another file."""
+    return replace(output, gold=other.gold, task=output.task or other.task, rules=output.rules or other.rules)
 
 
 def _comparisons(

@@ -61,6 +61,9 @@ WORD_TAGGING = "word-tagging"
 SPAN_TAGGING = "span-tagging"
 LEMMAS = "lemmas"
 QA = "qa"
+MLQA = "mlqa"
+"""The rules of MLQA's script, which a file of answers may state."""
+
 VALUES = "values"
 """Tasks of outputs; the last is none: values of a measure, a number for each example."""
 
@@ -102,6 +105,8 @@ class Output:
     of_options: bool = False
     task: str = ""
     """The task that its file states; empty where none is stated."""
+    rules: str = ""
+    """The rules by which its file states that answers are compared; empty: SQuAD's."""
     document: str = ""
     """A digest of a sample's example; empty where it has none."""
     values: Mapping[str, float] | None = None
@@ -410,7 +415,10 @@ def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
 
 
 def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
-    """Return F1 and exact match by the rules of SQuAD, and of MLQA where all languages have such rules."""
+    """Return F1 and exact match by the rules of SQuAD, and of MLQA where all languages have such rules.
+
+    Those that the file states come first, as the main measure is that of the corpus's own script.
+    """
     gold = [
         GoldAnswers(texts=(output.gold,) if isinstance(output.gold, str) else tuple(output.gold))
         for output in outputs
@@ -420,11 +428,11 @@ def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
     if not all(has_own_rules(output.language) for output in outputs):
         return squad
     gold = [replace(texts, language=output.language) for texts, output in zip(gold, outputs, strict=True)]
-    return {
-        **squad,
+    mlqa = {
         "mlqa_f1": answer_f1_contributions(gold, answers),
         "mlqa_em": exact_match_contributions(gold, answers),
     }
+    return {**mlqa, **squad} if all(output.rules == MLQA for output in outputs) else {**squad, **mlqa}
 
 
 def _all(label_lists: Iterable[Iterable[Any]]) -> Iterator[Any]:

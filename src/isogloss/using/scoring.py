@@ -242,7 +242,9 @@ def _compared(
         example = TaggedSentence(id=example.id, words=example.words, tags=example.tags)
     gold = parts_of(example, labels)
     if answered is None:
-        return {**gold, "answer": answer, "gold": [text for _, text in getattr(example, "answers", ())]}
+        rules = {"rules": "mlqa"} if getattr(example, "language", "") else {}
+        golds = [text for _, text in getattr(example, "answers", ())]
+        return {**gold, "answer": answer, "gold": golds, **rules}
     return {**parts_of(answered(example, answer), labels), "gold": gold.get("labels", gold.get("label"))}
 
 
