@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import isogloss
+from isogloss.core.errors import ConfigError
 from isogloss.core.tag_schemes import find_spans
 from isogloss.data.corpora.described import KNOWN
 from isogloss.data.examples import Question
@@ -173,3 +174,28 @@ def test_answers_have_equal_scores_in_evaluate_and_compare(language, tmp_path):
     main, *_ = expected
     assert row["measure"] == (f"mlqa_{main}" if language else main)
     assert row["score"] == pytest.approx(expected[main])
+
+
+@pytest.mark.parametrize("form", ["jsonl", "json"])
+def test_a_description_states_the_languages_whose_answers_have_own_rules(form, tmp_path):
+    passage = "北京是中国的首都"
+    rows = {"id": "q", "question": "?", "answers": [{"text": "北京是", "answer_start": 0}]}
+    squad = {"data": [{"title": "t", "paragraphs": [{"context": passage, "qas": [rows]}]}]}
+    row = {"context": passage, "question": "?", "answers": {"text": ["北京是"], "answer_start": [0]}}
+    (tmp_path / f"zh.{form}").write_text(json.dumps(row if form == "jsonl" else squad), encoding="utf-8")
+    text = f'kind = "span"\nfiles = {{ test = "{{language}}.{form}" }}\nlanguages = ["zh"]\n'
+    scores = {}
+    for rules in ("", 'own_rules = ["zh"]\n'):
+        (tmp_path / "own.toml").write_text(text + rules, encoding="utf-8")
+        examples = list(described(tmp_path / "own.toml").read(None, "zh", "test"))
+        task = find_task("qa")
+        scores[rules] = task.score(task.gold(examples), ["北京"])
+    assert [*scores.values()] == [0, pytest.approx(4 / 5)]
+
+
+@pytest.mark.parametrize(("kind", "code"), [("span", "th"), ("text", "zh")])
+def test_other_languages_and_kinds_have_no_own_rules(kind, code, tmp_path):
+    text = f'kind = "{kind}"\nfiles = "a.jsonl"\nlanguages = ["zh"]\nown_rules = ["{code}"]\n'
+    (tmp_path / "own.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"own_rules: .*(ar, de|span)"):
+        described(tmp_path / "own.toml")

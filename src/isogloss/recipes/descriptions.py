@@ -93,6 +93,9 @@ class Description:
     """Spellings of labels whose rows are left out; "" for no label, and for questions without an answer."""
     bad_rows: str = "refuse"
     """skip: rows that do not fit are left out and counted; refuse: they are an error."""
+    own_rules: tuple[str, ...] = ()
+    """Languages in which answers to questions are compared by the rules of MLQA's script: their own articles,
+    all punctuation, and each Chinese character as a word. Default: by SQuAD's script in every language."""
     comments: str | None = None
     """Prefix of comment lines of conll, anywhere ("": none); decided from each file when left out."""
     scheme: str = ""
@@ -167,6 +170,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         where=_where(spec, files, form),
         skip=spec.skip,
         bad_rows=spec.bad_rows,  # type: ignore[arg-type]
+        own_rules=_own_rules(spec),
         comments=spec.comments,
         scheme=WORDS if predicts == "lemma" else spec.scheme,
         hub=spec.hub,
@@ -282,6 +286,15 @@ def _check_lines(spec: Description) -> None:
 
 def _list_paths(paths: str | Mapping[str, str]) -> list[str]:
     return [paths] if isinstance(paths, str) else [*paths.values()]
+
+
+def _own_rules(spec: Description) -> tuple[str, ...]:
+    """Return the languages with own rules; ConfigError for others, and for what is no question."""
+    if spec.own_rules and spec.kind != "span":
+        raise ConfigError(f"own_rules: found {spec.kind}; expected span, as answers have rules. Remove it.")
+    codes = tuple(map(canonical_language, spec.own_rules))
+    check_named("own_rules", "language with rules of MLQA", CORPORA["mlqa"].own_rules, *codes)
+    return codes
 
 
 def _hub_splits(spec: Description) -> dict[Split, str]:

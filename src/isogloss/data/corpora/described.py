@@ -18,7 +18,7 @@ from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
-from isogloss.data.examples import Example, Translation
+from isogloss.data.examples import Example, Question, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
 from isogloss.data.formats.labelled_lines import LABEL, add_label, join_labels
@@ -83,6 +83,8 @@ class DescribedCorpus(CorpusDefaults):
     """Path of the file with the labels of each split's texts, line by line; empty: labels are in the rows."""
     has_offsets: bool = False
     """Whether rows have texts with spans that are marked by offsets."""
+    own_rules: tuple[str, ...] = ()
+    """Languages in which answers are compared by the rules of MLQA's script."""
     hub: str = ""
     """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
     folder: str = ""
@@ -262,8 +264,13 @@ class DescribedCorpus(CorpusDefaults):
         if self.aligned:
             yield from self._translations(*files)
             return
+        has_own_rules = language in self.own_rules
         for file in files:
-            yield from self._attempts(file, self._reading(language, split))
+            for attempt in self._attempts(file, self._reading(language, split)):
+                if has_own_rules and isinstance(attempt, Question):
+                    yield replace(attempt, language=language)
+                else:
+                    yield attempt
 
     def lacks_labels(self, source: Source | None, language: str, split: Split) -> bool:
         """Return whether no row of a split has a label; DataError where the split is not there."""
@@ -344,7 +351,14 @@ class DescribedCorpus(CorpusDefaults):
 
 _ADDED = {
     **{"where": {}, "predicts": "label", "between": ",", "hub": ""},
-    **{"bad_rows": "refuse", "has_offsets": False, "label_paths": {}, "comments": None, "scheme": ""},
+    **{
+        "bad_rows": "refuse",
+        "has_offsets": False,
+        "label_paths": {},
+        "own_rules": (),
+        "comments": None,
+        "scheme": "",
+    },
 }
 """Later fields by their neutral value, which leaves older fingerprints as they were."""
 
