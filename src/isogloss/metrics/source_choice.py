@@ -9,7 +9,7 @@ one family, one script and one order of words (``core.languages``), and what tex
 cosine of counts of character trigrams. A signal that is unknown for a candidate counts as the mean. A
 candidate of which no signal is known is ranked last, and its rule is nan.
 
-The first candidate is no choice where another one is as good or nothing tells them apart: ``describe_doubt``.
+``describe_doubt`` states why the first candidate is no choice, as where another one is as good.
 """
 
 from collections import Counter
@@ -98,26 +98,26 @@ def describe_doubt(ranked: Sequence[SourceCandidate]) -> str:
     >>> describe_doubt(rank_sources("sr", ["en", "pl"]))
     'en and pl are equal by the rule'
     """
-    known = [candidate for candidate in ranked if candidate.is_known]
-    if not known:
+    candidates = [candidate for candidate in ranked if candidate.is_known]
+    if not candidates:
         return "no signal is known of any candidate"
-    if len(known) == 1:
+    if len(candidates) == 1:
         unknown = [candidate.language for candidate in ranked if not candidate.is_known]
-        return f"nothing is known of {' and '.join(unknown)}" if unknown else "there is one candidate"
-    equal = [candidate.language for candidate in known if _are_equal(candidate.rule, known[0].rule)]
+        return f"nothing is known of {' and '.join(unknown)}" if unknown else "only one candidate is given"
+    equal = [candidate.language for candidate in candidates if _are_equal(candidate.rule, candidates[0].rule)]
     if len(equal) > 1:
         return f"{' and '.join(equal)} are equal by the rule"
-    if (
-        max((candidate.trigrams for candidate in known if not isnan(candidate.trigrams)), default=1)
-        < MIN_COSINE
-    ):
-        facts = np.array([[candidate.family, candidate.script, candidate.order] for candidate in known])
-        without_texts = _standardised(facts).mean(axis=1)
-        if any(
-            score > without_texts[0] or _are_equal(score, without_texts[0]) for score in without_texts[1:]
-        ):
-            return f"texts have less than {MIN_COSINE:.0%} of trigrams in common, and facts decide otherwise"
+    cosines = [candidate.trigrams for candidate in candidates if not isnan(candidate.trigrams)]
+    if cosines and max(cosines) < MIN_COSINE and not _do_facts_decide(candidates):
+        return f"texts have less than {MIN_COSINE:.0%} of trigrams in common, and facts decide otherwise"
     return ""
+
+
+def _do_facts_decide(ranked: Sequence[SourceCandidate]) -> bool:
+    """Return whether the first candidate is the best by facts alone."""
+    facts = np.array([[candidate.family, candidate.script, candidate.order] for candidate in ranked])
+    best, *others = _standardised(facts).mean(axis=1).tolist()
+    return all(best > other and not _are_equal(best, other) for other in others)
 
 
 def _are_equal(first: float, second: float) -> bool:

@@ -384,20 +384,20 @@ def _scheme(sides: Sequence[Side]) -> TagScheme:
     Answers decide, too, where gold tags do not show the scheme: B-, E- and S- are tags of IOBES and BMES.
     """
     gold = TagCounts()
-    both = TagCounts()
+    all_tags = TagCounts()
     for _, output in _outputs(sides):
         gold.add(output.gold)
-        both.add(output.gold)
-        both.add(output.answer)
-    if {*both.tags} <= {OUTSIDE, NO_TAG}:
+        all_tags.add(output.gold)
+        all_tags.add(output.answer)
+    if {*all_tags.tags} <= {OUTSIDE, NO_TAG}:
         return PLAIN_BIO
-    scheme = both.decide() if {*gold.tags} <= {OUTSIDE, NO_TAG} else gold.decide()
+    scheme = all_tags.decide() if {*gold.tags} <= {OUTSIDE, NO_TAG} else gold.decide()
     if not scheme.marks_spans:
         return scheme
-    name_of_both = both.decide().name
+    name_of_both = all_tags.decide().name
     if name_of_both not in (scheme.name, WORDS):
         of_both = replace(scheme, name=name_of_both)
-        tags = list(both.tags)
+        tags = list(all_tags.tags)
         if find_misfit(tags, scheme) is not None and find_misfit(tags, of_both) is None:
             return of_both
     for origin, output in _outputs(sides):
