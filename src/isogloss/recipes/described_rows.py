@@ -70,8 +70,9 @@ def _check_languages(stated: object, rows: Iterable[str]) -> None:
     if stated is None:
         return
     texts = [stated] if isinstance(stated, str) else stated
-    is_list = isinstance(texts, Iterable) and all(isinstance(text, str) for text in texts)
-    if not is_list or {*map(canonical_language, texts)} != {*map(canonical_language, rows)}:
+    codes = [*texts] if isinstance(texts, Iterable) else []
+    are_texts = all(isinstance(code, str) for code in codes)
+    if not are_texts or {*map(canonical_language, codes)} != {*map(canonical_language, rows)}:
         raise ConfigError(
             f"corpus: languages: found {stated!r:.60}; expected those of the rows, {', '.join(rows)}. "
             f"Leave it out."

@@ -31,6 +31,7 @@ from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import OF_SPANS, SENTENCE, Columns, FileFormat, PartColumns
 from isogloss.data.hub import ALL, HUB, HUB_SPLITS, data_source
 from isogloss.data.hub_rows import DEFAULT
+from isogloss.metrics.texts import WITH_OWN_RULES
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
 from isogloss.recipes.file_layouts import OFFSET_FORMATS
@@ -293,7 +294,7 @@ def _own_rules(spec: Description) -> tuple[str, ...]:
     if spec.own_rules and spec.kind != "span":
         raise ConfigError(f"own_rules: found {spec.kind}; expected span, as answers have rules. Remove it.")
     codes = tuple(map(canonical_language, spec.own_rules))
-    check_named("own_rules", "language with rules of MLQA", CORPORA["mlqa"].own_rules, *codes)
+    check_named("own_rules", "language with rules of MLQA", WITH_OWN_RULES, *codes)
     return codes
 
 
