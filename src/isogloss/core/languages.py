@@ -101,7 +101,7 @@ def _is_lower_region(text: str) -> bool:
         return False
     from langcodes import Language  # 40 ms
 
-    return Language.get(f"und-{text.upper()}").is_valid()
+    return bool(Language.get(f"und-{text.upper()}").is_valid())
 
 
 def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
