@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 import isogloss
+from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.core.tag_schemes import find_spans
 from isogloss.data.corpora.described import KNOWN
@@ -51,7 +52,7 @@ def test_tags_have_equal_scores_in_evaluate_and_compare(notation, corpus, tmp_pa
 @pytest.mark.nightly
 @pytest.mark.parametrize("notations", [TYPED, UNTYPED], ids=["typed", "untyped"])
 def test_tags_of_every_notation_have_equal_scores_in_evaluate_and_compare(notations, corpus, tmp_path):
-    for notation in notations:
+    for notation in each(notations):
         check_scores(notation, corpus, tmp_path)
 
 
