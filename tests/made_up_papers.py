@@ -29,10 +29,10 @@ TWO = """extends = "papers/made-up/table-1"
 title = "Table 2"
 """
 
-NUMBERS = """scale,system,encoder,language,measure,value,page
-published,source-only,,qab,span_f1,0.501,3
-published,bilingual,,qab,span_f1,0.612,3
-published,bilingual,,mean of targets,span_f1,0.7,4
+NUMBERS = """scale,system,inputs,encoder,language,measure,value,page
+published,source-only,,,qab,span_f1,0.501,3
+published,bilingual,,,qab,span_f1,0.612,3
+published,bilingual,,,mean of targets,span_f1,0.7,4
 """
 
 

@@ -66,6 +66,15 @@ def test_choose_ranks_source_languages_by_facts_and_texts(command):
     assert "Did you mean 'wikiann'?" in missing.message
 
 
+def test_the_choice_of_a_source_is_not_known_where_nothing_tells_candidates_apart(command):
+    shown = command("choose", "--source", "en,pl", "--language", "sr").out
+    assert "Source languages for sr, don't know, as en and pl" in shown
+    rows = command("choose", "--source", "xx,en,fr", "--language", "sw", "--json").lines
+    assert [row["language"] for row in rows] == ["en", "fr", "xx"]
+    assert "en and fr" in rows[0]["doubt"]
+    assert rows[2]["rule"] is None
+
+
 def test_texts_of_a_described_corpus_rank_sources_too(command, tmp_path):
     for code, text in (("swh", "habari ya asubuhi"), ("yor", "ẹ káàárọ̀ o"), ("zul", "habari za leo")):
         folder = tmp_path / "sib200" / f"{code}_Latn"

@@ -86,6 +86,7 @@ def test_predict_refuses_what_it_cannot_do(command, fine_tuned, tmp_path):
         "no such file. Did you mean 'text.txt'?"
         in command("predict", fine_tuned, tmp_path / "txt.txt").message
     )
+    assert "no such file. Give" in command("predict", fine_tuned, tmp_path / "nosuch.txt").message
     said = command("predict", fine_tuned, tmp_path).message
     assert said == f"{tmp_path}: this is a folder. Give a file, or - for standard input."
     said = command("predict", fine_tuned, text, "--out", tmp_path / "out.txt.gz").message

@@ -5,7 +5,14 @@ from hypothesis import strategies as st
 from isogloss.core import errors
 from isogloss.core.errors import ConfigError, did_you_mean, unknown_name
 from isogloss.core.identity import derive
-from isogloss.core.languages import NAMES, canonical_language, check_language, is_built_in, language_name
+from isogloss.core.languages import (
+    NAMES,
+    canonical_language,
+    check_language,
+    is_built_in,
+    language_name,
+    spellings,
+)
 
 ALL = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, Exception)]
 
@@ -133,6 +140,22 @@ def test_near_misses_are_no_languages(code):
             ("tlh_Latn", "tlh_Latn"),
         ],
         *[("zh_Hant_TW", "zh_Hant_TW"), ("pt_Latn_BR", "pt_BR"), ("eng_Latn-yor_Latn", "en-yo")],
+        *[
+            ("iw", "he"),
+            ("in", "id"),
+            ("ji", "yi"),
+            ("jw", "jv"),
+            ("mo", "ro"),
+            ("sh", "sh"),
+            ("en-iw", "en-he"),
+        ],
+        *[
+            ("spa-latn-mx", "es_MX"),
+            ("zh-hant", "zh_Hant"),
+            ("zh_hant", "zh_Hant"),
+            ("zh-hant-tw", "zh_Hant_TW"),
+        ],
+        *[("sr-latn-en", "sr_Latn-en"), ("en-sr-latn", "en-sr_Latn"), ("en+sr-latn", "en+sr_Latn")],
         *[("en-zh-Hant", "en-zh_Hant"), ("zho_Hant-eng_Latn", "zh_Hant-en"), ("ar+zh-Hant", "ar+zh_Hant")],
     ],
 )
@@ -140,6 +163,16 @@ def test_tags_of_bcp_47_are_languages_and_leave_the_hyphen_to_pairs(tag, code):
     assert canonical_language(tag) == code
     assert canonical_language(code) == code
     assert all(check_language(one, "here") == one for one in code.replace("+", "-").split("-"))
+
+
+@pytest.mark.parametrize("code", ["he", "id", "yi", "jv", "ro"])
+def test_files_may_spell_a_language_by_its_retired_code(code):
+    assert {"iw", "in", "ji", "jw", "mo"} & {*spellings(code)}
+
+
+@pytest.mark.parametrize("tag", ["zh-Hant", "sr-Latn", "pt-Latn-BR", "eng-Latn", "en-zh-Hant", "spa-Latn-MX"])
+def test_case_of_scripts_and_regions_does_not_count(tag):
+    assert canonical_language(tag.lower()) == canonical_language(tag)
 
 
 @pytest.mark.parametrize("text", ["English", "", "EN", "zh-", "x_", "a-b-c-d", "Foo-Bar!"])

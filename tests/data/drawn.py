@@ -80,13 +80,13 @@ def _tree(draw: Callable, number: int) -> ParsedSentence:
         order[place]: order[draw(st.integers(0, place - 1))] for place in range(1, count)
     }
     tags = st.sampled_from(sorted(UPOS | OLD_UPOS))
-    relations = st.sampled_from(["nsubj", "obl:arg", "dep", "root"])
+    relations = st.sampled_from(["nsubj", "obl:arg", "dep"])
     return ParsedSentence(
         id=draw(st.sampled_from(["s", "weblog-", "#", "é "])) + str(number),
         words=tuple(draw(word) for _ in range(count)),
         tags=tuple(draw(tags) for _ in range(count)),
         heads=tuple(heads[n] for n in range(1, count + 1)),
-        relations=tuple(draw(relations) for _ in range(count)),
+        relations=tuple(draw(relations) if heads[n] else "root" for n in range(1, count + 1)),
     )
 
 

@@ -30,8 +30,8 @@ def file_of(*lines):
     return File(name="x.conllu", read=lambda: iter([line + "\n" for line in lines]), fingerprint=str)
 
 
-def word(number=1, form="w", tag="NOUN", head=0, relation="root"):
-    return WORD.format(number, form, tag, head, relation)
+def word(number=1, form="w", tag="NOUN", head=0, relation=""):
+    return WORD.format(number, form, tag, head, relation or ("dep" if head else "root"))
 
 
 def broken(*lines):
@@ -86,7 +86,7 @@ def annotated(draw):
             others[2],
             others[3],
             str(head),
-            "dep:x",
+            "dep:x" if head else "root:x",
             graph,
             others[4],
         ]
@@ -106,7 +106,8 @@ def test_all_that_is_not_read_is_written_back_untouched(sentences):
 def test_a_predicted_tree_changes_its_own_columns_alone(one):
     lines, size = one
     (sentence,) = read_conllu(file_of(*lines))
-    heads, relations = (*range(2, size + 1), 0), [f"r{place}" for place in range(size)]
+    heads = (*range(2, size + 1), 0)
+    relations = [*(f"r{place}" for place in range(size - 1)), "root"]
     written = list(write_conllu([with_tree(sentence, heads, relations)], "ud"))
     assert len(written) == len(lines) + 1
     words = iter(range(size))
@@ -156,6 +157,8 @@ def test_old_tag_of_version_1_is_kept_as_found():
         (word(2, head=9), "HEAD 9; expected at most 2"),
         (word(2, head=1, relation="_"), "DEPREL '_'"),
         (word(2, head=0), "2 words with HEAD 0 in the sentence; expected one root"),
+        (word(2, head=1, relation="root"), "DEPREL 'root' with HEAD 1"),
+        (word(2, head=1, relation="root:x"), "DEPREL 'root:x' with HEAD 1"),
         (word(2, head=2, relation="x"), "a word that is below itself (a cycle)"),
     ],
 )
@@ -167,6 +170,7 @@ def test_broken_line_names_file_line_and_what_was_found(line, said):
 
 def test_sentence_without_root_and_comments_without_words_are_errors():
     assert broken(word(head=2), word(2, head=1)).startswith("x.conllu:1: 0 words with HEAD 0")
+    assert broken(word(relation="nsubj")).startswith("x.conllu:1: DEPREL 'nsubj' with HEAD 0")
     assert broken(word(), "", "# alone", "").startswith("x.conllu:3: comments without words")
 
 

@@ -483,7 +483,12 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
         ("text", "tsv", "text\tlabel\n \tb\n", "2: text is ' '; expected a text that is not blank"),
         ("text", "tsv", "text\tlabel\na\tx\n", "2: label 'x'; expected one of b"),
         ("text", "tsv", "text\tlabel\n", "1: the split is empty"),
-        ("text", "jsonl", '{"text": "a"}\n', "1: no column 'label' for label in text; expected it"),
+        (
+            "text",
+            "jsonl",
+            '{"text": "a"}\n',
+            "1: no column 'label' or 'labels' for label in text; expected it",
+        ),
         ("text", "jsonl", "[1]\n", r"1: '\[1\]'; expected a JSON object"),
         ("text", "jsonl", "{\n", r"1: no JSON \(.*expected a JSON object"),
         ("text", "csv", 'text,label\n"a,b\n', "2: unexpected end of data"),
@@ -516,7 +521,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
             "choice",
             "jsonl",
             ITEM.replace(', "label": 1', ""),
-            "1: no column 'label' for label in context, options; expected it",
+            "1: no column 'label' or 'labels' for label in context, options; expected it",
         ),
     ],
 )

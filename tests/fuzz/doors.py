@@ -165,6 +165,16 @@ def descriptions() -> Iterator[Door]:
         yield Door(f"description {kind} {form}", ((files, data, read),), binary=form == "parquet", cost=5.0)
         if form == "jsonl":
             yield Door(f"description {kind} itself", ((files, "own.toml", read),), cost=5.0)
+    languages = 'languages = ["sw"]\n'
+    parallel = f'kind = "text"\nfiles = {{ test = "a.txt" }}\nlabel_files = {{ test = "b.txt" }}\n{languages}'
+    files = {"a.txt": b"a b\nc d\n", "b.txt": b"x\ny\n", "own.toml": parallel.encode()}
+    for data in files:
+        yield Door(f"description labels in lines {data}", ((files, data, read),), cost=5.0)
+    table = 'kind = "tagging"\nfiles = { test = "test.csv" }\n'
+    columns = 'columns = { sentence = "s", word = "w", label = "t" }\n'
+    files = {"test.csv": b"s,w,t\n1,Anna,B-PER\n,in,O\n2,Oslo,B-LOC\n"}
+    files["own.toml"] = (table + columns + languages).encode()
+    yield Door("description lines of words", ((files, "test.csv", read),), cost=5.0)
 
 
 def predictions() -> Iterator[Door]:

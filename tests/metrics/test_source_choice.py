@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from isogloss import rank_sources
 from isogloss.core.errors import ConfigError
 from isogloss.metrics.estimates import mean_std
-from isogloss.metrics.source_choice import trigram_cosine, trigram_counts
+from isogloss.metrics.source_choice import describe_doubt, trigram_cosine, trigram_counts
 
 CHOOSING = Path(__file__).parents[2] / "docs" / "results" / "choosing"
 
@@ -49,11 +51,15 @@ def test_the_rule_is_the_mean_of_standardised_signals():
 
 
 def test_what_is_unknown_counts_as_the_mean_and_without_signals_the_order_stays():
-    texts = {"qaa": ["ka la"], "qab": ["ka la"], "qac": ["mi no"]}
-    ranked = rank_sources("qaa", ["qac", "qab", "qad"], texts)
-    assert [candidate.language for candidate in ranked] == ["qab", "qad", "qac"]
-    assert all(isnan(fact) for candidate in ranked for fact in candidate[1:4])
+    texts = {"pt": ["ka la"], "es": ["ka la"], "fr": ["mi no"]}
+    ranked = rank_sources("pt", ["fr", "es", "it"], texts)
+    assert [candidate.language for candidate in ranked] == ["es", "it", "fr"]
     assert ranked[1].rule == 0 and isnan(ranked[1].trigrams)
+    texts = {"qaa": ["ka la"], "qab": ["ka la"], "qac": ["mi no"]}
+    ranked = rank_sources("qaa", ["qac", "qad", "qab"], texts)
+    assert [candidate.language for candidate in ranked] == ["qab", "qac", "qad"]
+    assert all(isnan(fact) for candidate in ranked for fact in candidate[1:4])
+    assert isnan(ranked[2].rule) and not ranked[2].is_known
     assert [candidate.language for candidate in rank_sources("qaa", ["qad", "qab"])] == ["qad", "qab"]
 
 
@@ -65,6 +71,45 @@ def test_the_order_of_candidates_does_not_decide():
     )
     rules = [{code: candidate.rule for code, candidate in ranked.items()} for ranked in (first, *others)]
     assert rules[1:] == [pytest.approx(rules[0])] * 2
+
+
+CODES = ["sw", "sr", "pl", "en", "fr", "pcm", "th", "hi", "zh", "ko", "he", "am", "qaa", "qab", "xx", "qya"]
+WORDS = {"th": "กรุงเทพ 12", "en": "the house 12", "hi": "घर 12", "zh": "家 12", "fr": "la maison"}
+
+
+@given(
+    st.sampled_from(CODES),
+    st.lists(st.sampled_from(CODES), min_size=1, max_size=5, unique=True),
+    st.sets(st.sampled_from([*WORDS])),
+)
+def test_a_first_candidate_without_doubt_is_better_than_every_other(target, candidates, with_texts):
+    if candidates == [target]:
+        return
+    ranked = rank_sources(target, candidates, {code: [WORDS[code]] for code in with_texts})
+    best, *others = ranked
+    if not describe_doubt(ranked):
+        known = [other for other in others if other.is_known]
+        assert known
+        assert all(best.rule > other.rule for other in known)
+        assert all(best[1:5] != other[1:5] for other in known)
+    turned = rank_sources(target, candidates[::-1], {code: [WORDS[code]] for code in with_texts})
+    assert bool(describe_doubt(turned)) == bool(describe_doubt(ranked))
+    assert describe_doubt(ranked) or turned[0].language == best.language
+
+
+@pytest.mark.parametrize(
+    ("target", "candidates", "texts", "reason"),
+    [
+        ("sw", ["en"], {}, "one candidate"),
+        ("sw", ["xx", "en"], {}, "nothing is known of xx"),
+        ("sw", ["xx", "qaa"], {}, "no signal"),
+        ("sr", ["en", "pl"], {}, "en and pl"),
+        ("pcm", ["en", "fr"], {}, "en and fr"),
+        ("th", ["zh", "en"], {"th": ["ก 1"] * 99 + [" abc"], "en": [" abc"], "zh": ["家"]}, "2%"),
+    ],
+)
+def test_the_reason_of_a_doubt_is_stated(target, candidates, texts, reason):
+    assert reason in describe_doubt(rank_sources(target, candidates, texts))
 
 
 def test_a_target_is_no_source_of_its_own():

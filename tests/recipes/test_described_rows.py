@@ -147,7 +147,7 @@ def test_questions_and_several_labels_of_a_dataset():
             {"kind": "text"},
             {"sw": {"train": [{"text": "a"}]}},
             DataError,
-            r"^rows\['sw'\]\['train'\]\[0\]: no column 'label' for label in text; expected it\.",
+            r"^rows\['sw'\]\['train'\]\[0\]: no column 'label' or 'labels' for label in text; expected it\.",
         ),
         ({"kind": "txt"}, {"sw": {"train": ROWS}}, ConfigError, "Did you mean 'text'"),
         ({"kind": "text", "label": []}, {"sw": {"train": ROWS}}, ConfigError, "Did you mean 'labels'"),
@@ -158,3 +158,36 @@ def test_what_is_no_corpus_is_said_with_its_place(told, rows, error, message):
         isogloss.corpus(told, rows=rows)
     with pytest.raises(ConfigError, match="Give either"):
         isogloss.corpus("topics.toml", rows={"sw": {"train": ROWS}})
+
+
+@pytest.mark.parametrize("format_name", ["pandas", "numpy", "arrow", "torch"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_formatted_dataset_has_the_rows_of_one_without_a_format(format_name, streamed):
+    rows = dataset()
+    rows = rows.to_iterable_dataset() if streamed else rows
+    try:
+        rows = rows.with_format(format_name)
+    except ValueError:
+        pytest.skip(f"no format {format_name} here")
+    corpus = isogloss.corpus(
+        {"name": f"own-{format_name}-{streamed}", "kind": "text"}, rows={"sw": {"train": rows}}
+    )
+    assert Sources().examples(corpus.name, "sw", "train") == READ
+
+
+@pytest.mark.parametrize("kind", ["text", "pair"])
+@pytest.mark.parametrize("column", ["label", "labels"])
+def test_labels_have_the_name_of_transformers_too(kind, column):
+    texts = {"text": {"text": "Jua."}, "pair": {"first": "Jua.", "second": "Mvua."}}[kind]
+    rows = [{**texts, column: "yes"}, {**texts, column: "no"}]
+    corpus = isogloss.corpus({"name": f"own-{kind}-{column}", "kind": kind}, rows={"sw": {"train": rows}})
+    assert [one.label for one in Sources().examples(corpus.name, "sw", "train")] == ["yes", "no"]
+
+
+def test_languages_may_be_stated_where_they_are_those_of_the_rows():
+    for stated in ("sw", ["sw"], ["swh_Latn"]):
+        told = {"name": "own-stated", "kind": "text", "languages": stated}
+        assert [*isogloss.corpus(told, rows={"sw": {"train": ROWS}}).languages] == ["sw"]
+    for stated in (["sw", "en"], ["en"], 1):
+        with pytest.raises(ConfigError, match=r"languages: .*sw"):
+            isogloss.corpus({"kind": "text", "languages": stated}, rows={"sw": {"train": ROWS}})

@@ -5,10 +5,10 @@ import random
 from collections import Counter
 
 import pytest
-from annotated_files import TEXTS, TOOLS, body_of, offsets_of, write_annotated
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotated_files import TEXTS, TOOLS, body_of, marked_texts, offsets_of, write_annotated
 from isogloss.core.errors import DataError
 from isogloss.core.tag_schemes import find_spans
 from isogloss.data.files import disk_file
@@ -21,6 +21,7 @@ from isogloss.using.formats import Prediction, format_of
 from isogloss.using.kinds import kind_of
 
 SCRIPTS = [*TEXTS]
+MARKED = marked_texts(SCRIPTS)
 TYPES = Counter(type_name for _, spans in TEXTS.values() for _, type_name in spans)
 UNSPACED = {"Chinese", "Japanese", "Thai"}
 
@@ -39,7 +40,7 @@ def corpus(tmp_path):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_spans_of_a_tool_are_read_in_every_script(tool, tmp_path, corpus):
-    file, body = write_annotated(tmp_path, tool, SCRIPTS)
+    file, body = write_annotated(tmp_path, tool, MARKED)
     (contents,) = inspect_splits(corpus(file, body))
     assert not contents.errors
     assert (contents.examples, contents.labels) == (len(SCRIPTS), dict(TYPES))
@@ -49,7 +50,7 @@ def test_spans_of_a_tool_are_read_in_every_script(tool, tmp_path, corpus):
 
 @pytest.mark.parametrize("tool", TOOLS)
 def test_predictions_are_written_as_the_tool_writes_them_and_read_again(tool, tmp_path, corpus):
-    file, body = write_annotated(tmp_path, tool, SCRIPTS)
+    file, body = write_annotated(tmp_path, tool, MARKED)
     described_corpus = corpus(file, body)
     gold = [example.tags for example in described_corpus.read(None, "en", "test")]
     kind = kind_of(find_task("span-tagging", ("O", "B-PER", "I-PER")))
@@ -129,8 +130,36 @@ def test_offsets_after_emoji_count_characters_and_that_is_reported(tmp_path, cor
     assert "1 texts with characters such as emoji" in contents.remarks[0]
 
 
+def write_task_in_utf16(folder, text, value):
+    start = len(text[: text.index("Ana")].encode("utf-16-le")) // 2
+    value = {"start": start, "end": start + 3, "labels": ["PER"], **value}
+    body = {"data": {"text": text}, "annotations": [{"result": [{"type": "labels", "value": value}]}]}
+    (folder / "tasks.json").write_text(json.dumps([body]), encoding="utf-8")
+    return folder / "tasks.json", 'annotated = "offsets"\nformat = "json"\n'
+
+
+TEXTS_IN_UTF16 = ["\U0001f600 Ana in Oslo \U0001f600", "\U0001f469\U0001f3fd\u200d\U0001f52c東京 Ana"]
+
+
+@pytest.mark.parametrize("text", TEXTS_IN_UTF16)
+def test_offsets_in_utf16_are_recognised_by_the_texts_of_their_spans(tmp_path, corpus, text):
+    described_corpus = corpus(*write_task_in_utf16(tmp_path, text, {"text": "Ana"}))
+    (contents,) = inspect_splits(described_corpus)
+    (example,) = described_corpus.read(None, "en", "test")
+    (span,) = find_spans(example.tags)
+    assert example.words[span.start : span.stop] == ("Ana",)
+    assert any("1 texts with offsets in units of UTF-16" in remark for remark in contents.remarks)
+
+
+@pytest.mark.parametrize("text", TEXTS_IN_UTF16)
+def test_offsets_in_utf16_without_texts_of_spans_are_errors_where_they_do_not_fit(tmp_path, corpus, text):
+    file, fields = write_task_in_utf16(tmp_path, text, {})
+    with pytest.raises(DataError, match=r"tasks\.json:1: span \d+-\d+ \(PER\)"):
+        corpus(file, fields)
+
+
 def test_rejected_texts_are_left_out_and_reported(tmp_path, corpus):
-    bodies = [body_of("Latin", "prodigy"), {**body_of("Latin", "prodigy"), "answer": "reject"}]
+    bodies = [body_of(MARKED[0], "prodigy"), {**body_of(MARKED[0], "prodigy"), "answer": "reject"}]
     text = "".join(json.dumps(body) + "\n" for body in bodies)
     (tmp_path / "texts.jsonl").write_text(text, encoding="utf-8")
     (contents,) = inspect_splits(corpus(tmp_path / "texts.jsonl", 'annotated = "offsets"\n'))
@@ -139,9 +168,9 @@ def test_rejected_texts_are_left_out_and_reported(tmp_path, corpus):
 
 
 def test_other_descriptions_of_these_files_name_the_one_to_write(tmp_path, corpus):
-    file, _ = write_annotated(tmp_path, "doccano", SCRIPTS)
+    file, _ = write_annotated(tmp_path, "doccano", MARKED)
     with pytest.raises(DataError, match=r'texts\.jsonl:1: .*annotated = "offsets"'):
         [*corpus(file, "").read(None, "en", "test")]
-    file, _ = write_annotated(tmp_path, "webanno", SCRIPTS)
+    file, _ = write_annotated(tmp_path, "webanno", MARKED)
     with pytest.raises(DataError, match=r'texts\.tsv:1: .*format = "webanno"'):
         [*corpus(file, 'format = "conll"\n').read(None, "en", "test")]

@@ -4,9 +4,9 @@ import json
 
 import pytest
 import torch
-from annotated_files import TOOLS, write_annotated
 
 import isogloss
+from annotated_files import TOOLS, marked_texts, write_annotated
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.rows.models import total
 from isogloss.data.examples import TaggedSentence
@@ -155,7 +155,7 @@ def predict_scores(model):
 def test_a_tagger_writes_the_format_of_an_annotation_tool(elsewhere, tmp_path, tool):
     _, folder = elsewhere("AutoModelForTokenClassification", INVENTORIES["IOBES"])
     model = load_model(folder)
-    file, body = write_annotated(tmp_path, tool, ["Latin", "Ethiopic", "Nothing"])
+    file, body = write_annotated(tmp_path, tool, marked_texts(["Latin", "Ethiopic", "Nothing"]))
     written = list(predict_file(model, disk_file(file), PredictOptions()))
     file.write_text("".join(f"{line}\n" for line in written), encoding="utf-8")
     text = f'kind = "tagging"\nfiles = {{ test = "{file.name}" }}\nlanguages = ["en"]\n{body}'

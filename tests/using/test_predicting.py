@@ -42,12 +42,12 @@ def test_a_file_is_predicted_as_its_lines_alone_are(make_model):
 
 
 def test_conllu_comes_out_as_it_went_in_but_for_the_tags(make_model):
-    row = "{}\tAnna\t_\tX\t_\tA=b\t{}\tdep\t1:x\tSpaceAfter=No"
+    row = "{}\tAnna\t_\tX\t_\tA=b\t{}\t{}\t1:x\tSpaceAfter=No"
     sentence = [
         "# sent_id = 1",
         f"1-2\tAnnaAnna{NOTHING}",
-        row.format(1, 0),
-        row.format(2, 1),
+        row.format(1, 0, "root"),
+        row.format(2, 1, "dep"),
         f"2.1\tx{NOTHING}",
     ]
     text = joined([*sentence, "", ""])

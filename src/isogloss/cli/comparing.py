@@ -14,7 +14,7 @@ from isogloss.core.records import or_none
 from isogloss.data.corpus import SPLITS
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.data.sources import Sources
-from isogloss.metrics.source_choice import rank_sources
+from isogloss.metrics.source_choice import describe_doubt, rank_sources
 from isogloss.recipes.descriptions import register_corpus
 from isogloss.reports.candidates import RULE, Candidates, all_candidates
 from isogloss.reports.choosing import (
@@ -192,12 +192,14 @@ def print_sources(
     texts = {code: _texts(Sources(data), corpus, code) for code in codes}
     for target in languages:
         ranked = rank_sources(target, candidates, texts)
-        rows = [{"target": target, **candidate._asdict()} for candidate in ranked]
+        doubt = describe_doubt(ranked)
+        rows = [{"target": target, **candidate._asdict(), "doubt": doubt or None} for candidate in ranked]
         if output.as_json:
             for row in rows:
                 emit({name: or_none(value) for name, value in row.items()})
             continue
-        show_line(f"Source languages for {language(target)}, the rule's choice first")
+        choice = f"don't know, as {doubt}" if doubt else "the rule's choice first"
+        show_line(f"Source languages for {language(target)}, {choice}")
         Display().table(
             ("source", "same family", "same script", "same word order", "trigrams in common", "rule"),
             [
@@ -205,7 +207,7 @@ def print_sources(
                     language(candidate.language),
                     *(_yes_or_no(fact) for fact in (candidate.family, candidate.script, candidate.order)),
                     percent(candidate.trigrams),
-                    f"{candidate.rule:+.2f}",
+                    f"{candidate.rule:+.2f}" if candidate.is_known else "–",
                 )
                 for candidate in ranked
             ],

@@ -11,7 +11,7 @@ from typing import Any
 from isogloss.cli.display import Display, emit, show_line
 from isogloss.cli.options import Output
 from isogloss.core.atomic_files import atomic_file, writing
-from isogloss.core.errors import ConfigError, DataError, did_you_mean
+from isogloss.core.errors import ConfigError, DataError, did_you_mean_file
 from isogloss.core.languages import canonical_language
 from isogloss.core.records import Row
 from isogloss.core.untrusted import from_home
@@ -172,7 +172,7 @@ def open_file(name: str) -> File:
         if path.is_dir():
             raise DataError(f"{path}: this is a folder. Give a file, or - for standard input.")
         names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = did_you_mean(path.name, names)
+        near = did_you_mean_file(path.name, names)
         raise DataError(f"{path}: no such file.{near} Give a file, or - for standard input.")
     return disk_file(path)
 

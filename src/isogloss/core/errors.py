@@ -22,6 +22,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
 from functools import cache
+from pathlib import PurePath
 
 MIN_NAME_SIMILARITY = 0.5
 """Least similarity (difflib's ratio) at which a name is worth suggesting."""
@@ -137,6 +138,13 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     """Return " Did you mean 'x'?" for the nearest of the names, or an empty text."""
     near = get_close_matches(name, list(names), n=1, cutoff=MIN_NAME_SIMILARITY)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def did_you_mean_file(name: str, names: Iterable[str]) -> str:
+    """Return `` Did you mean 'x.txt'?`` for the nearest of file names; their endings do not count."""
+    by_stem = {PurePath(other).stem: other for other in names}
+    near = get_close_matches(PurePath(name).stem, by_stem, n=1, cutoff=MIN_NAME_SIMILARITY)
+    return f" Did you mean {by_stem[near[0]]!r}?" if near else ""
 
 
 def unknown_name(field: str, what: str, name: str, allowed: Iterable[str]) -> ConfigError:

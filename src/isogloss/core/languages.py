@@ -38,12 +38,19 @@ BOTH = "+"
 """Separates two languages where an input is in both."""
 
 _CODE = re.compile(r"[a-z]{2,3}(_[A-Z][a-z]{3})?(_([A-Z]{2}|[0-9]{3}))?")
-_BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Z][a-z]{3}(?![a-z])|[A-Z]{2}(?![A-Za-z])|[0-9]{3}))")
+_BETWEEN_LANGUAGES = re.compile(r"(\+|-(?![A-Za-z][a-z]{3}(?![a-z])|[A-Z]{2}(?![A-Za-z])|[0-9]{3}))")
 """A plus, or a hyphen that no script or region follows."""
+_LOWER_SCRIPT = re.compile(r"[a-z]{2,3}[-_][a-z]{4}")
+_LOWER_REGION = re.compile(r"[a-z]{2}")
 _BUILT_IN = re.compile(r"qa[a-i]")
 _MAY_BE_LONGER = re.compile(r"[a-z]{3}|.*[-_].*", re.DOTALL)
 _WIKIPEDIA_ALEMANNIC = "als"
 """Alemannic in Wikipedia and so in WikiANN; ISO 639-3's Tosk Albanian only with its script, ``als_Latn``."""
+RETIRED = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}
+"""Codes of two letters that ISO 639-1 has replaced by others; corpora such as mC4 have them.
+
+``sh`` is none of these: it is the Serbo-Croatian of Wikipedia, besides Croatian and Serbian.
+"""
 _AKAN = "ak"
 """Akan: Twi and Fante, both of which corpora have."""
 
@@ -68,10 +75,33 @@ def canonical_language(text: str) -> str:
 
     ``zh-Hant`` becomes ``zh_Hant``, but ``yor_Latn`` ``yo`` and ``kor_Hang`` ``ko``: a language's usual
     script goes without saying. A code of three letters becomes that of two if one exists (``yor``, but
-    not ``yue``), also that of the standard variety (``swh``, ``arb_Arab``, but not ``ary``). Other
-    texts and codes of two letters are returned unchanged.
+    not ``yue``), also that of the standard variety (``swh``, ``arb_Arab``, but not ``ary``). Retired codes
+    become those that replace them (``iw``: ``he``), and scripts and regions may be in lower case
+    (``zh-hant``, ``zh-hant-tw``). Other texts and codes of two letters are returned unchanged.
     """
-    return "".join(map(_canonical, _BETWEEN_LANGUAGES.split(text)))
+    return "".join(map(_canonical, _split_languages(text)))
+
+
+def _split_languages(text: str) -> list[str]:
+    """Return the tags of a text and the signs between them."""
+    parts = list[str]()
+    for part in _BETWEEN_LANGUAGES.split(text):
+        follows_script = len(parts) > 1 and parts[-1] == "-" and _LOWER_SCRIPT.fullmatch(parts[-2])
+        if follows_script and _is_lower_region(part):
+            tag = parts[-2]
+            parts[-2:] = [f"{tag}-{part}"]
+        else:
+            parts.append(part)
+    return parts
+
+
+@cache
+def _is_lower_region(text: str) -> bool:
+    if not _LOWER_REGION.fullmatch(text):
+        return False
+    from langcodes import Language  # 40 ms
+
+    return bool(Language.get(f"und-{text.upper()}").is_valid())
 
 
 def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
@@ -88,6 +118,8 @@ def languages_named(texts: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def _canonical(tag: str) -> str:
+    if tag in RETIRED:
+        return RETIRED[tag]
     if not _MAY_BE_LONGER.fullmatch(tag) or tag == _WIKIPEDIA_ALEMANNIC or is_built_in(tag):
         return tag
     from langcodes import LanguageTagError, standardize_tag  # 40 ms
@@ -144,7 +176,8 @@ def _written(language: str) -> list[str]:
     if is_built_in(language):
         return [language]
     plain, _, variety = language.partition("_")
-    codes = (plain, *codes_of_three_letters(plain))
+    retired = [code for code, replacement in RETIRED.items() if replacement == plain]
+    codes = (plain, *codes_of_three_letters(plain), *retired)
     endings = dict.fromkeys((variety, "", *_usual_scripts(plain)))
     tags = [f"{code}_{ending}" if ending else code for ending in endings for code in codes]
     return [tag for tag in tags if _canonical(tag) == language]

@@ -51,6 +51,7 @@ class Published:
 
     scale: str
     system: str
+    inputs: str = field(default="", kw_only=True)
     encoder: str
     language: str
     measure: str

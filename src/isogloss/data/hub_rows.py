@@ -82,6 +82,8 @@ def json_lines(rows: Any) -> Iterator[str]:
     DataError, with its number, for a row that is no mapping or not of JSON's types.
     """
     labels = label_names(rows)
+    if hasattr(rows, "with_format"):
+        rows = rows.with_format(None)  # Rows of Python, and no arrays, tensors or frames.
     if not getattr(rows, "features", None) and hasattr(rows, "to_dict"):
         rows = rows.to_dict("records")
     mappings: Iterable[Any] = rows

@@ -44,6 +44,20 @@ def label_contributions(
     return Contributions(right, [float(len(labels)) for labels in gold])
 
 
+def lemma_contributions(gold: Tags, predicted: Tags, no_lemma: str) -> Contributions:
+    """Return for each sentence the number of right lemmas, and of words.
+
+    As in the evaluation of the CoNLL 2018 shared task (Zeman et al. 2018), case counts, and the word of a
+    treebank whose gold lemma is ``no_lemma`` is right whatever is predicted.
+    """
+    _check(gold, predicted)
+    counted = [
+        [no_lemma if lemma == no_lemma else guess for lemma, guess in zip(*side, strict=True)]
+        for side in zip(gold, predicted, strict=True)
+    ]
+    return label_contributions(gold, counted)
+
+
 def class_contributions(
     gold: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]
 ) -> dict[str, Contributions]:

@@ -6,13 +6,16 @@ Of candidates c for a target t, with signals s_k that rise with the similarity o
 
 The signals are of the kinds of Lin et al. (2019), "Choosing Transfer Languages for Cross-Lingual Learning":
 one family, one script and one order of words (``core.languages``), and what texts have in common, here the
-cosine of counts of character trigrams. A signal that is unknown for a candidate counts as the mean.
+cosine of counts of character trigrams. A signal that is unknown for a candidate counts as the mean. A
+candidate of which no signal is known is ranked last, and its rule is nan.
+
+``describe_doubt`` states why the first candidate is no choice, as where another one is as good.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from math import nan, prod, sqrt
+from math import isclose, isnan, nan, prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -20,6 +23,13 @@ import numpy.typing as npt
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import UNKNOWN, language_facts
+
+MIN_COSINE = 0.02
+"""The smallest cosine of trigrams that decides alone.
+
+Languages of two scripts share digits, punctuation and foreign names: 0.02 at most in SIB-200, where languages
+of one script have 0.09 and more.
+"""
 
 
 class SourceCandidate(NamedTuple):
@@ -35,7 +45,12 @@ class SourceCandidate(NamedTuple):
     trigrams: float
     """Cosine of the counts of character trigrams, 0 to 1."""
     rule: float
-    """Mean of the standardised signals, by which candidates are ranked."""
+    """Mean of the standardised signals, by which candidates are ranked; nan where none is known."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any signal is known."""
+        return not isnan(self.rule)
 
 
 def rank_sources(
@@ -43,6 +58,7 @@ def rank_sources(
 ) -> list[SourceCandidate]:
     """Rank candidates for the source language of a target, the best first; equals keep their order.
 
+    Candidates without any known signal are last. ``describe_doubt`` says whether the first is a choice.
     ``texts`` are unlabelled texts by language, a few hundred sentences each; without those of the target
     facts alone decide. ConfigError without a candidate other than the target.
 
@@ -62,12 +78,50 @@ def rank_sources(
             for code in others
         ]
     )
-    rule = _standardised(signals).mean(axis=1)
-    ranked = sorted(zip(others, signals.tolist(), rule.tolist(), strict=True), key=lambda entry: -entry[2])
-    return [
+    rule = np.where(np.isnan(signals).all(axis=1), nan, _standardised(signals).mean(axis=1))
+    ranked = [
         SourceCandidate(code, family, script, order, trigrams, score)
-        for code, (family, script, order, trigrams), score in ranked
+        for code, (family, script, order, trigrams), score in zip(
+            others, signals.tolist(), rule.tolist(), strict=True
+        )
     ]
+    return sorted(ranked, key=_rank_of)
+
+
+def _rank_of(candidate: SourceCandidate) -> tuple[bool, float]:
+    return not candidate.is_known, -candidate.rule if candidate.is_known else 0
+
+
+def describe_doubt(ranked: Sequence[SourceCandidate]) -> str:
+    """Return why the first of ranked candidates is no choice, in words; empty where it is one.
+
+    >>> describe_doubt(rank_sources("sr", ["en", "pl"]))
+    'en and pl are equal by the rule'
+    """
+    candidates = [candidate for candidate in ranked if candidate.is_known]
+    if not candidates:
+        return "no signal is known of any candidate"
+    if len(candidates) == 1:
+        unknown = [candidate.language for candidate in ranked if not candidate.is_known]
+        return f"nothing is known of {' and '.join(unknown)}" if unknown else "only one candidate is given"
+    equal = [candidate.language for candidate in candidates if _are_equal(candidate.rule, candidates[0].rule)]
+    if len(equal) > 1:
+        return f"{' and '.join(equal)} are equal by the rule"
+    cosines = [candidate.trigrams for candidate in candidates if not isnan(candidate.trigrams)]
+    if cosines and max(cosines) < MIN_COSINE and not _do_facts_decide(candidates):
+        return f"texts have less than {MIN_COSINE:.0%} of trigrams in common, and facts decide otherwise"
+    return ""
+
+
+def _do_facts_decide(ranked: Sequence[SourceCandidate]) -> bool:
+    """Return whether the first candidate is the best by facts alone."""
+    facts = np.array([[candidate.family, candidate.script, candidate.order] for candidate in ranked])
+    best, *others = _standardised(facts).mean(axis=1).tolist()
+    return all(best > other and not _are_equal(best, other) for other in others)
+
+
+def _are_equal(first: float, second: float) -> bool:
+    return isclose(first, second, abs_tol=1e-9)
 
 
 def _facts_in_common(first: str, second: str) -> list[float]:

@@ -41,6 +41,9 @@ _MLQA_ARTICLES = {
     "zh": None,
 }
 
+WITH_OWN_RULES = tuple(_MLQA_ARTICLES)
+"""The languages for which MLQA's script has rules."""
+
 _CHINESE = re.compile("([\u4e00-\u9fa5])")
 """The characters that MLQA's script treats as words."""
 

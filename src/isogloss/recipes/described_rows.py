@@ -10,6 +10,7 @@ from pathlib import Path
 from isogloss.core.atomic_files import write_text
 from isogloss.core.cache_folders import in_cache
 from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.languages import canonical_language
 from isogloss.core.shared_files import is_file
 from isogloss.data.corpus import SPLITS
 from isogloss.data.hub import HUB_SPLITS
@@ -37,8 +38,9 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
     Equal contents are written once. DataError, with its location, for a row that is not a mapping or has
     values that JSON lacks.
     """
-    if derived := description.keys() & {"files", "format", "languages"}:
+    if derived := description.keys() & {"files", "format"}:
         raise ConfigError(f"corpus: {', '.join(sorted(derived))}: this follows from the rows. Leave it out.")
+    _check_languages(description.get("languages"), rows)
     files: dict[str, str] = {}
     for language, by_split in rows.items():
         for split, rows_of_split in by_split.items():
@@ -61,3 +63,17 @@ def write_rows(description: Mapping[str, object], rows: Mapping[str, Mapping[str
         return folder / f"{name}.toml"
 
     return in_cache(write)
+
+
+def _check_languages(stated: object, rows: Iterable[str]) -> None:
+    """Raise ConfigError where a description states other languages than those of the rows."""
+    if stated is None:
+        return
+    texts = [stated] if isinstance(stated, str) else stated
+    codes = [*texts] if isinstance(texts, Iterable) else []
+    are_texts = all(isinstance(code, str) for code in codes)
+    if not are_texts or {*map(canonical_language, codes)} != {*map(canonical_language, rows)}:
+        raise ConfigError(
+            f"corpus: languages: found {stated!r:.60}; expected those of the rows, {', '.join(rows)}. "
+            f"Leave it out."
+        )

@@ -24,11 +24,14 @@ from isogloss.data.fetching.hub_address import pinned
 from isogloss.data.fetching.releases import releases
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES, is_column
-from isogloss.data.formats.kinds import KINDS, predicted
+from isogloss.data.formats.kinds import KINDS, LINES_OF_WORDS, predicted
+from isogloss.data.formats.labelled_lines import COLUMNS as LINE_COLUMNS
+from isogloss.data.formats.labelled_lines import LABEL
 from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import OF_SPANS, Columns, FileFormat, PartColumns
+from isogloss.data.formats.tables import OF_SPANS, SENTENCE, Columns, FileFormat, PartColumns
 from isogloss.data.hub import ALL, HUB, HUB_SPLITS, data_source
 from isogloss.data.hub_rows import DEFAULT
+from isogloss.metrics.texts import WITH_OWN_RULES
 from isogloss.recipes.checking import checked, refuse_empty_or_twice
 from isogloss.recipes.described_contents import folders_of, with_labels
 from isogloss.recipes.file_layouts import OFFSET_FORMATS
@@ -63,6 +66,9 @@ class Description:
     """conll, conllu, tsv, csv, jsonl, json (one list of objects), parquet, squad (SQuAD's JSON), brat (.ann
     with .txt), webanno (TSV 3), or lines (of raw text, or bitext with a file for each language). Default: by
     the suffix."""
+    label_files: str | dict[str, str] = ""
+    """Path of the labels of texts, where texts and labels are lines of two files. Where each file has one
+    label, files contains {label}."""
     columns: dict[str, str | int | tuple[str | int, ...]] = field(default_factory=dict)
     """Column of each part: a name in the header, of CoNLL-U (XPOS, or a key of MISC or FEATS as in MISC:NER),
     a key, a number from 0 (-1: the last); a list of them for options, a context or an id in several columns,
@@ -88,6 +94,9 @@ class Description:
     """Spellings of labels whose rows are left out; "" for no label, and for questions without an answer."""
     bad_rows: str = "refuse"
     """skip: rows that do not fit are left out and counted; refuse: they are an error."""
+    own_rules: tuple[str, ...] = ()
+    """Languages in which answers to questions are compared by the rules of MLQA's script: their own articles,
+    all punctuation, and each Chinese character as a word. Default: by SQuAD's script in every language."""
     comments: str | None = None
     """Prefix of comment lines of conll, anywhere ("": none); decided from each file when left out."""
     scheme: str = ""
@@ -136,11 +145,15 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
     spec = _checked(spec, name)
     kind: KindName = spec.kind  # type: ignore[assignment]
     files = _files(spec)
-    form = _format(spec, files)
-    columns = _columns(spec, kind, form)
+    label_files = _label_files(spec, files)
+    of_lines = bool(label_files) or any(LABEL in path for path in files.values())
+    if of_lines:
+        _check_lines(spec)
+    form: FileFormat = "jsonl" if of_lines else _format(spec, files)
+    columns = LINE_COLUMNS if of_lines else _columns(spec, kind, form)
     predicts = predicted(form, columns, spec.predicts)  # type: ignore[arg-type]
     _check_rules(spec, predicts)
-    here = [path.replace("{language}", "*") for path in files.values()]
+    here = [path.replace("{language}", "*").replace(LABEL, "*") for path in files.values()]
     absent = assume and not (data or spec.hub or DiskFolder(path.parent).find(here))
     corpus = DescribedCorpus(
         name=name,
@@ -158,9 +171,11 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         where=_where(spec, files, form),
         skip=spec.skip,
         bad_rows=spec.bad_rows,  # type: ignore[arg-type]
+        own_rules=_own_rules(spec),
         comments=spec.comments,
         scheme=WORDS if predicts == "lemma" else spec.scheme,
         hub=spec.hub,
+        label_paths=label_files,
         has_offsets=bool(spec.annotated),
         folder=str(path.parent),
         assumed=absent,
@@ -240,6 +255,49 @@ def _files(spec: Description) -> dict[Split, str]:
     return files
 
 
+def _label_files(spec: Description, files: Mapping[Split, str]) -> dict[Split, str]:
+    """Return the path of the labels of each split, where they are in files of their own."""
+    if not spec.label_files:
+        return {}
+    paths = spec.label_files
+    by_split = _by_our_splits(paths) if isinstance(paths, dict) else dict.fromkeys(files, paths)
+    if unknown := [split for split in by_split if split not in files]:
+        raise ConfigError(
+            f"label_files: {', '.join(unknown)}: there are no texts of this split. Name its files, too."
+        )
+    return {
+        split: by_split[split].replace("{split}", spec.splits.get(split, split))
+        for split in files
+        if split in by_split
+    }
+
+
+def _check_lines(spec: Description) -> None:
+    """Raise ConfigError where lines of texts with labels elsewhere do not fit the rest of a description."""
+    field_ = "label_files" if spec.label_files else "files"
+    if spec.kind != "text":
+        raise ConfigError(f'{field_}: found {spec.kind}; expected kind = "text" for lines of texts.')
+    if spec.label_files and any(LABEL in path for path in _list_paths(spec.files)):
+        raise ConfigError(f"label_files: files have the label in their path ({LABEL}). Remove one of them.")
+    if not spec.label_files and not spec.labels:
+        raise ConfigError(f'labels: this is empty; expected the labels in place of {LABEL} (labels = ["…"]).')
+    if spec.columns or spec.format not in ("", "lines"):
+        raise ConfigError(f"{field_}: every line is a text. Remove columns and format.")
+
+
+def _list_paths(paths: str | Mapping[str, str]) -> list[str]:
+    return [paths] if isinstance(paths, str) else [*paths.values()]
+
+
+def _own_rules(spec: Description) -> tuple[str, ...]:
+    """Return the languages with own rules; ConfigError for others, and for what is no question."""
+    if spec.own_rules and spec.kind != "span":
+        raise ConfigError(f"own_rules: found {spec.kind}; expected span, as answers have rules. Remove it.")
+    codes = tuple(map(canonical_language, spec.own_rules))
+    check_named("own_rules", "language with rules of MLQA", WITH_OWN_RULES, *codes)
+    return codes
+
+
 def _hub_splits(spec: Description) -> dict[Split, str]:
     """Return, for each of our splits, the configuration and split of a dataset of the hub."""
     for name, value in (("files", spec.files), ("format", spec.format)):
@@ -298,7 +356,7 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
     usual, several = KINDS[kind].columns, (*KINDS[kind].several, ID)
     if spec.predicts == "labels":
         several = ("label", *several)
-    check_named("format", f"format of {kind}", usual, form)
+    _check_format(kind, form)
     parts = [*usual[form], *KINDS[kind].more, ID] if form != "squad" else []
     for part, column in spec.columns.items():
         check_named("columns", "part of an example", parts, part)
@@ -315,10 +373,36 @@ def _columns(spec: Description, kind: KindName, form: FileFormat) -> Columns:
         return {**OF_SPANS, **ids}
     of_lemmas = {"label": "LEMMA"} if spec.predicts == "lemma" and form == "conllu" else {}
     columns: dict[str, PartColumns] = {**usual[form], **of_lemmas, **spec.columns}
+    if SENTENCE in spec.columns or (kind == "tagging" and "word" in spec.columns and form in ("csv", "tsv")):
+        _check_lines_of_words(spec, form)
+        return {part: column for part, column in spec.columns.items() if part in (*LINES_OF_WORDS, ID)}
     if "annotated" in columns:
         columns = {part: column for part, column in columns.items() if part not in ("words", "labels")}
     _check_columns(columns, form)
     return columns
+
+
+def _check_format(kind: KindName, form: FileFormat) -> None:
+    if kind == "text" and form == "lines":
+        raise ConfigError(
+            f"format: lines of texts have no labels. Write label_files, or files with {LABEL} for one label "
+            f"each."
+        )
+    check_named("format", f"format of {kind}", KINDS[kind].columns, form)
+
+
+def _check_lines_of_words(spec: Description, form: FileFormat) -> None:
+    """Raise ConfigError unless a table with a line for each word has a column of each part."""
+    lacking = [part for part in LINES_OF_WORDS if part not in spec.columns]
+    if lacking or form not in ("csv", "tsv"):
+        raise ConfigError(
+            f"columns: found {', '.join(spec.columns)} in {form}; expected {', '.join(LINES_OF_WORDS)} in "
+            f"csv or tsv, for a line for each word."
+        )
+    if spec.where:
+        raise ConfigError(
+            "where: lines of words cannot be selected. Give each split and language separate files."
+        )
 
 
 def _check_annotated(spec: Description, kind: KindName, form: FileFormat) -> None:
@@ -359,7 +443,7 @@ def _languages(
         spellings = (
             code
             for root in folders_of(folder, data_source(data))
-            for code in spelled_there(root, files.values())
+            for code in spelled_there(root, [path.replace(LABEL, "*") for path in files.values()])
             if all(map(is_language_code, canonical_language(code).split("-")))
         )
         languages = {code: code for code in spellings}

@@ -18,7 +18,7 @@ from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from isogloss.core.errors import ConfigError, did_you_mean, located, unknown_name
+from isogloss.core.errors import ConfigError, did_you_mean_file, located, unknown_name
 from isogloss.core.records import Published, Value
 from isogloss.core.untrusted import is_there, read_regular
 
@@ -36,6 +36,9 @@ PUBLISHED_COLUMNS = tuple(field.name for field in fields(Published))
 
 REQUIRED_COLUMNS = ("scale", "system", "measure")
 """Columns of published numbers that no row may leave empty."""
+
+KEY_COLUMNS = ("scale", "system", "inputs", "encoder", "language", "measure")
+"""Columns that identify a published number."""
 
 PAPERS = "papers/"
 """Prefix of the names of recipes of the papers' tables and figures, and their folder in the package."""
@@ -149,7 +152,7 @@ def read_published(path: Path) -> list[dict[str, Value]]:
                 rows.append(_published_row(cells))
     except csv.Error as error:
         raise ConfigError(f"{path.name}:{reader.line_num}: invalid CSV ({error}). Fix this line.") from error
-    keys = [tuple(str(row[name]) for name in PUBLISHED_COLUMNS[:5]) for row in rows]
+    keys = [tuple(str(row[name]) for name in KEY_COLUMNS) for row in rows]
     for key in keys:
         if keys.count(key) > 1:
             raise ConfigError(f"{path.name}: {', '.join(key)}: this number is there twice. Write it once.")
@@ -169,7 +172,7 @@ def _published_row(cells: list[str]) -> dict[str, Value]:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ConfigError(f"value: found {cells[5]!r:.40}; expected a number such as 0.814.")
+        raise ConfigError(f"value: found {row['value']!r:.40}; expected a number such as 0.814.")
     return {**row, "value": value}
 
 
@@ -312,7 +315,7 @@ def _file_text(path: Path) -> str:
     try:
         return read_regular(path).decode()
     except FileNotFoundError:
-        near = did_you_mean(path.name, [other.name for other in path.parent.glob("*.toml")])
+        near = did_you_mean_file(path.name, [other.name for other in path.parent.glob("*.toml")])
         raise ConfigError(
             f"{path}: no such recipe.{near} Give a TOML file or the name of a packaged one."
         ) from None

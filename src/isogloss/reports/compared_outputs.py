@@ -20,6 +20,8 @@ from isogloss.metrics.significance import System, SystemPair
 from isogloss.reports.comparison import Compared, Comparison, compare_means, holm_corrected, over_examples
 from isogloss.reports.outputs import (
     ANSWERS,
+    LEMMAS,
+    MLQA,
     VALUES,
     Output,
     OutputTask,
@@ -40,6 +42,12 @@ GOLD = ("gold", *ANSWERS, "answers")
 
 OPTIONS = "options"
 """The key of an example whose label is the index of one of these."""
+
+TASK = "task"
+"""The key of a task that labels alone do not show: lemmas look like labels of words."""
+
+RULES = "rules"
+"""The key of the rules by which answers are compared."""
 
 MEAN = "mean"
 """The language of the mean over all languages."""
@@ -125,6 +133,8 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
         answer=None if only_gold else body[kind],
         gold=body[kind] if only_gold else body.get("gold"),
         of_options=OPTIONS in body,
+        task=LEMMAS if body.get(TASK) == LEMMAS else "",
+        rules=MLQA if body.get(RULES) == MLQA else "",
     )
 
 
@@ -159,7 +169,7 @@ def _gold_in_order(file: File, outputs: list[Output], gold: File, gold_outputs: 
             f"{file.name}: {len(outputs)} outputs for {len(gold_outputs)} gold answers ({gold.name}). Give "
             f"one for each, in their order."
         )
-    return [replace(output, gold=other.gold) for output, other in zip(outputs, gold_outputs, strict=True)]
+    return [_add_gold(output, other) for output, other in zip(outputs, gold_outputs, strict=True)]
 
 
 def _gold_by_id(file: File, outputs: list[Output], gold: File, gold_outputs: list[Output]) -> list[Output]:
@@ -171,8 +181,13 @@ def _gold_by_id(file: File, outputs: list[Output], gold: File, gold_outputs: lis
         if answer is None:
             missing = f"example {output.id!r}, which {gold.name} lacks"
             raise file.broken(output.line, missing, "the examples of that file", "Add it there")
-        with_gold.append(replace(output, gold=answer.gold))
+        with_gold.append(_add_gold(output, answer))
     return with_gold
+
+
+def _add_gold(output: Output, other: Output) -> Output:
+    """Return an output with the gold answer, and what is stated of it, of another file."""
+    return replace(output, gold=other.gold, task=output.task or other.task, rules=output.rules or other.rules)
 
 
 def _comparisons(

@@ -2,8 +2,9 @@
 
 The task follows from the labels: texts, whole numbers and truth values are classes, fractions are numbers,
 several labels of a text are a set, labels of words are tags, which mark spans in one of the schemes of
-``core.tag_schemes`` or label each word. Where labels fit two tasks, the named measure decides; without a
-measure an error says what to name. A task is never guessed.
+``core.tag_schemes`` or label each word. Lemmas look like labels of words: a file states them by its key
+``task``. Where labels fit two tasks, the named measure decides; without a measure an error says what to
+name. A task is never guessed.
 """
 
 import re
@@ -19,16 +20,19 @@ from isogloss.core.tag_schemes import (
     NO_TAG,
     OUTSIDE,
     PLAIN_BIO,
+    WORDS,
     TagCounts,
     TagScheme,
     as_bio,
     find_misfit,
 )
 from isogloss.data.formats.conllu import UPOS
+from isogloss.data.lemma_rules import NO_LEMMA
 from isogloss.metrics.labels import (
     chunk_contributions,
     class_contributions,
     label_set_contributions,
+    lemma_contributions,
     span_contributions,
     word_contributions,
 )
@@ -55,7 +59,11 @@ MULTI_LABEL = "multi-label-classification"
 REGRESSION = "regression"
 WORD_TAGGING = "word-tagging"
 SPAN_TAGGING = "span-tagging"
+LEMMAS = "lemmas"
 QA = "qa"
+MLQA = "mlqa"
+"""The rules of MLQA's script, which a file of answers may state."""
+
 VALUES = "values"
 """Tasks of outputs; the last is none: values of a measure, a number for each example."""
 
@@ -67,6 +75,7 @@ MEASURES: Mapping[str, tuple[str, ...]] = {
     REGRESSION: ("spearman", "pearson"),
     WORD_TAGGING: (*OF_CLASSES, "seqeval_f1"),
     SPAN_TAGGING: ("span_f1", "word_f1", "micro_f1", "accuracy"),
+    LEMMAS: ("accuracy",),
     QA: ("f1", "em", "mlqa_f1", "mlqa_em"),
 }
 """The measures of each task whose labels are compared."""
@@ -94,6 +103,10 @@ class Output:
     answer: Any = None
     gold: Any = None
     of_options: bool = False
+    task: str = ""
+    """The task that its file states; empty where none is stated."""
+    rules: str = ""
+    """The rules by which its file states that answers are compared; empty: SQuAD's."""
     document: str = ""
     """A digest of a sample's example; empty where it has none."""
     values: Mapping[str, float] | None = None
@@ -153,6 +166,8 @@ def task_of(sides: Sequence[Side], *, measure: str = "", task: str = "") -> Outp
     or a measure that does not fit.
     """
     kind = _kind_of_all(sides)
+    if kind == "labels" and any(output.task == LEMMAS for _, output in _outputs(sides)):
+        task = task or LEMMAS
     if kind == SAMPLE:
         return OutputTask(VALUES)
     if task:
@@ -183,6 +198,9 @@ def measures_of(origin: Origin, outputs: Sequence[Output], task: OutputTask) -> 
         return _of_samples([output.values or {} for output in outputs])
     if task.name == QA:
         return _of_answers(outputs)
+    if task.name == LEMMAS:
+        gold, answers = ([getattr(output, side) for output in outputs] for side in ("gold", "answer"))
+        return {"accuracy": lemma_contributions(gold, answers, NO_LEMMA)}
     if task.name == SPAN_TAGGING:
         return _of_spans(origin, outputs, task.scheme)
     return _of_labels([output.gold for output in outputs], [output.answer for output in outputs], task)
@@ -323,8 +341,8 @@ def _task_of_words(sides: Sequence[Side], measure: str, task: str) -> OutputTask
                 f"text? Name the task: {WORD_TAGGING} or {MULTI_LABEL}."
             )
         return _fitting(WORD_TAGGING, sides, task)
-    if task == WORD_TAGGING:
-        return OutputTask(WORD_TAGGING)
+    if task in (WORD_TAGGING, LEMMAS):
+        return OutputTask(task)
     scheme = _scheme(sides)
     if not scheme.marks_spans:
         return _fitting(WORD_TAGGING, sides, task)
@@ -361,17 +379,28 @@ def _check_tags(origin: Origin, output: Output) -> None:
 
 
 def _scheme(sides: Sequence[Side]) -> TagScheme:
-    """Return the scheme of the gold tags; an error for a tag of spans that does not fit it."""
-    counts = TagCounts()
+    """Return the scheme of the gold tags; an error for a tag of spans that does not fit it.
+
+    Answers decide, too, where gold tags do not show the scheme: B-, E- and S- are tags of IOBES and BMES.
+    """
+    gold = TagCounts()
+    all_tags = TagCounts()
     for _, output in _outputs(sides):
-        counts.add(output.gold)
-    if {*counts.tags} <= {OUTSIDE, NO_TAG}:
-        for _, output in _outputs(sides):
-            counts.add(output.answer)
-        if {*counts.tags} <= {OUTSIDE, NO_TAG}:
-            return PLAIN_BIO
-    scheme = counts.decide()
-    for origin, output in _outputs(sides) if scheme.marks_spans else ():
+        gold.add(output.gold)
+        all_tags.add(output.gold)
+        all_tags.add(output.answer)
+    if {*all_tags.tags} <= {OUTSIDE, NO_TAG}:
+        return PLAIN_BIO
+    scheme = all_tags.decide() if {*gold.tags} <= {OUTSIDE, NO_TAG} else gold.decide()
+    if not scheme.marks_spans:
+        return scheme
+    name_of_both = all_tags.decide().name
+    if name_of_both not in (scheme.name, WORDS):
+        of_both = replace(scheme, name=name_of_both)
+        tags = list(all_tags.tags)
+        if find_misfit(tags, scheme) is not None and find_misfit(tags, of_both) is None:
+            return of_both
+    for origin, output in _outputs(sides):
         index = find_misfit(output.gold, scheme)
         if index is not None:
             expected = f"tags of {scheme.name}, as most others are ({scheme.allowed()})"
@@ -386,7 +415,10 @@ def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
 
 
 def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
-    """Return F1 and exact match by the rules of SQuAD, and of MLQA where all languages have such rules."""
+    """Return F1 and exact match by the rules of SQuAD, and of MLQA where all languages have such rules.
+
+    Those that the file states come first, as the main measure is that of the corpus's own script.
+    """
     gold = [
         GoldAnswers(texts=(output.gold,) if isinstance(output.gold, str) else tuple(output.gold))
         for output in outputs
@@ -396,11 +428,11 @@ def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
     if not all(has_own_rules(output.language) for output in outputs):
         return squad
     gold = [replace(texts, language=output.language) for texts, output in zip(gold, outputs, strict=True)]
-    return {
-        **squad,
+    mlqa = {
         "mlqa_f1": answer_f1_contributions(gold, answers),
         "mlqa_em": exact_match_contributions(gold, answers),
     }
+    return {**mlqa, **squad} if all(output.rules == MLQA for output in outputs) else {**squad, **mlqa}
 
 
 def _all(label_lists: Iterable[Iterable[Any]]) -> Iterator[Any]:

@@ -9,7 +9,7 @@ from isogloss.metrics.estimates import mean_std
 from isogloss.reports.comparison import FEWEST
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import deepest_layer
-from isogloss.reports.names import percent, plus_minus
+from isogloss.reports.names import INPUTS, percent, plus_minus
 from isogloss.reports.scores import GAP, MEAN, ScoredSet, scored_sets
 from isogloss.reports.tables import Table, text_table
 
@@ -24,7 +24,7 @@ ALL_LANGUAGES = "mean"
 GAIN = " gain"
 """Ends a measure that is the difference from the original encoder."""
 
-SYSTEM = ["system", "encoder"]
+SYSTEM = ["system", "inputs", "encoder"]
 
 UNCERTAIN = " ?: the number is of one of the encoders that have it here, and which is not certain."
 
@@ -80,9 +80,8 @@ def _values(m: Measurements, test_set: ScoredSet, row: Row, *, gain: bool) -> pd
 
 def _rows(m: Measurements, rows: pd.DataFrame, row: Row, encoder: str) -> pd.DataFrame:
     """Return the rows of a system (label of its method, and inputs) on an encoder, by label."""
-    method, _, inputs = row["system"].partition(" · ")
     labels = rows["encoder.run"].map(lambda run: m.labels.get(run, ORIGINAL))
-    chosen = rows["model"].isin(m.methods.get(method, ())) & rows["inputs"].eq(inputs)
+    chosen = rows["model"].isin(m.methods.get(row["system"], ())) & rows["inputs"].eq(row.get("inputs", ""))
     if labels.nunique() > 1 or encoder == ORIGINAL:  # Where a scale has one encoder, it stands for each.
         chosen &= labels == (encoder or ORIGINAL)
     return rows[chosen]
@@ -155,6 +154,8 @@ def _beside(row: Row, measured: pd.Series) -> Row:
 
 
 def _text(row: Row, head: str) -> str:
+    if head == "system":
+        return _show_system(row["system"], row.get("inputs", ""))
     if head == "ours":
         return _interval(row) if row["seeds"] else "–"
     if head == "published":
@@ -162,6 +163,10 @@ def _text(row: Row, head: str) -> str:
     if head == "difference":
         return _signed(row["difference"])
     return str(row[head])
+
+
+def _show_system(system: str, inputs: str) -> str:
+    return system + INPUTS.get(inputs, f" · {inputs}")
 
 
 def _interval(row: Row) -> str:
@@ -196,22 +201,28 @@ def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Ta
         ours=[measured.mean() if len(measured) else None for measured in ours]
     )
     data["ours"] = data["ours"].astype(float)
-    first, sides, lines = data["system"].iloc[0], ["value", "ours"], []
+    data["inputs"] = data["inputs"].fillna("") if "inputs" in data else ""
+    first_system = data["system"].iloc[0]
+    first_inputs = data["inputs"].iloc[0]
+    sides = ["value", "ours"]
+    lines = []
     for measure, group in data.groupby("measure", sort=False):
         systems = {
             key: scored.set_index("language")[sides] for key, scored in group.groupby(SYSTEM, sort=False)
         }
-        for (system, encoder), numbers in systems.items():
+        for (system, inputs, encoder), numbers in systems.items():
             # Encoders are either what is compared, with the original, or each has systems of its own.
-            base = (first, ORIGINAL) if (first, ORIGINAL) in systems else (first, encoder)
-            similar = (" · ".join((first.partition(" · ")[0], *system.split(" · ")[1:])), ORIGINAL)
+            base = (first_system, first_inputs, ORIGINAL)
+            base = base if base in systems else (first_system, first_inputs, encoder)
+            similar = (first_system, inputs, ORIGINAL)
             if encoder != ORIGINAL and similar in systems:
                 base = similar
-            if base in systems and base != (system, encoder):
+            if base in systems and base != (system, inputs, encoder):
                 gains = (numbers - systems[base]).dropna(subset="value")
-                lines.append((system, encoder, measure, *gains.mean()))
+                lines.append((_show_system(system, inputs), encoder, measure, *gains.mean()))
     if not lines:
         return []
+    first = _show_system(first_system, first_inputs)
     rows = pd.DataFrame(lines, columns=["system", "encoder", "measure", "published", "ours"])
     rows["same sign"] = [
         "–" if pd.isna(ours) else "yes" if (theirs > 0) == (ours > 0) else "no"

@@ -16,7 +16,7 @@ from torch import Tensor
 from isogloss.core.rows.models import ByMeasure, total
 from isogloss.core.tag_schemes import NO_TAG
 from isogloss.data.lemma_rules import NO_LEMMA, UNLISTED, lemma_by, rule_of
-from isogloss.metrics.labels import label_contributions
+from isogloss.metrics.labels import lemma_contributions
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.tagging import UNTAGGED, Sentence, Tagging, Tags, merge
 from isogloss.tasks.task import label_ids
@@ -86,17 +86,8 @@ class Lemmatization(Tagging):
         return total(self.contributions(gold, predicted)[self.metric])
 
     def contributions(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> ByMeasure:
-        """Return the number of right lemmas of each sentence, and of words.
-
-        As in the evaluation of the CoNLL 2018 shared task (Zeman et al. 2018), case counts, and the word of a
-        treebank that has no lemma (``_``) is right whatever is predicted.
-        """
-        sides = zip(gold, predicted, strict=True)
-        counted = [
-            [NO_LEMMA if lemma == NO_LEMMA else guess for lemma, guess in zip(*side, strict=True)]
-            for side in sides
-        ]
-        return {self.metric: label_contributions(gold, counted)}
+        """Return the number of right lemmas of each sentence, and of words."""
+        return {self.metric: lemma_contributions(gold, predicted, NO_LEMMA)}
 
     def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
         """Score the most frequent training rule on every word that it fits, and else the word itself."""

@@ -21,6 +21,7 @@ from isogloss.data.formats.kinds import parts_of
 from isogloss.data.sources import Sources, Treebanks
 from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.encoders.shared_weights import evaluation_copy
+from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.task import all_measures
 from isogloss.training.evaluation import (
     ORIGINAL_INPUTS,
@@ -214,8 +215,9 @@ def write_predictions(
         _write_lines(path, lines)
     if model.task.labels_are != "tree":
         labels = corpus.labels if isinstance(corpus, DescribedCorpus) else ()
+        task = {"task": model.task.name} if isinstance(model.task, Lemmatization) else {}
         compared = (
-            {"id": example.id, "language": language, **_compared(answered, example, answer, labels)}
+            {"id": example.id, "language": language, **_compared(answered, example, answer, labels), **task}
             for example, answer in zip(examples, predicted, strict=True)
         )
         _write_lines(path.with_suffix(".jsonl"), (json.dumps(body, ensure_ascii=False) for body in compared))
@@ -240,7 +242,9 @@ def _compared(
         example = TaggedSentence(id=example.id, words=example.words, tags=example.tags)
     gold = parts_of(example, labels)
     if answered is None:
-        return {**gold, "answer": answer, "gold": [text for _, text in getattr(example, "answers", ())]}
+        rules = {"rules": "mlqa"} if getattr(example, "language", "") else {}
+        golds = [text for _, text in getattr(example, "answers", ())]
+        return {**gold, "answer": answer, "gold": golds, **rules}
     return {**parts_of(answered(example, answer), labels), "gold": gold.get("labels", gold.get("label"))}
 
 

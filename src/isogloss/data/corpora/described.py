@@ -18,9 +18,10 @@ from isogloss.core.languages import canonical_language, language_of_variety
 from isogloss.core.tag_schemes import OUTSIDE, WORDS, are_bio, decide_scheme, find_spans
 from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpus import SPLITS, About, CorpusDefaults, Source, Split, nonempty, not_there, only
-from isogloss.data.examples import Example, Translation
+from isogloss.data.examples import Example, Question, Translation
 from isogloss.data.files import DiskFolder, File, Folder, some
 from isogloss.data.formats.kinds import KINDS, labelled_rows, parts_of
+from isogloss.data.formats.labelled_lines import LABEL, add_label, join_labels
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.questions import read_questions
 from isogloss.data.formats.reading import (
@@ -78,8 +79,12 @@ class DescribedCorpus(CorpusDefaults):
     """The scheme of tags; empty: decided from each file."""
     untrained: tuple[str, ...] = ()
     """Labels that no training data has."""
+    label_paths: Mapping[Split, str] = field(default_factory=dict)
+    """Path of the file with the labels of each split's texts, line by line; empty: labels are in the rows."""
     has_offsets: bool = False
     """Whether rows have texts with spans that are marked by offsets."""
+    own_rules: tuple[str, ...] = ()
+    """Languages in which answers are compared by the rules of MLQA's script."""
     hub: str = ""
     """The dataset of the hub whose rows are read, owner/name@commit; paths are then config/split."""
     folder: str = ""
@@ -125,8 +130,23 @@ class DescribedCorpus(CorpusDefaults):
         """Return the file of a split, of bitext in lines one a language; none unless all are there."""
         if self.hub:
             return [hub_file(self.hub, path) for path in self._paths(language, split)]
-        by_path = [folder.find([path]) for path in self._paths(language, split)]
+        paths = self._paths(language, split)
+        by_path = [self._find_rows(folder, path, language, split) for path in paths]
         return list(chain(*by_path)) if all(by_path) else []
+
+    def _find_rows(self, folder: Folder, path: str, language: str, split: Split) -> list[File]:
+        """Return the files of a path; texts in lines with their labels."""
+        if LABEL in path:
+            spellings = self.spelled or self.labels
+            by_label = {label: folder.find([path.replace(LABEL, label)]) for label in spellings}
+            return [add_label(file, label) for label, files in by_label.items() for file in files]
+        texts = folder.find([path])
+        if split not in self.label_paths:
+            return texts
+        labels = folder.find([self.label_paths[split].replace("{language}", self._spelled(language))])
+        if not labels and split != "train":
+            return [add_label(file, "") for file in texts]
+        return [join_labels(*files) for files in zip(texts, labels, strict=False)]
 
     def _paths(self, language: str, split: Split) -> list[str]:
         sides = language.split("-") if self.aligned else [language]
@@ -244,8 +264,13 @@ class DescribedCorpus(CorpusDefaults):
         if self.aligned:
             yield from self._translations(*files)
             return
+        has_own_rules = language in self.own_rules
         for file in files:
-            yield from self._attempts(file, self._reading(language, split))
+            for attempt in self._attempts(file, self._reading(language, split)):
+                if has_own_rules and isinstance(attempt, Question):
+                    yield replace(attempt, language=language)
+                else:
+                    yield attempt
 
     def lacks_labels(self, source: Source | None, language: str, split: Split) -> bool:
         """Return whether no row of a split has a label; DataError where the split is not there."""
@@ -326,7 +351,14 @@ class DescribedCorpus(CorpusDefaults):
 
 _ADDED = {
     **{"where": {}, "predicts": "label", "between": ",", "hub": ""},
-    **{"bad_rows": "refuse", "has_offsets": False, "comments": None, "scheme": ""},
+    **{
+        "bad_rows": "refuse",
+        "has_offsets": False,
+        "label_paths": {},
+        "own_rules": (),
+        "comments": None,
+        "scheme": "",
+    },
 }
 """Later fields by their neutral value, which leaves older fingerprints as they were."""
 

@@ -16,7 +16,11 @@ from isogloss.core.tag_schemes import OUTSIDE
 from isogloss.data.files import File
 from isogloss.data.formats.word_columns import describe_other_column, is_header
 
-HASH, DOCUMENT = "#", "-DOCSTART-"
+HASH, DOCUMENT = "#", "-DOCSTART"
+"""Beginnings of comments and lines of documents (``-DOCSTART- -X- O``; ``-DOCSTART FILE 1.xml`` in KPWr)."""
+
+BEGIN_DOCUMENT = "#begin document"
+"""What files of CoNLL-2012 begin with."""
 
 SEPARATORS = {"\t": "tab", " ": "space"}
 
@@ -167,6 +171,8 @@ def check_words(file: File, sentences: Iterable[Sequence[str]], column: int) -> 
     content = describe_other_column(sentences)
     if content:
         advice = "Write the columns of both, counted from 0 (columns = { word = 1, label = 2 })"
+        if next(iter(file.read()), "").startswith(BEGIN_DOCUMENT):
+            advice = "Of CoNLL-2012 write columns = { word = 3, label = 10 } for names, label = 4 for tags"
         if content.endswith("before each word"):
             advice = 'Take it out, or use corpus = "wikiann"'
         raise file.broken(1, f"column {column} with {content}", "words and their labels", advice)

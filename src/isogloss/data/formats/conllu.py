@@ -34,6 +34,11 @@ FORM, LEMMA, TAG, HEAD, RELATION, MISC = 1, 2, 3, 6, 7, 9
 
 NOTHING = "_"
 
+ROOT = "root"
+"""The relation of the one word whose head is ``ROOT_HEAD``."""
+
+ROOT_HEAD = "0"
+
 WITH_KEYS = ("FEATS", "MISC")
 """Columns with keys and values."""
 
@@ -223,12 +228,17 @@ def _check_row(file: File, row: Row) -> None:
 
 
 def _check_tree(file: File, rows: Sequence[Row]) -> None:
-    """Check that the heads are one tree: in range, one root, no cycle."""
+    """Check that the heads are one tree: in range, one root that is called so, no cycle."""
     heads = [int(columns[HEAD]) for _, columns in rows]
     roots = [number for (number, _), head in zip(rows, heads, strict=True) if head == 0]
     if len(roots) != 1:
         line = roots[1] if roots else rows[0][0]
         raise file.broken(line, f"{len(roots)} words with HEAD 0 in the sentence", "one root")
+    for number, columns in rows:
+        is_root = columns[HEAD] == ROOT_HEAD
+        if is_root != (columns[RELATION].partition(":")[0] == ROOT):
+            expected = f"DEPREL {ROOT} for HEAD {ROOT_HEAD}, and for no other"
+            raise file.broken(number, f"DEPREL {columns[RELATION]!r} with HEAD {columns[HEAD]}", expected)
     state = [0] * (len(rows) + 1)  # the walk that reached a word first; 0: none yet
     for start in range(1, len(rows) + 1):
         node = start

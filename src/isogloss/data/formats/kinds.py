@@ -28,7 +28,7 @@ from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
 from isogloss.data.formats.label_cells import read_cell_text
 from isogloss.data.formats.questions import question_of_row
 from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
-from isogloss.data.formats.tables import OF_SPANS, SUFFIXES, AnyOf, Columns, FileFormat
+from isogloss.data.formats.tables import OF_SPANS, SENTENCE, SUFFIXES, AnyOf, Columns, FileFormat
 
 
 def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Example | DataError | None]:
@@ -263,6 +263,10 @@ def predicted(form: FileFormat, columns: Columns, predicts: Predicts) -> Predict
     return "lemma" if form == "conllu" and columns.get("label") in LEMMA_COLUMNS else predicts
 
 
+LINES_OF_WORDS = (SENTENCE, "word", "label")
+"""The parts of sentences in tables with a line for each word."""
+
+
 class Kind(NamedTuple):
     """A kind of labelled corpus: what it needs of a row, and the example it makes of it."""
 
@@ -287,6 +291,7 @@ _BY_NAME: tuple[FileFormat, ...] = ("tsv", "csv", "jsonl", "json", "parquet")
 _IN_USE = {
     "words": ("words", "tokens"),
     "labels": ("labels", "ner_tags", "tags", "upos", "pos_tags"),
+    "label": ("label", "labels"),
     "text": ("text", "sentence"),
     "first": ("first", "premise", "sentence1"),
     "second": ("second", "hypothesis", "sentence2"),
@@ -311,7 +316,7 @@ KINDS: Mapping[KindName, Kind] = {
             **_named("words", "labels"),
         },
         {"label": "", "lemma": "lemmas"},
-        ("annotated",),
+        ("annotated", *LINES_OF_WORDS),
     ),
     "text": Kind(
         LabelledText,

@@ -152,6 +152,22 @@ def _describe_missing(
             yield f"{rows} with the label {text}, which programs write for no label"
 
 
+def describe_type(cell: object) -> str:
+    """Return what a cell is: a text, a number or a truth value; empty for other cells and missing labels."""
+    if isinstance(cell, list) and len(cell) == 1:
+        return describe_type(cell[0])
+    if not read_cell_text(cell):
+        return ""
+    types = {str: "texts", bool: "truth values", int: "numbers", float: "numbers"}
+    return types.get(type(cell), "")
+
+
+def describe_types(counts: Counter[str]) -> Iterator[str]:
+    """Yield of which types labels are, if of several."""
+    if len(counts) > 1:
+        yield "labels of several types: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
+
+
 def describe_spellings(labels: Iterable[str]) -> Iterator[str]:
     """Yield which labels look like spellings of one."""
     by_case = _groups(labels, _fold_case)

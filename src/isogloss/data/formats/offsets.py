@@ -150,9 +150,10 @@ def _find_words_of_span(text: str, span: MarkedSpan, places: Sequence[Place]) ->
     if not 0 <= span.start < span.stop <= len(text):
         raise OffsetError(f"span {shown} of a text of {len(text)} characters", "offsets inside the text")
     marked = text[span.start : span.stop]
-    if span.text is not None and span.text.split() != marked.split():
+    if not _has_its_text(text, span):
+        own_text = str(span.text)[:MAX_SHOWN]
         raise OffsetError(
-            f"span {shown} with {span.text[:MAX_SHOWN]!r}, where the text has {marked[:MAX_SHOWN]!r}",
+            f"span {shown} with {own_text!r}, where the text has {marked[:MAX_SHOWN]!r}",
             "offsets in characters, counted from 0",
         )
     start = span.stop - len(marked.lstrip())
@@ -273,8 +274,45 @@ def find_text(body: Mapping[str, Any]) -> str:
 def has_wide_characters(body: Mapping[str, Any]) -> bool:
     """Return whether the text of an object has characters, such as emoji, that JavaScript counts as two."""
     with suppress(OffsetError):
-        return any(ord(character) > LAST_NARROW for character in find_text(body))
+        return any(map(_is_wide, find_text(body)))
     return False
+
+
+def counts_utf16(body: Mapping[str, Any], style: Style) -> bool:
+    """Return whether the offsets of an object count units of UTF-16, as its spans and their texts show."""
+    with suppress(OffsetError):
+        text = find_text(body)
+        spans = read_spans(body, style)
+        return count_in_characters(text, spans) != spans
+    return False
+
+
+def count_in_characters(text: str, spans: Sequence[MarkedSpan]) -> Sequence[MarkedSpan]:
+    """Return spans with offsets in characters.
+
+    Early versions of Label Studio counted units of UTF-16. Offsets are read so where the file has the text
+    of each span, and these texts are found at units of UTF-16 but not all of them at characters.
+    """
+    if not any(map(_is_wide, text)) or all(_has_its_text(text, span) for span in spans):
+        return spans
+    characters = dict[int, int]()
+    unit = 0
+    for index, character in enumerate(text):
+        characters[unit] = index
+        unit += 1 + _is_wide(character)
+    characters[unit] = len(text)
+    if not all(span.start in characters and span.stop in characters for span in spans):
+        return spans
+    moved = [span._replace(start=characters[span.start], stop=characters[span.stop]) for span in spans]
+    return moved if all(span.text is not None and _has_its_text(text, span) for span in moved) else spans
+
+
+def _is_wide(character: str) -> bool:
+    return ord(character) > LAST_NARROW
+
+
+def _has_its_text(text: str, span: MarkedSpan) -> bool:
+    return span.text is None or span.text.split() == text[span.start : span.stop].split()
 
 
 def is_rejected(body: Mapping[str, Any]) -> bool:
@@ -341,7 +379,7 @@ def tag_object(body: Mapping[str, Any], style: Style) -> TaggedText:
     places = locate_tokens(body)
     if places is not None:
         places = [extent for extent in places if text[extent.start : extent.stop].strip()]
-    return tag_text(text, read_spans(body, style), places)
+    return tag_text(text, count_in_characters(text, read_spans(body, style)), places)
 
 
 def replace_spans(body: Mapping[str, Any], spans: Sequence[MarkedSpan], style: Style) -> dict[str, Any]:

@@ -25,6 +25,8 @@ from isogloss.data.formats.label_cells import (
     decide_labels,
     describe_spellings,
     describe_structure,
+    describe_type,
+    describe_types,
     find_label,
     read_cell_text,
 )
@@ -360,6 +362,8 @@ class _Counts:
     """Texts of the cells of labels, and whether each is a number in JSON."""
     overlapping: int = 0
     """Spans that overlap with a longer one."""
+    types: Counter[str] = field(default_factory=Counter)
+    """Texts, numbers and truth values among the labels of rows."""
     lists_of_one: int = 0
     """Rows whose label is in a list of its own."""
     first: tuple[int, str] = (0, "")
@@ -380,6 +384,7 @@ class _Counts:
         if self.reading.kind == "tagging":
             self.tags.add([self.reading.spell(label) for label in labels])
         elif self.reading.predicts == "label":
+            self.types.update(filter(None, map(describe_type, cells)))
             self.lists_of_one += any(
                 isinstance(row.parts.get(part), list) for part in self.reading.label_parts
             )
@@ -445,6 +450,7 @@ class _Counts:
 
     def describe_labels(self) -> Iterator[str]:
         """Yield which labels look like spellings of one label."""
+        yield from describe_types(self.types)
         yield from describe_spellings(self.labels)
         counted = self.reading.kind == "choice" and not self.reading.labels
         if counted and self.rows >= SUSPICIOUS and not self.labels["0"]:

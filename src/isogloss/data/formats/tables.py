@@ -22,6 +22,7 @@ from isogloss.data.formats.offsets import (
     OffsetError,
     Style,
     count_annotators,
+    counts_utf16,
     find_style,
     find_text,
     has_wide_characters,
@@ -45,6 +46,10 @@ WORDS_COLUMN, TAGS_COLUMN, OVERLAPS_COLUMN = "words of the text", "tags of the t
 
 OF_SPANS: Mapping[str, str] = {"words": WORDS_COLUMN, "labels": TAGS_COLUMN, "overlaps": OVERLAPS_COLUMN}
 """The column of each part of a sentence whose spans are marked by offsets."""
+
+SENTENCE = "sentence"
+"""The part that separates the sentences of a table with a line for each word: its cell is another one, or is
+empty but for the first word."""
 
 BY_WORD = ("conll", "conllu")
 """Formats with a line a word."""
@@ -133,6 +138,8 @@ def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
     cell_rows = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
     if table.has_offsets:
         cell_rows = _add_words(file, cell_rows)
+    if SENTENCE in table.columns:
+        cell_rows = _group_words(cell_rows, table.columns_of(SENTENCE)[0])
     needed = {*table.chosen} - {*table.optional}
     for number, row in enumerate(cell_rows):
         if isinstance(row, DataError):
@@ -157,6 +164,29 @@ def _add_words(file: File, cell_rows: _CellRows) -> _CellRows:
             yield _add_words_of_text(file, row, row_style and style)
 
 
+def _group_words(cell_rows: _CellRows, sentence: Column) -> _CellRows:
+    """Yield the sentences of a table with a line for each word, each column as a list."""
+    words = list[_Cells]()
+    name = ""
+    for row in cell_rows:
+        if isinstance(row, DataError):
+            yield row
+            continue
+        cell = str(row.cells.get(sentence) or "").strip()
+        if words and cell not in ("", name):
+            yield _join_words(words)
+            words = []
+        name = cell or name
+        words.append(row)
+    if words:
+        yield _join_words(words)
+
+
+def _join_words(words: Sequence[_Cells]) -> _Cells:
+    columns = {column: [word.cells[column] for word in words] for column in words[0].cells}
+    return _Cells(words[0].line, columns, [word.line for word in words])
+
+
 def read_bodies(file: File, form: FileFormat) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a file, without those that cannot be read."""
     for row in _READERS[form](file, Table(format=form, columns={})):
@@ -170,7 +200,10 @@ def describe_annotations(file: File, table: Table) -> Iterator[str]:
     styles = [style for body in bodies if (style := find_style(body)) is not None and style.form != "empty"]
     if styles:
         yield f"spans by offsets as {styles[0].name} writes them"
-    if wide := sum(map(has_wide_characters, bodies)):
+    utf16 = sum((style := find_style(body)) is not None and counts_utf16(body, style) for body in bodies)
+    if utf16:
+        yield f"{utf16:,} texts with offsets in units of UTF-16, as the texts of their spans show"
+    if wide := sum(map(has_wide_characters, bodies)) - utf16:
         yield f"{wide:,} texts with characters such as emoji, each read as one character of an offset"
     if rejected := sum(map(is_rejected, bodies)):
         yield f"{rejected:,} rejected texts left out"

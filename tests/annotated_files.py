@@ -1,7 +1,10 @@
 """Texts in several scripts with spans, written as each annotation tool exports them."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+
+from isogloss.data.formats.offsets import locate_words
 
 TEXTS = {
     "Latin": ("Ana Li lives in Oslo.", [("Ana Li", "PER"), ("Oslo", "LOC")]),
@@ -16,6 +19,9 @@ TEXTS = {
 }
 """A text of each script, and the texts and types of its spans."""
 
+Marked = tuple[str, list[tuple[int, int, str]]]
+"""A text, and the offsets and type of each of its spans."""
+
 TOOLS = ("doccano", "spacy", "objects", "prodigy", "datasets", "label-studio", "brat", "webanno")
 
 
@@ -25,10 +31,14 @@ def offsets_of(script: str) -> list[tuple[int, int, str]]:
     return [(text.index(part), text.index(part) + len(part), type_name) for part, type_name in spans]
 
 
-def body_of(script: str, tool: str) -> dict[str, object]:
+def marked_texts(scripts: Sequence[str]) -> list[Marked]:
+    """Return the texts of scripts and their spans."""
+    return [(TEXTS[script][0], offsets_of(script)) for script in scripts]
+
+
+def body_of(marked: Marked, tool: str) -> dict[str, object]:
     """Return a text and its spans as a tool writes them in JSON."""
-    text, _ = TEXTS[script]
-    spans = offsets_of(script)
+    text, spans = marked
     objects = [{"start": start, "end": end, "label": name} for start, end, name in spans]
     columns = {
         "start": [start for start, _, _ in spans],
@@ -59,13 +69,13 @@ def body_of(script: str, tool: str) -> dict[str, object]:
     }[tool]
 
 
-def write_annotated(folder: Path, tool: str, scripts: list[str]) -> tuple[Path, str]:
+def write_annotated(folder: Path, tool: str, texts: Sequence[Marked]) -> tuple[Path, str]:
     """Write texts as a tool does; return the file and the fields of its description."""
     if tool == "brat":
-        return write_brat(folder, scripts), 'format = "brat"\n'
+        return write_brat(folder, texts), 'format = "brat"\n'
     if tool == "webanno":
-        return write_webanno(folder, scripts), 'format = "webanno"\n'
-    bodies = [body_of(script, tool) for script in scripts]
+        return write_webanno(folder, texts), 'format = "webanno"\n'
+    bodies = [body_of(marked, tool) for marked in texts]
     if tool == "label-studio":
         file = folder / "texts.json"
         file.write_text(json.dumps(bodies, ensure_ascii=False), encoding="utf-8")
@@ -76,37 +86,31 @@ def write_annotated(folder: Path, tool: str, scripts: list[str]) -> tuple[Path, 
     return file, 'annotated = "offsets"\n'
 
 
-def write_brat(folder: Path, scripts: list[str]) -> Path:
-    """Write a text with a line for each script, and its annotations."""
+def write_brat(folder: Path, texts: Sequence[Marked]) -> Path:
+    """Write a file with a line for each text, and its annotations."""
     lines = list[str]()
     begin = 0
-    for script in scripts:
-        text, _ = TEXTS[script]
-        for start, end, name in offsets_of(script):
+    for text, spans in texts:
+        for start, end, name in spans:
             lines.append(f"T{len(lines) + 1}\t{name} {begin + start} {begin + end}\t{text[start:end]}")
         begin += len(text) + 1
-    (folder / "texts.txt").write_text(
-        "".join(f"{TEXTS[script][0]}\n" for script in scripts), encoding="utf-8"
-    )
+    (folder / "texts.txt").write_text("".join(f"{text}\n" for text, _ in texts), encoding="utf-8")
     (folder / "texts.ann").write_text(
         "".join(f"{line}\n" for line in [*lines, "#1\tNote T1\tx"]), encoding="utf-8"
     )
     return folder / "texts.ann"
 
 
-def write_webanno(folder: Path, scripts: list[str]) -> Path:
+def write_webanno(folder: Path, texts: Sequence[Marked]) -> Path:
     """Write WebAnno's TSV 3."""
-    from isogloss.data.formats.offsets import locate_words
-
     lines = ["#FORMAT=WebAnno TSV 3.3", "#T_SP=custom.Span|value", ""]
     number = 0
     begin = 0
-    for sentence, script in enumerate(scripts, start=1):
-        text, _ = TEXTS[script]
+    for sentence, (text, spans) in enumerate(texts, start=1):
         lines += ["", f"#Text={text}"]
         places = locate_words(text)
         cells = ["_"] * len(places)
-        for start, end, name in offsets_of(script):
+        for start, end, name in spans:
             inside = [index for index, place in enumerate(places) if start <= place.start < end]
             number += len(inside) > 1
             for index in inside:
