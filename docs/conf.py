@@ -34,9 +34,11 @@ LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)]*)?\)")
 
 
 def prepare(_: object, page: str, source: list[str]) -> None:
-    """Add the contents to the first page; let links to what is no page of the site lead to the repository."""
+    """Add the contents to the first page, hide decisions from search, and link other files in the repository."""
     if not (HERE / f"{page}.md").exists():
         return
+    if page.startswith("decisions/"):
+        source[0] = f"---\nnosearch: true\norphan: true\n---\n{source[0]}"
     if page == "index":
         source[0] += contents(source[0])
     folder = (HERE / page).parent
@@ -59,7 +61,6 @@ def contents(index: str) -> str:
         title, _, body = section.partition("\n")
         pages = [name for name in re.findall(r"\]\(([\w/]+)\.(?:md|rst)\)", body) if name != "index"]
         pages += ["results/**/README"] if "results/README" in pages else []
-        pages += ["decisions/*"] if "](decisions)" in body else []
         if pages:
             lines = "\n".join(pages)
             trees.append(
