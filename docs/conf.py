@@ -30,17 +30,27 @@ python_use_unqualified_type_names = True
 nitpicky = False
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 
+SEARCHED = {
+    "use": "evaluate model, evaluate hub model",
+    "presets": "paper setting",
+    "landscapes": "seed",
+}
+"""Words that users type, by the page that answers; the search ranks words in titles higher than headings."""
+
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)]*)?\)")
 
 
 def prepare(_: object, page: str, source: list[str]) -> None:
-    """Add the contents to the first page, hide decisions from search, and link other files in the repository."""
+    """Add the contents to the first page, hide decisions, and link other files in the repository."""
     if not (HERE / f"{page}.md").exists():
         return
     if page.startswith("decisions/"):
         source[0] = f"---\nnosearch: true\norphan: true\n---\n{source[0]}"
     if page == "index":
         source[0] += contents(source[0])
+    if page in SEARCHED:
+        title, _, body = source[0].partition("\n")
+        source[0] = f"{title}\n\n```{{index}} {SEARCHED[page]}\n```\n{body}"
     folder = (HERE / page).parent
 
     def target(link: re.Match[str]) -> str:
