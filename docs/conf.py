@@ -31,9 +31,15 @@ nitpicky = False
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 
 SEARCHED = {
-    "use": "evaluate model, evaluate hub model",
-    "presets": "paper setting",
-    "landscapes": "seed",
+    "choosing": "! choose",
+    "corpora": "! own data",
+    "first_study": "! quickstart",
+    "landscapes": "! path, ! seed",
+    "machines": "! gpu",
+    "presets": "! paper setting",
+    "tasks": "! named entity",
+    "tests": "! interval",
+    "use": "! evaluate, ! evaluate model, ! evaluate hub model, ! explorer, ! csv file",
 }
 """Words that users type, by the page that answers; the search ranks words in titles higher than headings."""
 
