@@ -30,15 +30,33 @@ python_use_unqualified_type_names = True
 nitpicky = False
 suppress_warnings = ["myst.header", "misc.highlighting_failure"]
 
+SEARCHED = {
+    "choosing": "! choose",
+    "corpora": "! own data",
+    "first_study": "! quickstart",
+    "landscapes": "! path, ! seed",
+    "machines": "! gpu",
+    "presets": "! paper setting",
+    "tasks": "! named entity",
+    "tests": "! interval",
+    "use": "! evaluate, ! evaluate model, ! evaluate hub model, ! explorer, ! csv file",
+}
+"""Words that users type, by the page that answers; the search ranks words in titles higher than headings."""
+
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)]*)?\)")
 
 
 def prepare(_: object, page: str, source: list[str]) -> None:
-    """Add the contents to the first page; let links to what is no page of the site lead to the repository."""
+    """Add the contents to the first page, hide decisions, and link other files in the repository."""
     if not (HERE / f"{page}.md").exists():
         return
+    if page.startswith("decisions/"):
+        source[0] = f"---\nnosearch: true\norphan: true\n---\n{source[0]}"
     if page == "index":
         source[0] += contents(source[0])
+    if page in SEARCHED:
+        title, _, body = source[0].partition("\n")
+        source[0] = f"{title}\n\n```{{index}} {SEARCHED[page]}\n```\n{body}"
     folder = (HERE / page).parent
 
     def target(link: re.Match[str]) -> str:
@@ -59,7 +77,6 @@ def contents(index: str) -> str:
         title, _, body = section.partition("\n")
         pages = [name for name in re.findall(r"\]\(([\w/]+)\.(?:md|rst)\)", body) if name != "index"]
         pages += ["results/**/README"] if "results/README" in pages else []
-        pages += ["decisions/*"] if "](decisions)" in body else []
         if pages:
             lines = "\n".join(pages)
             trees.append(

@@ -16,7 +16,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import typer
+
 from isogloss.aligners import ALIGNERS
+from isogloss.cli.app import app
 from isogloss.core import run_parts
 from isogloss.core.rows import ROWS
 from isogloss.core.run_parts import (
@@ -42,6 +45,9 @@ from isogloss.translators import TRANSLATORS
 DOCS = Path(__file__).parent
 MANY = 8
 """A list of more values is not written out."""
+
+COMMON_OPTIONS = {"quiet", "as_json", "debug", "help"}
+"""Options of every command, which the page lists once."""
 
 BLOCK = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -127,6 +133,31 @@ def family() -> str:
         ("", *(card["language"] for card in cards.values())),
         ((head, *(card.get(head, "") for card in cards.values())) for head in heads),
     )
+
+
+def command_tables() -> str:
+    """Return a section for each command, with its arguments and options."""
+    return "\n\n".join(_command_sections("isogloss", typer.main.get_command(app)))
+
+
+def _command_sections(path: str, group: Any) -> list[str]:
+    sections = []
+    for name, command in sorted(group.commands.items()):
+        if hasattr(command, "commands"):
+            sections += _command_sections(f"{path} {name}", command)
+        else:
+            rows = [_option_cells(option) for option in command.params if option.name not in COMMON_OPTIONS]
+            options = f"\n\n{table(('option', 'meaning', 'default'), rows)}" if rows else ""
+            sections.append(f"### {path} {name}\n\n{_prose(command.help)}{options}")
+    return sections
+
+
+def _option_cells(option: Any) -> tuple[str, str, str]:
+    is_argument = option.param_type_name == "argument"
+    flags = [option.metavar or option.name] if is_argument else [*option.opts, *option.secondary_opts]
+    default = option.default
+    has_default = isinstance(default, str | int | float) and not isinstance(default, bool) and default != ""
+    return ", ".join(f"`{flag}`" for flag in flags), option.help or "", f"`{default}`" if has_default else ""
 
 
 def sizes() -> str:
@@ -248,6 +279,7 @@ def _stated(value: object) -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "commands": command_tables,
     "recipe": lambda: field_table(recipe.Recipe),
     "encoder": lambda: field_table(recipe.EncoderTable),
     "pretrain": lambda: field_table(recipe.PretrainTable),

@@ -16,6 +16,39 @@ from filelock import FileLock
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).parents[2] / "docs"
+QUESTIONS = {
+    "add my own method": ("plug_ins",),
+    "own method": ("plug_ins",),
+    "custom method": ("plug_ins",),
+    "new method": ("plug_ins",),
+    "slurm": ("machines",),
+    "evaluate": ("use",),
+    "evaluate model": ("use",),
+    "evaluate hub model": ("use",),
+    "named entity": ("tasks",),
+    "interval": ("tests", "glossary"),
+    "significance test": ("tests",),
+    "t-test": ("tests",),
+    "compare two systems": ("tests",),
+    "preset": ("presets",),
+    "which preset": ("presets",),
+    "paper setting": ("presets",),
+    "install": ("install",),
+    "quickstart": ("first_study",),
+    "choose": ("choosing",),
+    "own data": ("corpora",),
+    "csv file": ("use", "corpora"),
+    "resume": ("records", "machines"),
+    "gpu": ("machines",),
+    "path": ("landscapes",),
+    "explorer": ("use",),
+    "adapter": ("interference",),
+    "lora": ("reference/grid",),
+    "notebook": ("first_study",),
+    "seed": ("landscapes", "glossary"),
+}
+"""What users type into the search, and the pages that answer it."""
+
 PAGES = ("index", "use", "landscapes", "api", "reference/methods", "gallery")
 
 
@@ -90,3 +123,26 @@ def test_search_leads_to_a_page(site: Path, opened: Callable[..., Any]) -> None:
         links.first.click()
         assert shown.page.locator("h1").count() == 1 and "search.html" not in shown.page.url
         assert shown.errors == []
+
+
+def found_pages(page: Any, address: str, question: str) -> list[str]:
+    """Search the site and return the pages found, best first, each once."""
+    page.goto(f"{address}search.html?q={question.replace(' ', '+')}")
+    page.wait_for_selector("#search-results ul.search li a")
+    page.wait_for_function(
+        "!document.querySelector('#search-results h2').textContent.startsWith('Searching')"
+    )
+    links = page.locator("#search-results ul.search li > a").evaluate_all(
+        "links => links.map(link => link.getAttribute('href'))"
+    )
+    return list(dict.fromkeys(link.partition(".html")[0] for link in links))
+
+
+def test_each_question_is_answered_by_one_of_the_first_three_pages(
+    site: Path, opened: Callable[..., Any]
+) -> None:
+    with opened(site / "index.html") as shown, served(site) as address:
+        found = {question: found_pages(shown.page, address, question) for question in QUESTIONS}
+    assert not [page for pages in found.values() for page in pages if page.startswith("decisions/")]
+    missed = {q: found[q][:3] for q in QUESTIONS if not set(QUESTIONS[q]) & set(found[q][:3])}
+    assert missed == {}
