@@ -9,21 +9,25 @@ from collections.abc import Iterable, Sequence
 from isogloss.aligners.encoder_similarity import EncoderSimilarity, Matching
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.setting import AlignSetting
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
+from isogloss.core.run_parts import Whole
 from isogloss.core.tag_schemes import are_bio
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import Symmetrization, pair_words
 from isogloss.data.projection.words import projected_tags, tokenize
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.functional.beginning import require_encoder, showing_progress
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import prepare
 from isogloss.functional.states import Sentence, join_words
+from isogloss.training.precision import Precision
 
 Links = Sequence[tuple[int, int]]
 """0-based pairs of a word of a sentence and a word of its translation."""
 
 
+@checks_arguments
 def align(
     first: Sequence[Sentence],
     second: Sequence[Sentence],
@@ -31,10 +35,10 @@ def align(
     tokenizer: Tokenizer | None = None,
     *,
     languages: tuple[str, str] = ("", ""),
-    layer: int | None = None,
+    layer: Whole | None = None,
     matching: Matching = "argmax",
     symmetrization: Symmetrization = "intersection",
-    precision: str = "float32",
+    precision: Precision = "float32",
     on_progress: OnProgress | None = None,
 ) -> list[list[tuple[int, int]]]:
     """Return the links between the words of sentences and of their translations: 0-based pairs, sorted.
@@ -57,12 +61,13 @@ def align(
         if model is None or tokenizer is None:
             aligned = FastAlign(symmetrization=symmetrization).align(setting)
         else:
-            require_encoder(model, "align")
+            prepared = prepare(model, tokenizer, "align", precision, words=True)
             by_states = EncoderSimilarity(matching=matching, layer=layer)
-            aligned = by_states.align_with(evaluation_copy(model), tokenizer, setting)
+            aligned = by_states.align_with(*prepared.loaded, setting)
     return [sorted(pair.links) for pair in aligned]
 
 
+@checks_arguments
 def project_labels(
     examples: Iterable[tuple[Sequence[str], Sequence[str]]],
     translated: Sequence[Sentence],

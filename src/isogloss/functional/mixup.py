@@ -11,13 +11,15 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.run_parts import Count, Positive, Share, Weight
 from isogloss.encoders import mixup as encoder_mixup
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import Attends, Mixed, MixingTrace, Mixup, Residual
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
-from isogloss.functional.beginning import require_encoder
+from isogloss.functional.preparing import refuse_parallel, require_layers
 from isogloss.methods.x_mixup import MixedModel, XMixup
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification
@@ -50,11 +52,12 @@ READ = ("input_ids", "attention_mask", "token_type_ids", "labels")
 """What is read of a batch."""
 
 
+@checks_arguments
 def mixing(
     model: Model,
     *,
-    layer: int,
-    ratio: float = 0.5,
+    layer: Positive,
+    ratio: Share = 0.5,
     mask: Tensor | None = None,
     attends: Attends | None = None,
     residual: Residual = "normed",
@@ -82,9 +85,9 @@ def mixing(
     >>> trace.ratios.tolist()
     [0.5]
     """
-    require_encoder(model, "mixing")
+    network = require_layers(model, "mixing")
     mixup = Mixup(layer=layer, ratio=ratio, learned=False, attends=attends, residual=residual, mixed=mixed)
-    return encoder_mixup.mixing(model, mixup, mask, languages, links, in_this_thread=True)
+    return encoder_mixup.mixing(network, mixup, mask, languages, links, in_this_thread=True)
 
 
 class MixupLoss(nn.Module):
@@ -109,22 +112,24 @@ class MixupLoss(nn.Module):
     >>> loss(english, swahili).backward()                                    # doctest: +SKIP
     """
 
+    @checks_arguments
     def __init__(
         self,
         model: Model,
         *,
-        layer: int = 0,
-        ratio: float = 0.5,
+        layer: Count = 0,
+        ratio: Share = 0.5,
         learned_ratio: bool = True,
         attends: Attends | None = None,
         residual: Residual = "normed",
         mixed: Mixed | None = None,
-        alpha: float | None = None,
-        mse: float = 1.0,
-        kl: float = 1.0,
+        alpha: Share | None = None,
+        mse: Weight = 1.0,
+        kl: Weight = 1.0,
     ) -> None:
         super().__init__()
-        require_encoder(model, "MixupLoss")
+        refuse_parallel(model, "MixupLoss")
+        model = require_layers(model, "MixupLoss")
         self._labels_texts = _labels_texts(model)
         self._method = XMixup(
             layer=layer,

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from isogloss.core.arguments import checks_arguments
+from isogloss.core.run_parts import Count
 from isogloss.core.untrusted import from_home
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
@@ -32,8 +34,9 @@ def load_encoder(name: str | Path) -> tuple[Model, Tokenizer]:
     return load_model(source), load_tokenizer(source)
 
 
+@checks_arguments
 def load_corpus(
-    name: str, language: str, split: Split = "train", *, data: str | Path = "", examples: int = 0
+    name: str, language: str, split: Split = "train", *, data: str | Path = "", examples: Count = 0
 ) -> list[Example]:
     """Read a split of a corpus in a language, or of bitext in a pair of languages such as "en-sw".
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.models import ByMeasure, Contributions, total
 from isogloss.data.files import short
@@ -50,6 +51,7 @@ class Listed:
         return DataError(f"compare: {self.name}[{number}]: {short(problem)}; expected {expected}. {advice}.")
 
 
+@checks_arguments
 def compare(
     system: Predictions | Mapping[int, Predictions],
     baseline: Predictions | Mapping[int, Predictions],

@@ -14,8 +14,10 @@ import pandas as pd
 import torch
 from torch import nn
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError
 from isogloss.core.progress import OnProgress, Progress
+from isogloss.core.run_parts import Whole
 from isogloss.diagnostics.weight_space import (
     COARSE,
     FINE,
@@ -25,10 +27,11 @@ from isogloss.diagnostics.weight_space import (
     moves_on_plane,
     visit_points,
 )
-from isogloss.encoders import FAMILIES
+from isogloss.encoders.families import has_known_layers
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import showing_progress
-from isogloss.methods.average import Average, Part, shapes_of
+from isogloss.functional.preparing import unwrap_module, unwrap_torch
+from isogloss.methods.average import Average, Density, Dropped, Part, shapes_of
 from isogloss.training.gradient_conflict import parts_of
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
@@ -37,6 +40,7 @@ Score = Callable[[Any], float | Mapping[str, float]]
 """From a model to a number, or to several by name (languages, measures)."""
 
 
+@checks_arguments
 def path(
     start: nn.Module,
     end: nn.Module,
@@ -60,12 +64,14 @@ def path(
     >>> bool(ends[0] == start.bias.item() and ends[1] == end.bias.item())
     True
     """
+    start, end = unwrap_torch(start), unwrap_torch(end)
     names = [name for name, _ in start.named_parameters()]
     move = moves_on_path(*matching_weights(names, [start, end]))
     index = pd.Index([float(alpha) for alpha in alphas], name="alpha")
     return _scores(start, names, index, move, score, on_progress)
 
 
+@checks_arguments
 def plane(
     origin: nn.Module,
     first: nn.Module,
@@ -81,8 +87,10 @@ def plane(
 
     >>> isogloss.plane(bilingual, source_only, target_only, score)["qab"].unstack()    # doctest: +SKIP
     """
+    origin = unwrap_torch(origin)
     names = [name for name, _ in origin.named_parameters()]
-    move = moves_on_plane(*matching_weights(names, [origin, first, second]))
+    ends = [origin, unwrap_torch(first), unwrap_torch(second)]
+    move = moves_on_plane(*matching_weights(names, ends))
     points = [[float(alpha) for alpha in alphas]] * 2
     index = pd.MultiIndex.from_product(points, names=["alpha_first", "alpha_second"])
     return _scores(origin, names, index, move, score, on_progress)
@@ -114,14 +122,15 @@ def _scores(
     return pd.DataFrame(rows, index=points)
 
 
+@checks_arguments
 def average(
     models: Sequence[AnyModel],
     weights: Sequence[float] | None = None,
     *,
     origin: nn.Module | None = None,
-    density: float | None = None,
-    dropped: float = 0.0,
-    seed: int = 0,
+    density: Density | None = None,
+    dropped: Dropped = 0.0,
+    seed: Whole = 0,
 ) -> AnyModel:
     """Return a new model whose weights are a weighted mean of models', or a sum of task vectors.
 
@@ -143,6 +152,7 @@ def average(
             f"average: found {len(models)} models and {'no' if weights is None else len(weights)} weights. "
             f"Give one model or more, and as many weights or none."
         )
+    models = [unwrap_torch(model) for model in models]
     method = Average(weights=None if weights is None else tuple(weights), density=density, dropped=dropped)
     shares = method.weights_of(len(models))
     parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
@@ -152,7 +162,7 @@ def average(
                 f"average: the weights sum to {fsum(shares):g}, density is {density}, dropped {dropped}. "
                 f"Give the pretrained model as origin, or weights that sum to 1 and neither of the others."
             )
-        parts.append(_part("origin", origin, 1 - fsum(shares)))
+        parts.append(_part("origin", unwrap_torch(origin), 1 - fsum(shares)))
     averaged = deepcopy(models[0])
     with torch.no_grad():
         method.combine(averaged.state_dict(), parts, len(models), seed=seed)
@@ -164,6 +174,7 @@ def _part(name: str, model: nn.Module, weight: float) -> Part:
     return Part(name, weight, has_head=True, shapes=shapes_of(tensors), read=tensors.__getitem__)
 
 
+@checks_arguments
 def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bool = True) -> pd.DataFrame:
     """Return the lengths of two models' differences from an origin, their ratio and angle, by part.
 
@@ -174,9 +185,10 @@ def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bo
 
     >>> isogloss.deltas(bilingual, source_only, target_only)                 # doctest: +SKIP
     """
-    models = [origin, first, second]
+    models = [unwrap_module(model, "deltas") for model in (origin, first, second)]
+    origin = models[0]
     parts = {"all": [name for name, _ in origin.named_parameters()]}
-    if layers and getattr(getattr(origin, "config", None), "model_type", "") in FAMILIES:
+    if layers and has_known_layers(origin):
         for name, part in parts_of(origin).items():
             label = (
                 part.module if part.layer is None else f"layer {part.layer}" if part.layer else "embeddings"

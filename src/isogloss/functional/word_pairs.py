@@ -9,23 +9,27 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from isogloss.core.errors import DataError, check_named, located
+from isogloss.core.arguments import checks_arguments
+from isogloss.core.errors import DataError, located
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress
+from isogloss.core.run_parts import Whole
 from isogloss.data.formats.word_links import pair_words
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.alignment import Links, align, translations
-from isogloss.functional.beginning import check_precision, require_encoder, showing_progress
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import prepare
 from isogloss.functional.states import Sentence
 from isogloss.metrics.ranks import separation
-from isogloss.similarity.word_pairs import DISTANCES, LinkedSentence, WordPairs, count_word_distances
-from isogloss.training.states import WORDS, layers_once
+from isogloss.similarity.word_pairs import Distance, LinkedSentence, WordPairs, count_word_distances
+from isogloss.training.precision import Precision
+from isogloss.training.states import Words, layers_once
 
 LONGEST = 64
 """Words of the longest sentences that are measured, as in the released code."""
 
 
+@checks_arguments
 def word_distances(
     model: Model,
     tokenizer: Tokenizer,
@@ -34,11 +38,11 @@ def word_distances(
     links: Iterable[Links] | None = None,
     *,
     languages: tuple[str, str] = ("first", "second"),
-    layers: Sequence[int] = (),
-    distance: str = "l2",
-    words: str = "average",
-    precision: str = "float32",
-    seed: int = 0,
+    layers: Sequence[Whole] = (),
+    distance: Distance = "l2",
+    words: Words = "average",
+    precision: Precision = "float32",
+    seed: Whole = 0,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
     """Return how far apart words and their translations are, and other words, by layer.
@@ -51,13 +55,12 @@ def word_distances(
 
     >>> isogloss.word_distances(model, tokenizer, ansa, bora)                # doctest: +SKIP
     """
-    require_encoder(model, "word_distances")
-    check_named("word_distances: words", "way to make a word of its subwords", WORDS, words)
-    check_named("word_distances: distance", "distance", DISTANCES, distance)
+    prepared = prepare(model, tokenizer, "word_distances", precision, words=True)
+    made = prepared.precision
+    layer_count = prepared.layers + 1
     with located("word_distances"):
-        chosen = layers_once(model, tuple(layers) or range(model.config.num_hidden_layers + 1))
+        chosen = layers_once(prepared.encoder, tuple(layers) or range(layer_count))
     pair = "-".join(languages)
-    made = check_precision("word_distances", model, precision)
     options = WordPairs(
         layers=chosen,
         distances=(distance,),
@@ -71,16 +74,14 @@ def word_distances(
         bitext = translations(first, second, linked)
         sentences = [LinkedSentence(*pair_words(item), item.links) for item in bitext if item.links]
         short = [item for item in sentences if max(len(item.first), len(item.second)) <= LONGEST]
-        loaded = evaluation_copy(model), tokenizer
-        counts = count_word_distances(loaded, short, languages, options, on_progress=progress)
+        counts = count_word_distances(prepared.loaded, short, languages, options, on_progress=progress)
     if any(not group.number for groups in counts.values() for group in groups):
         raise DataError(
             f"word_distances: {len(short)} sentences of at most {LONGEST} words have links; expected two or "
             f"more. Give more links, or more sentences."
         )
-    count = model.config.num_hidden_layers + 1
     rows = {
-        layer % count: {
+        layer % layer_count: {
             "related": related.mean,
             "unrelated": unrelated.mean,
             "auc": separation(related, unrelated).auc,

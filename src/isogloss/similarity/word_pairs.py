@@ -8,7 +8,7 @@ differ only in their pairing.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,7 @@ def cosine(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Floa
     return (x - y).square().sum(dim=-1) / 2
 
 
+Distance = Literal["l2", "cosine"]
 DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"l2": l2, "cosine": cosine}
 
 

@@ -8,11 +8,13 @@ from typing import Any, Generic, TypeVar, overload
 
 from torch import nn
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError, ModelError, check_named, located
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
 from isogloss.core.tag_schemes import normalize_tags
+from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.files import some
 from isogloss.data.sources import Sources, Treebanks
@@ -24,7 +26,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import ALL_TASKS, find_task, task_names
 from isogloss.tasks.task import Answer, Task
 from isogloss.training.evaluation import Evaluation
-from isogloss.training.precision import PRECISIONS, device
+from isogloss.training.precision import Precision, device
 from isogloss.using.encoder_exports import encoder_of_run
 from isogloss.using.ensembles import combine_evaluations, match_labels
 from isogloss.using.exporting import export
@@ -81,6 +83,7 @@ class Model(FineTuned, Generic[Predicted]):
         self, inputs: Iterable[object], *, language: str = ..., translations: Any = ..., scores: bool
     ) -> Any: ...
 
+    @checks_arguments
     def predict(
         self,
         inputs: Iterable[object],
@@ -109,6 +112,7 @@ class Model(FineTuned, Generic[Predicted]):
             return self.predict([inputs], language=language, translations=others, scores=scores)[0]
         return list(self.predict_stream(inputs, language=language, translations=translations, scores=scores))
 
+    @checks_arguments
     def predict_stream(
         self,
         inputs: Iterable[object],
@@ -134,12 +138,13 @@ class Model(FineTuned, Generic[Predicted]):
         for _, prediction in self.answered(entries, language=language, scores=scores):
             yield prediction if scores or prediction is None else prediction.answer
 
+    @checks_arguments
     def evaluate(  # noqa: PLR0913 (the options of the command line)
         self,
         corpus: str,
         languages: str | Sequence[str],
         *,
-        split: str = "test",
+        split: Split = "test",
         inputs: str = "",
         data: str | Path | None = None,
         treebanks: Treebanks = (),
@@ -162,6 +167,7 @@ class Model(FineTuned, Generic[Predicted]):
         )
         return evaluate(self, options, Sources(str(data or "")), on_progress=on_progress)
 
+    @checks_arguments
     def export(
         self, folder: str | Path, *, onnx: bool = False, adapter: bool = False, force: bool = False
     ) -> Path:
@@ -171,6 +177,7 @@ class Model(FineTuned, Generic[Predicted]):
         """
         return export(self, Path(folder), onnx=onnx, adapter=adapter, force=force)
 
+    @checks_arguments
     def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
         """Upload the model to the Hugging Face hub and return the commit's address; see docs/use.md."""
         options = PushOptions(name=name, private=private, revision=revision, update=update)
@@ -344,14 +351,15 @@ def _provenance_of_all(all_of_them: Sequence[Provenance]) -> Provenance:
 
 
 @overload
-def load_model(folder: str | Path, *, precision: str = ...) -> Model[Any]: ...
+def load_model(folder: str | Path, *, precision: Precision = ...) -> Model[Any]: ...
 
 
 @overload
-def load_model(folder: Sequence[str | Path], *, precision: str = ...) -> Model[Any]: ...
+def load_model(folder: Sequence[str | Path], *, precision: Precision = ...) -> Model[Any]: ...
 
 
-def load_model(folder: str | Path | Sequence[str | Path], *, precision: str = "auto") -> Model[Any]:
+@checks_arguments
+def load_model(folder: str | Path | Sequence[str | Path], *, precision: Precision = "auto") -> Model[Any]:
     """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
 
     Models of other programs need a token, sequence, multiple-choice or question-answering head. ModelError
@@ -367,8 +375,7 @@ def load_model(folder: str | Path | Sequence[str | Path], *, precision: str = "a
     return ensemble([_load_one(path, precision) for path in folder])
 
 
-def _load_one(folder: str | Path, precision: str) -> Model[Any]:
-    check_named("load_model", "precision", PRECISIONS, precision)
+def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
     name, folder = str(folder), completed(folder_of(folder))
     of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
     made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
