@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from isogloss.api import compare_outputs, compare_runs, corpus, run, search
     from isogloss.core.errors import IsoglossError
     from isogloss.functional.adjusting import AlignmentLoss, adjust
-    from isogloss.functional.alignment import align, project_labels
+    from isogloss.functional.alignment import WordLinks, align, project_labels
     from isogloss.functional.gradients import MetaLearner, gradient_conflict, language_gates
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
     from isogloss.functional.predictions import compare
     from isogloss.functional.similarity import anisotropy, cka, mine, representation_map, retrieval
     from isogloss.functional.states import States, states
-    from isogloss.functional.weights import average, deltas, path, plane
+    from isogloss.functional.weights import average, deltas, move, path, plane, random_direction
     from isogloss.functional.word_pairs import word_distances
     from isogloss.metrics.source_choice import rank_sources
     from isogloss.recipes.recipe import Recipe
@@ -31,14 +31,14 @@ _NAMES = {
     "api": "compare_outputs compare_runs corpus run search",
     "core.errors": "IsoglossError",
     "functional.adjusting": "AlignmentLoss adjust",
-    "functional.alignment": "align project_labels",
+    "functional.alignment": "WordLinks align project_labels",
     "functional.gradients": "MetaLearner gradient_conflict language_gates",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
     "functional.predictions": "compare",
     "functional.similarity": "anisotropy cka mine representation_map retrieval",
     "functional.states": "States states",
-    "functional.weights": "average deltas path plane",
+    "functional.weights": "average deltas move path plane random_direction",
     "functional.word_pairs": "word_distances",
     "metrics.source_choice": "rank_sources",
     "recipes.recipe": "Recipe",
@@ -59,6 +59,7 @@ __all__ = [
     "Result",
     "States",
     "Study",
+    "WordLinks",
     "__version__",
     "adjust",
     "align",
@@ -77,9 +78,11 @@ __all__ = [
     "load_model",
     "mine",
     "mixing",
+    "move",
     "path",
     "plane",
     "project_labels",
+    "random_direction",
     "rank_sources",
     "read",
     "representation_map",

@@ -112,7 +112,7 @@ def cka(
     """
     name = "debiased" if debiased else "cka"
     if first is None and second is None:
-        _refuse_settings("cka", languages=languages, layers=layers, limit=limit, precision=precision)
+        refuse_settings("cka", languages=languages, layers=layers, limit=limit, precision=precision)
         return _compare_states(model, tokenizer, name, across=across)
     if first is None or second is None or across:
         raise ConfigError(
@@ -240,7 +240,7 @@ def retrieval(
     >>> isogloss.retrieval(model, tokenizer, ansa, bora)                     # doctest: +SKIP
     """
     if first is None and second is None:
-        _refuse_settings(
+        refuse_settings(
             "retrieval", languages=languages, layers=layers, limit=limit, pooling=pooling, precision=precision
         )
         x, y = read_both(model, tokenizer, "retrieval")
@@ -397,10 +397,11 @@ DEFAULTS: Mapping[str, object] = {
     "limit": 128,
     "pooling": None,
     "precision": "float32",
+    "words": "average",
 }
 
 
-def _refuse_settings(function: str, **settings: object) -> None:
+def refuse_settings(function: str, **settings: object) -> None:
     """Raise ConfigError for a setting of how states are made, where states are given."""
     for name, value in settings.items():
         if (tuple(value) if name == "layers" else value) != DEFAULTS[name]:  # type: ignore[arg-type]
