@@ -136,7 +136,8 @@ def _check_tagged(number: int, example: object) -> tuple[tuple[str, ...], tuple[
     words, tags = (tuple(side) for side in example)
     if len(words) != len(tags):
         raise DataError(
-            f"{example_name}: {len(words)} words and {len(tags)} tags; expected one tag for each word. Correct it."
+            f"{example_name}: {len(words)} words and {len(tags)} tags; expected one tag for each "
+            f"word. Correct it."
         )
     return words, tags
 

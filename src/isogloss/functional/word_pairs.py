@@ -172,9 +172,9 @@ def _compare_states(
 def _split_by_sentence(side: object, name: str) -> tuple[States, tuple[Float[Tensor, "layer _ dim"], ...]]:
     """Return states of words and those of each sentence; DataError for anything else."""
     if not isinstance(side, States) or side.sentences is None:
-        given = f"{side!r:.60}" if isinstance(side, States) else f"a {type(side).__name__}"
+        shown_side = f"{side!r:.60}" if isinstance(side, States) else f"a {type(side).__name__}"
         raise DataError(
-            f"word_distances: {name}: found {given}; expected states of words. Give what "
+            f"word_distances: {name}: found {shown_side}; expected states of words. Give what "
             f'isogloss.states(…, words="average") returns, or a model, its tokenizer and sentences.'
         )
     counts = [0] * (max(side.sentences, default=-1) + 1)
