@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isogloss.functional.gradients import MetaLearner, gradient_conflict, language_gates
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
-    from isogloss.functional.predictions import compare
+    from isogloss.functional.predictions import Comparison, compare
     from isogloss.functional.similarity import anisotropy, cka, mine, representation_map, retrieval
     from isogloss.functional.states import States, states
     from isogloss.functional.weights import average, deltas, move, path, plane, random_direction
@@ -35,7 +35,7 @@ _NAMES = {
     "functional.gradients": "MetaLearner gradient_conflict language_gates",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
-    "functional.predictions": "compare",
+    "functional.predictions": "Comparison compare",
     "functional.similarity": "anisotropy cka mine representation_map retrieval",
     "functional.states": "States states",
     "functional.weights": "average deltas move path plane random_direction",
@@ -51,6 +51,7 @@ _HOMES = {name: f"isogloss.{module}" for module, names in _NAMES.items() for nam
 
 __all__ = [
     "AlignmentLoss",
+    "Comparison",
     "IsoglossError",
     "MetaLearner",
     "MixupLoss",

@@ -38,7 +38,7 @@ TEXTS = {
 }
 """Arguments that may be any text: names that are looked up, with a message of their own."""
 
-TYPES = {"Recipe", "Result", "States", "Study", "WordLinks", "IsoglossError", "__version__"}
+TYPES = {"Comparison", "Recipe", "Result", "States", "Study", "WordLinks", "IsoglossError", "__version__"}
 """Public names that are no functions, or take what functions have made."""
 
 

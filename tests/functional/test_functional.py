@@ -414,6 +414,7 @@ def test_both_ends_of_a_path_are_the_models_as_transformers_has_them(bert_folder
 
 HELD_BY = {
     "WordLinks": "test_links_are_of_the_words_that_come_with_them",
+    "Comparison": "test_intervals_and_equivalence_are_those_of_student_over_examples",
     "States": "test_arrays_and_lists_are_states",
     "AlignmentLoss": "test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains",
     "MetaLearner": "test_algorithm_1_in_a_loop_trains_what_the_recipe_trains",
