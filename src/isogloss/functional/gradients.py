@@ -3,7 +3,7 @@
 "On Negative Interference in Multilingual Models", Sections 3.1, 3.2, 3.4 and 4, Figs 1 and 4, Algorithm 1.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from threading import RLock
@@ -47,7 +47,7 @@ MIN_BATCHES = 2
 @checks_arguments
 def gradient_conflict(
     model: Model,
-    batches: Mapping[str, Sequence[Any]],
+    batches: Mapping[str, Iterable[Any]],
     loss: Callable[[Any, Any], Tensor] | None = None,
     *,
     layers: bool = True,
@@ -72,6 +72,7 @@ def gradient_conflict(
     >>> isogloss.gradient_conflict(model, {"en": english, "sw": swahili})    # doctest: +SKIP
     """
     network = unwrap(model, "gradient_conflict")
+    batches = _listed(batches)
     if not batches:
         raise ConfigError("gradient_conflict: no batches. Give those of one language or more, by its code.")
     for language, of_language in batches.items():
@@ -97,7 +98,7 @@ def gradient_conflict(
 @checks_arguments
 def language_gates(
     model: Model,
-    batches: Mapping[str, Sequence[Any]],
+    batches: Mapping[str, Iterable[Any]],
     loss: Callable[[Any, Any], Tensor] | None = None,
     *,
     sparsity: Annotated[float, Field(gt=0, lt=1)] = 0.5,
@@ -125,6 +126,7 @@ def language_gates(
     >>> isogloss.language_gates(model, {"en": english, "sw": swahili})       # doctest: +SKIP
     """
     network = require_layers(model, "language_gates")
+    batches = _listed(batches)
     empty = [language for language, of_language in batches.items() if not len(of_language)]
     if empty or len(batches) < MIN_LANGUAGES:
         raise ConfigError(
@@ -268,6 +270,14 @@ class MetaLearner(nn.Module):
         """
         with self._one_language, _reading(self._learner[0].model, language):
             yield
+
+
+def _listed(batches: Mapping[str, Iterable[Any]]) -> dict[str, Sequence[Any]]:
+    """Return the batches of each language as a list: a DataLoader has them one after the other."""
+    return {
+        language: of_language if isinstance(of_language, Sequence) else list(of_language)
+        for language, of_language in batches.items()
+    }
 
 
 def _reading(model: Any, language: str) -> AbstractContextManager[None]:

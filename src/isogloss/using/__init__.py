@@ -6,6 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
+import pandas as pd
+import torch
 from torch import nn
 
 from isogloss.core.arguments import checks_arguments
@@ -68,6 +70,22 @@ class Model(FineTuned, Generic[Predicted]):
         title, run, network = self.provenance.title, self.provenance.run, type(self.network).__name__
         return f"Model({title!r}, task={self.task.name!r}, network={network}, run={run!r})"
 
+    @property
+    def device(self) -> torch.device:
+        """The device that it predicts on."""
+        return next(self.network.parameters()).device
+
+    def to(self, device: str | torch.device) -> "Model[Predicted]":
+        """Move its weights to a device, such as "cpu" or "cuda:1", and return the model itself."""
+        self.network.to(device)
+        if self.mixup is not None:
+            self.mixup.ratio_module.to(device)
+        return self
+
+    def __call__(self, inputs: Iterable[object], **options: Any) -> Any:
+        """Predict, as ``predict`` does."""
+        return self.predict(inputs, **options)
+
     @overload
     def predict(  # type: ignore[overload-overlap]
         self, inputs: str | Mapping[str, object], *, language: str = ..., translations: object = ...
@@ -96,9 +114,12 @@ class Model(FineTuned, Generic[Predicted]):
 
         A sentence is a list of words, or a text that is split at white space; a pair is two texts; a choice
         is a mapping with context and options, its answer the index of one. Each may be an example of a
-        corpus, whose labels are ignored. A single text or mapping has a single answer, its translation a
-        single one, too. ``translations`` are the inputs in the source language, in their
-        order and form, None for one without a translation; only for a model that mixes.
+        corpus, whose labels are ignored, or a mapping with the keys of the command line's JSON lines, such as
+        {"words": […]} or {"question": …, "context": …}; inputs may be a DataFrame or a Dataset with these
+        columns. A single text or mapping has a single answer, its translation a single one, too: one sentence
+        of words is ``{"words": words}``, as a list of texts is several. ``translations`` are the inputs in
+        the source language, in their order and form, None for one without a translation; only for a model
+        that mixes.
         With ``scores``, each answer is a ``Prediction`` with probabilities. DataError, with the number of the
         input, at anything else, and if inputs and translations differ in number; ConfigError for scores of a
         task that has no probabilities.
@@ -107,6 +128,8 @@ class Model(FineTuned, Generic[Predicted]):
         >>> tagger.predict("the cat sat")                                    # doctest: +SKIP
         ['DET', 'NOUN', 'VERB']
         """
+        if isinstance(inputs, pd.DataFrame):
+            inputs = inputs.to_dict("records")
         if isinstance(inputs, str | Mapping):
             others = None if translations is None else [translations]
             return self.predict([inputs], language=language, translations=others, scores=scores)[0]
@@ -191,8 +214,9 @@ class Model(FineTuned, Generic[Predicted]):
             )
         for number, value in enumerate(values):
             is_none = value is None and what == "translation"
+            read = self.kind.from_json if isinstance(value, Mapping) else self.kind.example
             with located(name := f"{what} {number}"):
-                example = None if is_none else self.kind.example(value, name, language)
+                example = None if is_none else read(value, name, language)
             yield example
 
 
