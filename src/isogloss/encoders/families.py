@@ -430,7 +430,7 @@ def family_named(model_type: str, where: str) -> EncoderFamily:
 
 def has_known_layers(model: nn.Module) -> bool:
     """Return whether a model's layers are where its family has them; those of a translation model are not."""
-    family = getattr(getattr(model, "config", None), "model_type", None)
+    family = str(getattr(getattr(model, "config", None), "model_type", ""))
     if family not in FAMILIES:
         return False
     sites = FAMILIES[family].sites(cast(Model, model))

@@ -45,6 +45,7 @@ def adjust(
     languages: tuple[str, str] = ("source", "target"),
     preset: Preset | Literal[""] = "",
     form: Form | None = None,
+    drop_identical: bool | None = None,
     stay: Weight = PAPER.stay,
     word: Word = PAPER.encoding.word,
     layer: Whole = PAPER.encoding.layer,
@@ -60,10 +61,10 @@ def adjust(
     pair's are linked with each other. Plus ``stay`` times Σ‖f(s) − f⁰(s)‖² over all words of ``first``, the
     source, and its [CLS] and [SEP], which stay where the encoder had them. ``links`` between words are found
     by ``align`` by default. ``form`` "mean" takes means over these items and over dimensions, as the released
-    code does; ``word`` is the state of a word: average, first, last, or subwords, each for itself. The
-    defaults are the paper's; with ``preset`` "released" the form, and what has no argument, are its code's.
-    Trained in float32 or bfloat16, whichever is faster; ``languages`` are required by encoders with language
-    modules.
+    code does; ``drop_identical`` leaves out words with the same spelling; ``word`` is the state of a word:
+    average, first, last, or subwords, each for itself. The defaults are the paper's; with ``preset``
+    "released" the form, and what has no argument, are its code's. Trained in float32 or bfloat16, whichever
+    is faster; ``languages`` are required by encoders with language modules.
 
     ``model`` stays as it is, and other threads may use it. Dropout is drawn from torch's generators, which
     are restored at the end: a training of yours that draws from them has to wait.
@@ -76,7 +77,8 @@ def adjust(
     check_layers(network.config.num_hidden_layers, [layer])
     stated = preset_fields(PAPER.name, preset) if preset else {}
     lengths = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    chosen = {"stay": stay, "word": word, "layer": layer, **lengths} | ({"form": form} if form else {})
+    chosen = {"stay": stay, "word": word, "layer": layer, **lengths}
+    chosen |= _without_none(form=form, drop_identical=drop_identical)
     method = with_fields(PAPER, **{**stated, **chosen})
     with showing_progress(on_progress) as progress, TemporaryDirectory() as folder:
         linked = align(first, second, on_progress=progress) if links is None else links
@@ -96,7 +98,8 @@ class AlignmentLoss(nn.Module):
     anchors source words, is not multiplied. As in ``adjust``, [CLS] and [SEP] of every pair are pulled
     together and anchored like words: n pairs with one link each have 3n items in the first term. f⁰ is a copy
     of the encoder as it is now, or ``original``. The other arguments are those of ``adjust``; the defaults
-    are the method's, ``alignment-loss``.
+    are the method's, ``alignment-loss``; with ``preset`` those of the paper or of its released code, and f⁰
+    is then the encoder before any adjustment: give it as ``original`` if the model was adjusted.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
@@ -114,11 +117,13 @@ class AlignmentLoss(nn.Module):
         links: Iterable[Links] | None = None,
         *,
         languages: tuple[str, str] = ("source", "target"),
-        alpha: Weight = CONTINUAL.alpha,
+        preset: Preset | Literal[""] = "",
+        alpha: Weight | None = None,
         weighs: Literal["both", "pull"] = CONTINUAL.weighs,
-        stay: Weight | None = CONTINUAL.stay,
-        form: Form = CONTINUAL.form,
-        pairs: Positive = CONTINUAL.pairs,
+        stay: Weight | None = None,
+        form: Form | None = None,
+        drop_identical: bool | None = None,
+        pairs: Positive | None = None,
         word: Word = CONTINUAL.encoding.word,
         layer: Whole = CONTINUAL.encoding.layer,
         original: Model | None = None,
@@ -128,9 +133,11 @@ class AlignmentLoss(nn.Module):
         refuse_parallel(model, "AlignmentLoss")
         network, limited_tokenizer = prepare_trained(model, tokenizer, "AlignmentLoss")
         check_layers(network.config.num_hidden_layers, [layer])
-        encoding = PairEncoding(word=word, layer=layer)
-        weights = {"alpha": alpha, "weighs": weighs, "stay": stay}
-        method = with_fields(CONTINUAL, **weights, form=form, pairs=pairs, encoding=encoding)
+        stated = preset_fields(CONTINUAL.name, preset) if preset else {}
+        named = _without_none(alpha=alpha, stay=stay, form=form, drop_identical=drop_identical, pairs=pairs)
+        fields = {**stated, "weighs": weighs, "word": word, "layer": layer, **named}
+        method = with_fields(CONTINUAL, **fields)
+        encoding = method.encoding
         linked = align(first, second) if links is None else links
         sentences = {"-".join(languages): translations(first, second, linked)}
         self._draw = method.draws(_bitext("AlignmentLoss", sentences, limited_tokenizer, encoding), seed)
@@ -146,6 +153,11 @@ class AlignmentLoss(nn.Module):
         model = copy_sharing_weights(self._model[0])
         with recomputing(model):
             return self._loss(model=model, batch=batch.to(model.device))
+
+
+def _without_none(**fields: object) -> dict[str, object]:
+    """Return the fields that are given."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _bitext(

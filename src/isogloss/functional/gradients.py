@@ -6,6 +6,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from threading import RLock
 from typing import Annotated, Any
 
@@ -178,7 +179,8 @@ class MetaLearner(nn.Module):
     mapping from codes to the names of parameters, such as those of peft. Batches are like those of
     ``gradient_conflict``. ``own_rate`` is α, by which AdamW moves φ, ``inner_rate`` β of the imagined step;
     ``inner_step`` and ``second_order`` are those of the method ``meta-learning``. The returned loss has no
-    gradient for φ. The model has no other change than adapters and what they learn.
+    gradient for φ, unless ``own_on_train`` moves φ by the training loss as well, as the released code does.
+    The model has no other change than adapters and what they learn.
 
     ConfigError for a language or a name that the model lacks.
 
@@ -198,6 +200,7 @@ class MetaLearner(nn.Module):
         inner_rate: Weight = META.updates.learning_rate,
         inner_step: InnerStep = "plain",
         second_order: Order = "finite-difference",
+        own_on_train: bool = False,
         reduction: Positive = ADAPTERS.reduction,
         clip: Weight = META.updates.clip,
         weight_decay: Weight = META.updates.weight_decay,
@@ -236,9 +239,16 @@ class MetaLearner(nn.Module):
                 return compute(trained, batch.inputs)
 
         learning = Learning(
-            own_rate=own_rate, inner_rate=inner_rate, inner_step=inner_step, second_order=second_order
+            own_rate=own_rate,
+            inner_rate=inner_rate,
+            inner_step=inner_step,
+            second_order=second_order,
+            own_on_train=own_on_train,
         )
         updates = with_fields(META.updates, clip=clip, weight_decay=weight_decay)
+        if own_on_train:
+            for weight, copied in self._own.items():
+                copied.register_post_accumulate_grad_hook(partial(_pass_gradient, weight))
         self._one_language = RLock()
         # In a list: the model's parameters are not the learner's.
         self._learner = [meta_learning.MetaLearner(model, phi, loss_of, learning=learning, updates=updates)]
@@ -270,6 +280,14 @@ class MetaLearner(nn.Module):
         """
         with self._one_language, _reading(self._learner[0].model, language):
             yield
+
+
+def _pass_gradient(weight: nn.Parameter, copied: Tensor) -> None:
+    """Add the gradient of a learner's parameter to that of the model's, which an optimizer moves."""
+    gradient = copied.grad
+    copied.grad = None
+    if gradient is not None:
+        weight.grad = gradient if weight.grad is None else weight.grad + gradient
 
 
 def _listed(batches: Mapping[str, Iterable[Any]]) -> dict[str, Sequence[Any]]:

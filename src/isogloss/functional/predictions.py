@@ -313,8 +313,8 @@ def _compare_files(system: str | Path, baseline: str | Path, gold: object, metri
 
 def _read_tables(system: Any, baseline: Any, gold: Any) -> tuple[Any, Any, Any]:
     """Return the answers of two tables in one order, and their gold answers; other values as they are."""
-    tables = [_columns_of(side) for side in (system, baseline)]
-    if tables[0] is None or tables[1] is None:
+    tables = [table for side in (system, baseline) if (table := _columns_of(side)) is not None]
+    if len(tables) < 2:
         return system, baseline, gold
     keys = []
     for name, table in zip(("system", "baseline"), tables, strict=True):
@@ -326,7 +326,7 @@ def _read_tables(system: Any, baseline: Any, gold: Any) -> tuple[Any, Any, Any]:
             )
         keys.append(key)
     ours, theirs = ([*table[key]] for table, key in zip(tables, keys, strict=True))
-    golds = [[*table["gold"]] for table in tables if table is not None and "gold" in table]
+    golds = [[*table["gold"]] for table in tables if "gold" in table]
     if all("id" in table for table in tables):
         order = _order_by_id(*([*table["id"]] for table in tables))
         theirs = [theirs[number] for number in order]

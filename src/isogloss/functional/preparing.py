@@ -192,8 +192,11 @@ def limited(tokenizer: Tokenizer, encoder: Model) -> Tokenizer:
 
 def _first_network(sentence_model: nn.Sequential) -> nn.Module:
     """Return the model of transformers in a SentenceTransformer, which is a sequence of modules."""
-    modules = [module for first in sentence_model[:1] for module in first.modules()]
-    networks = (module for module in modules if hasattr(getattr(module, "config", None), "model_type"))
+    networks = (
+        module
+        for module in sentence_model[0].modules()
+        if hasattr(getattr(module, "config", None), "model_type")
+    )
     return next(networks, sentence_model)
 
 
@@ -201,7 +204,7 @@ def _keep_own_parts(sentence_model: nn.Sequential, encoder: Model) -> None:
     """Let ``pooling="model"`` make the vectors that a SentenceTransformer makes."""
     if has_sentence_parts(encoder):
         return
-    steps = evaluation_copy(sentence_model[1:])
+    steps = [evaluation_copy(module) for module in [*sentence_model][1:]]
     settings: Any = sentence_model
     prompts = getattr(settings, "prompts", None) or {}
     keep_sentence_parts(

@@ -160,7 +160,7 @@ def _compare_states(
         return choose_linked(
             [of_first[number] for number in numbers],
             [of_second[number] for number in numbers],
-            [linked[number] for number in numbers],  # type: ignore[misc]
+            [linked[number] for number in numbers],
         )
 
     options = options._replace(layers=layers)
