@@ -38,7 +38,9 @@ TEXTS = {
 }
 """Arguments that may be any text: names that are looked up, with a message of their own."""
 
-TYPES = {"Comparison", "Recipe", "Result", "States", "Study", "WordLinks", "IsoglossError", "__version__"}
+TYPES = {"Recipe", "Result", "Study", "__version__"}
+TYPES |= {name for name, home in isogloss._HOMES.items() if home.endswith((".errors", ".examples"))}
+TYPES |= {"Compared", "Comparison", "Prediction", "SourceCandidate", "States", "WordLinks"}
 """Public names that are no functions, or take what functions have made."""
 
 

@@ -96,6 +96,8 @@ def is_checked(hint: Any) -> bool:
         return True
     if origin is Annotated:
         return is_checked(get_args(hint)[0])
+    if origin is Iterable:
+        return get_args(hint)[0] in _SCALARS or get_origin(get_args(hint)[0]) is Annotated
     if origin in (Union, UnionType, tuple, Sequence):
         return all(part is Ellipsis or is_checked(part) for part in get_args(hint))
     return hint in _SCALARS
@@ -108,7 +110,7 @@ def adapter_of(hint: Any) -> TypeAdapter[Any]:
 
 def _of_tuples(hint: Any) -> Any:
     origin = get_origin(hint)
-    if origin is Sequence:
+    if origin in (Sequence, Iterable):
         return tuple[_of_tuples(get_args(hint)[0]), ...]  # type: ignore[misc]
     if origin in (Union, UnionType):
         return Union[tuple(map(_of_tuples, get_args(hint)))]  # noqa: UP007 (of any number of types)

@@ -77,7 +77,7 @@ def adjust(
     check_layers(network.config.num_hidden_layers, [layer])
     stated = preset_fields(PAPER.name, preset) if preset else {}
     lengths = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    chosen = {"stay": stay, "word": word, "layer": layer, **lengths}
+    chosen: dict[str, object] = {"stay": stay, "word": word, "layer": layer, **lengths}
     chosen |= _without_none(form=form, drop_identical=drop_identical)
     method = with_fields(PAPER, **{**stated, **chosen})
     with showing_progress(on_progress) as progress, TemporaryDirectory() as folder:

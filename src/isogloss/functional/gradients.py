@@ -248,7 +248,9 @@ class MetaLearner(nn.Module):
         updates = with_fields(META.updates, clip=clip, weight_decay=weight_decay)
         if own_on_train:
             for weight, copied in self._own.items():
-                copied.register_post_accumulate_grad_hook(partial(_pass_gradient, weight))
+                copied.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                    partial(_pass_gradient, weight)
+                )
         self._one_language = RLock()
         # In a list: the model's parameters are not the learner's.
         self._learner = [meta_learning.MetaLearner(model, phi, loss_of, learning=learning, updates=updates)]

@@ -5,10 +5,10 @@
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from math import fsum
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, SupportsFloat, TypeVar
 
 import pandas as pd
 import torch
@@ -33,7 +33,7 @@ from isogloss.encoders.families import has_known_layers
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.preparing import unwrap_module, unwrap_torch
-from isogloss.methods.average import Average, Density, Dropped, Part, shapes_of
+from isogloss.methods.average import Average, Part, shapes_of
 from isogloss.training.gradient_conflict import parts_of
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
@@ -42,8 +42,11 @@ MATRIX = 2
 """Dimensions from which on a parameter has rows."""
 
 Finite = Annotated[float, Field(strict=True)]
+Density = Annotated[float, Field(strict=True, gt=0, le=1)]
+Dropped = Annotated[float, Field(strict=True, ge=0, lt=1)]
+"""Ranges of numbers: any, and those of the fields of ``Average``."""
 
-Score = Callable[[Any], float | Mapping[str, float]]
+Score = Callable[[Any], SupportsFloat | Mapping[str, SupportsFloat]]
 """From a model to a number, or to several by name (languages, measures)."""
 
 
@@ -52,7 +55,7 @@ def path(
     start: nn.Module,
     end: nn.Module,
     score: Score,
-    alphas: Sequence[float] = tuple(sorted((*COARSE, *FINE))),
+    alphas: Iterable[Finite] = tuple(sorted((*COARSE, *FINE))),
     *,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
@@ -86,7 +89,7 @@ def plane(
     first: nn.Module,
     second: nn.Module,
     score: Score,
-    alphas: Sequence[float] = COARSE,
+    alphas: Iterable[Finite] = COARSE,
     *,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
@@ -121,7 +124,8 @@ def _scores(
     with showing_progress(on_progress) as progress:
         for number, _ in enumerate(visit_points(moved, names, points.tolist(), move), start=1):
             scored = score(moved)
-            rows.append(dict(scored) if isinstance(scored, Mapping) else {"score": float(scored)})
+            named = scored if isinstance(scored, Mapping) else {"score": scored}
+            rows.append({name: float(number) for name, number in named.items()})
             progress(Progress("path", number, len(points)))
     if not used and len(rows) > 1 and all(row == rows[0] for row in rows):
         warnings.warn(

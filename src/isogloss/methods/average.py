@@ -56,10 +56,6 @@ POOLER = ".pooler."
 """Part of the names of weights that a model for tagging lacks."""
 
 
-Density = Annotated[float, Field(strict=True, gt=0, le=1)]
-Dropped = Annotated[float, Field(strict=True, ge=0, lt=1)]
-
-
 @dataclass(frozen=True, kw_only=True)
 class Average(Method):
     """Train nothing: the weights are a mean of other models', or a sum of task and language vectors."""
@@ -72,11 +68,11 @@ class Average(Method):
     """Weight of each of ``of``; equal ones that sum to 1 when left out. What they lack to 1 is the pretrained
     encoder's: [0.5] is half the way from it to a model, [1.0, 1.0] the sum of two task vectors."""
 
-    density: Density | None = None
+    density: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
     """TIES: share of each vector's changes, the largest ones, that are kept (0.2 in the paper); among these
     the sign with more weight wins. A plain sum when left out."""
 
-    dropped: Dropped = 0.0
+    dropped: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
     """DARE: share of each vector's changes that is dropped at random, by the seed."""
 
     def __post_init__(self) -> None:

@@ -73,7 +73,8 @@ class Model(FineTuned, Generic[Predicted]):
     @property
     def device(self) -> torch.device:
         """The device that it predicts on."""
-        return next(self.network.parameters()).device
+        weight: torch.nn.Parameter = next(self.network.parameters())
+        return weight.device
 
     def to(self, device: str | torch.device) -> "Model[Predicted]":
         """Move its weights to a device, such as "cpu" or "cuda:1", and return the model itself."""
@@ -214,10 +215,13 @@ class Model(FineTuned, Generic[Predicted]):
             )
         for number, value in enumerate(values):
             is_none = value is None and what == "translation"
-            read = self.kind.from_json if isinstance(value, Mapping) else self.kind.example
             with located(name := f"{what} {number}"):
-                example = None if is_none else read(value, name, language)
-            yield example
+                if is_none:
+                    yield None
+                elif isinstance(value, Mapping):
+                    yield self.kind.from_json(value, name, language)
+                else:
+                    yield self.kind.example(value, name, language)
 
 
 @dataclass(frozen=True, repr=False)
