@@ -75,6 +75,7 @@ def test_an_encoder_is_the_origin_of_task_vectors_and_heads_have_their_mean(fami
     prefix = f"{models[0].base_model_prefix}."
     states = [model.state_dict() for model in models]
     encoder = {f"{prefix}{name}": weight for name, weight in origin.state_dict().items()}
+    assert found.keys() == states[0].keys()
     for name, weight in found.items():
         first, second = (state[name].double() for state in states)
         expected = (first + second) / 2 if name not in encoder else first + second - encoder[name].double()
