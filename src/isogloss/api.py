@@ -18,9 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Unpack, cast
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, explaining_missing_models
 from isogloss.core.processes import launched
 from isogloss.core.progress import OnProgress, no_progress
+from isogloss.core.run_parts import Positive, Rate, Whole
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.engine.fork_server import start_early
 from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 
 @explaining_missing_models()
+@checks_arguments
 def run(
     recipe: "Source | Sequence[Source]",
     *,
@@ -95,13 +98,14 @@ def run(
     return Result(planned.store.root, outcome=outcome, ids=tuple(map(identity, planned.runs)))
 
 
+@checks_arguments
 def compare_runs(
     runs: str | Path | Sequence[str | Path],
     *,
     against: str,
     measure: str = "",
     split: str = "",
-    points: float = 1.0,
+    points: Rate = 1.0,
     folder: str | Path = QUICKSTART,
     on_progress: OnProgress = no_progress,
 ) -> "Compared":
@@ -133,6 +137,7 @@ def compare_runs(
     return compared_runs.compare_runs(folders, names, request, on_progress)
 
 
+@checks_arguments
 def compare_outputs(
     files: str | Path | Sequence[str | Path],
     *,
@@ -168,14 +173,15 @@ def compare_outputs(
 
 
 @explaining_missing_models()
+@checks_arguments
 def search(
     recipe: Source,
     *,
     over: Mapping[str, str | Sequence[object]],
-    trials: int = 20,
+    trials: Positive = 20,
     by: str = "",
     target_dev: bool = False,
-    seed: int = 0,
+    seed: Whole = 0,
     to: str | Path | None = None,
     out: str | Path | None = None,
     data: str | Path | None = None,
@@ -220,6 +226,7 @@ def search(
     return result
 
 
+@checks_arguments
 def corpus(
     description: str | Path | Mapping[str, object],
     *,

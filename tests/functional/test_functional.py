@@ -413,6 +413,8 @@ def test_both_ends_of_a_path_are_the_models_as_transformers_has_them(bert_folder
 
 
 HELD_BY = {
+    "WordLinks": "test_links_are_of_the_words_that_come_with_them",
+    "Comparison": "test_intervals_and_equivalence_are_those_of_student_over_examples",
     "States": "test_arrays_and_lists_are_states",
     "AlignmentLoss": "test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains",
     "MetaLearner": "test_algorithm_1_in_a_loop_trains_what_the_recipe_trains",
@@ -430,6 +432,8 @@ HELD_BY = {
     "load_encoder": "test_a_corpus_and_an_encoder_are_loaded_by_name",
     "mine": "test_shuffled_sentences_are_mined",
     "mixing": "test_what_leaves_the_layer_is_the_formula",
+    "move": "test_a_model_moves_along_a_random_direction_with_rows_of_its_lengths",
+    "random_direction": "test_a_model_moves_along_a_random_direction_with_rows_of_its_lengths",
     "path": "test_both_ends_of_a_path_are_the_models_as_transformers_has_them",
     "plane": "test_both_axes_of_a_plane_are_paths",
     "project_labels": "test_tags_are_those_of_linked_words",

@@ -192,8 +192,8 @@ SETTINGS = {
     ),
     "across with sentences": (lambda x: isogloss.cka(x, x, FIRST, SECOND, across=True), ("across",)),
     "a side of sentences": (lambda x: isogloss.retrieval(x, x, FIRST), ("retrieval", "translations")),
-    "negative neighbours": (lambda x: isogloss.retrieval(x, x, csls=-1), ("csls is -1",)),
-    "no neighbours": (lambda x: isogloss.mine(x, x, neighbours=0), ("neighbours is 0",)),
+    "negative neighbours": (lambda x: isogloss.retrieval(x, x, csls=-1), ("retrieval: csls", "-1")),
+    "no neighbours": (lambda x: isogloss.mine(x, x, neighbours=0), ("mine: neighbours", "0")),
     "an unknown margin": (lambda x: isogloss.mine(x, x, margin="rato"), ("'rato'", "'ratio'")),
     "an unknown layer": (lambda x: isogloss.mine(x, x, layer=4), ("layer 4", "4 layers")),
 }

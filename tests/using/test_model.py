@@ -171,7 +171,7 @@ def test_what_is_no_model_is_refused_with_what_is_near(tiny_runs, tmp_path):
         load_model(run / "model")
     with pytest.raises(ModelError, match=r"Give the folder of a run. Runs in it: \w{12}, "):
         load_model(tiny_runs)
-    with pytest.raises(ConfigError, match="no precision 'float16'"):
+    with pytest.raises(ConfigError, match=r"load_model: precision: .*'float16'.*'float32'"):
         load_model(run, precision="float16")
 
 

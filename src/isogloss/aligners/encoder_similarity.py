@@ -21,7 +21,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.data.formats.word_links import Aligned, pair_words
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.families import family_of
+from isogloss.encoders.families import family_of, has_known_layers
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.subwords import (
@@ -29,8 +29,9 @@ from isogloss.encoders.subwords import (
     Window,
     pad_rows,
     padding_mask,
-    special_subwords,
+    padding_of,
     split_words,
+    text_frame,
     windows,
 )
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -65,8 +66,9 @@ def subword_states(
     """
     check_layers(model.config.num_hidden_layers, [layer])
     layer %= model.config.num_hidden_layers + 1
-    opening, closing = special_subwords(tokenizer)
-    limit = tokenizer.model_max_length - 2
+    opening, closing = text_frame(tokenizer)
+    special = len(opening) + len(closing)
+    limit = tokenizer.model_max_length - special
     overlap = min(WINDOW_OVERLAP, limit // 2)
     parts: list[tuple[int, Window]] = [
         (number, window)
@@ -76,21 +78,20 @@ def subword_states(
     ]
     empty = torch.empty(0, model.config.hidden_size, device=next(model.parameters()).device)
     window_states = [empty] * len(parts)
-    lengths = [window.stop - window.start + 2 for _, window in parts]
+    lengths = [window.stop - window.start + special for _, window in parts]
     with scoring(model, precision) as device:
         for group in in_batches(lengths):
             rows = [
-                [opening, *sentences[number].subwords[window.start : window.stop], closing]
+                [*opening, *sentences[number].subwords[window.start : window.stop], *closing]
                 for number, window in (parts[index] for index in group)
             ]
             active = [languages[parts[index][0]] for index in group] if languages else ""
             with active_language(model, active):
-                states = _states(model, rows, tokenizer.pad_token_id, layer, device)
+                states = _states(model, rows, padding_of(tokenizer), layer, device)
             for index, state in zip(group, states, strict=True):
                 window = parts[index][1]
-                window_states[index] = state[
-                    1 + window.own_start - window.start : 1 + window.own_stop - window.start
-                ]
+                start = len(opening) - window.start
+                window_states[index] = state[start + window.own_start : start + window.own_stop]
     of_sentences: list[list[Tensor]] = [[empty] for _ in sentences]
     for (number, _), state in zip(parts, window_states, strict=True):
         of_sentences[number].append(state)
@@ -103,6 +104,9 @@ def _states(model: Model, rows: list[list[int]], padding: int, layer: int, devic
     encoder = model.base_model
     if layer == model.config.num_hidden_layers:
         states: Tensor = encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        return states.float()
+    if not has_known_layers(model):
+        states = encoder(input_ids=ids, attention_mask=mask, output_hidden_states=True).hidden_states[layer]
         return states.float()
     sites = family_of(model).sites(model)
     with _stopping(sites[max(layer, 1) - 1].module(model, "block"), at_input=not layer) as reached:

@@ -3,11 +3,12 @@
 Each is BERT with its differences, or, in the second half, Llama with its own; ``family`` has the fields.
 """
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, check_named, did_you_mean
 from isogloss.core.run_parts import Architecture
@@ -400,6 +401,23 @@ def family_of(model: Model) -> EncoderFamily:
     return family_named(model.config.model_type, type(model).__name__)
 
 
+def longest_text(model: Model) -> int:
+    """Return the longest text that an encoder of any family reads, in subwords including special ones."""
+    config = model.config
+    if config.model_type in FAMILIES:
+        return FAMILIES[config.model_type].longest_text(config)
+    longest = getattr(config, "max_position_embeddings", None)
+    if longest is None or longest < 1:  # Distances, or attention that decreases with them.
+        return sys.maxsize
+    tables = [
+        module
+        for name, module in model.named_modules()
+        if name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
+    ]
+    unused = [table.padding_idx + 1 for table in tables if table.padding_idx is not None]
+    return int(longest) - max(unused, default=0)
+
+
 def family_named(model_type: str, where: str) -> EncoderFamily:
     """Return the family of a ``model_type``; ModelError, naming ``where``, for unsupported ones."""
     if model_type not in FAMILIES:
@@ -408,6 +426,25 @@ def family_named(model_type: str, where: str) -> EncoderFamily:
             f"{did_you_mean(model_type, FAMILIES)} Supported: {', '.join(sorted(FAMILIES))}."
         )
     return FAMILIES[model_type]
+
+
+def has_known_layers(model: nn.Module) -> bool:
+    """Return whether a model's layers are where its family has them; those of a translation model are not."""
+    family = str(getattr(getattr(model, "config", None), "model_type", ""))
+    if family not in FAMILIES:
+        return False
+    sites = FAMILIES[family].sites(cast(Model, model))
+    try:
+        model.get_submodule(sites[-1].block)
+    except AttributeError:
+        return False
+    return True
+
+
+def languages_of(model: Model) -> tuple[str, ...]:
+    """Return the languages that an encoder of any family has modules of its own for."""
+    config = model.config
+    return FAMILIES[config.model_type].languages(config) if config.model_type in FAMILIES else ()
 
 
 def is_causal(config: Config) -> bool:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal, cast, get_args
 
 import torch
 from jaxtyping import Float
@@ -125,8 +125,10 @@ def largest_kept(log_alpha: Float[Tensor, " gate"], sizes: Float[Tensor, " gate"
 
 ATTENTION, FEED_FORWARD = "attention", "feed-forward"
 NONE = "none"
-OF_ATTENTION = ("weight", "row", "head", NONE)
-OF_FEED_FORWARD = ("weight", "row", "neuron", NONE)
+OfAttention = Literal["weight", "row", "head", "none"]
+OfFeedForward = Literal["weight", "row", "neuron", "none"]
+OF_ATTENTION: tuple[str, ...] = get_args(OfAttention)
+OF_FEED_FORWARD: tuple[str, ...] = get_args(OfFeedForward)
 """Kinds of units with a gate each."""
 
 

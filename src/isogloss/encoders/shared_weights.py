@@ -54,6 +54,8 @@ def copy_sharing_weights(
     """
     modules = list(model.modules())
     states = [vars(module).copy() for module in modules]  # At once: another thread may add an attribute.
+    for state in states:
+        state.pop("_compiled_call_impl", None)  # It would run the model, not the copy.
     memo: dict[int, Any] = {id(module): object.__new__(type(module)) for module in modules}
     for state in states:
         for name in SHARED:

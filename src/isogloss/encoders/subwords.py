@@ -88,7 +88,7 @@ def split_words(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> lis
     encoded = tokenized(tokenizer, full, is_split_into_words=True, **_SUBWORDS_ONLY).encodings if full else ()
     parts: Iterator[Encoding] = iter(encoded)
     # A tokenizer of bytes has no unknown subword, and drops what is no character at all.
-    unknown = tokenizer.pad_token_id if tokenizer.unk_token_id is None else tokenizer.unk_token_id
+    unknown = padding_of(tokenizer) if tokenizer.unk_token_id is None else tokenizer.unk_token_id
     return [
         _complete(next(parts), len(words), unknown) if words else SplitWords((), ()) for words in sentences
     ]
@@ -120,13 +120,16 @@ def set_own_frame(tokenizer: Tokenizer) -> None:
 def text_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the ids before and after a text.
 
-    These are the subwords that open and close it, or what the tokenizer itself adds (``set_own_frame``).
+    These are the subwords that open and close it, or what the tokenizer itself adds, if it lacks one of them
+    or is set to (``set_own_frame``).
     """
-    if not getattr(tokenizer, _OWN_FRAME, False):
-        opening, closing = special_subwords(tokenizer)
+    opening, closing = tokenizer.cls_token_id, tokenizer.sep_token_id
+    if None not in (opening, closing) and not getattr(tokenizer, _OWN_FRAME, False):
         return (opening,), (closing,)
-    (encoding,) = tokenizer(["a"], verbose=False).encodings
+    (encoding,) = tokenized(tokenizer, ["a"], verbose=False).encodings
     letters = [index for index, text in enumerate(encoding.sequence_ids) if text == 0]
+    if not letters:
+        raise _letterless(tokenizer)
     return tuple(encoding.ids[: letters[0]]), tuple(encoding.ids[letters[-1] + 1 :])
 
 
@@ -139,6 +142,11 @@ def special_subwords(tokenizer: Tokenizer) -> tuple[int, int]:
             f"text. Set cls_token and sep_token in its tokenizer_config.json."
         )
     return first, last
+
+
+def padding_of(tokenizer: Tokenizer) -> int:
+    """Return the id that fills up a batch; the first one for a tokenizer that has none, as it is masked."""
+    return 0 if tokenizer.pad_token_id is None else tokenizer.pad_token_id
 
 
 def needs_spaces(tokenizer: Tokenizer) -> bool:
@@ -239,16 +247,20 @@ def pair_frame(tokenizer: Tokenizer) -> PairFrame:
         [index for index, of in enumerate(encoding.sequence_ids) if of == text] for text in (0, 1)
     )
     if not first or not second:
-        raise ModelError(
-            f"{tokenizer.name_or_path or 'tokenizer'}: this tokenizer drops the letter a and has no unknown "
-            f"subword for it. Use a tokenizer that keeps every letter."
-        )
+        raise _letterless(tokenizer)
     parts = (slice(0, first[0]), slice(first[-1] + 1, second[0]), slice(second[-1] + 1, None))
     opening, between, closing = (tuple(encoding.ids[part]) for part in parts)
     kinds = encoding.type_ids
     segments = (kinds[0], kinds[first[0]], kinds[second[0] - 1], kinds[second[0]], kinds[-1])
     used = "token_type_ids" in tokenizer.model_input_names and any(segments)
     return PairFrame(opening, between, closing, segments if used else None)
+
+
+def _letterless(tokenizer: Tokenizer) -> ModelError:
+    return ModelError(
+        f"{tokenizer.name_or_path or 'tokenizer'}: this tokenizer drops the letter a and has no unknown "
+        f"subword for it. Use a tokenizer that keeps every letter."
+    )
 
 
 def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> SplitText:

@@ -13,18 +13,20 @@ from warnings import warn
 
 from torch import Tensor, nn
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import DataError
 from isogloss.core.progress import OnProgress
-from isogloss.core.run_parts import with_fields
+from isogloss.core.run_parts import Positive, Rate, Weight, Whole, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.functional.alignment import Links, align, translations
-from isogloss.functional.beginning import require_encoder, showing_progress
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import prepare_trained, refuse_parallel, text_encoder, unwrap
 from isogloss.functional.states import Sentence
 from isogloss.methods import alignment_loss as methods
 from isogloss.methods.adjustments import CrossLingualAdjustment, adjust_model
-from isogloss.methods.presets import preset_fields
+from isogloss.methods.presets import Preset, preset_fields
 from isogloss.training.aligned_batches import Form, frozen_copy
 from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
 from isogloss.training.states import check_layers
@@ -32,6 +34,7 @@ from isogloss.training.states import check_layers
 PAPER, CONTINUAL = CrossLingualAdjustment(), methods.AlignmentLoss()
 
 
+@checks_arguments
 def adjust(
     model: Model,
     tokenizer: Tokenizer,
@@ -40,15 +43,16 @@ def adjust(
     links: Iterable[Links] | None = None,
     *,
     languages: tuple[str, str] = ("source", "target"),
-    preset: str = "",
+    preset: Preset | Literal[""] = "",
     form: Form | None = None,
-    stay: float = PAPER.stay,
+    drop_identical: bool | None = None,
+    stay: Weight = PAPER.stay,
     word: Word = PAPER.encoding.word,
-    layer: int = PAPER.encoding.layer,
-    epochs: int = PAPER.training.epochs,
-    batch_size: int = PAPER.training.batch_size,
-    learning_rate: float = PAPER.updates.learning_rate,
-    seed: int = 0,
+    layer: Whole = PAPER.encoding.layer,
+    epochs: Positive = PAPER.training.epochs,
+    batch_size: Positive = PAPER.training.batch_size,
+    learning_rate: Rate = PAPER.updates.learning_rate,
+    seed: Whole = 0,
     on_progress: OnProgress | None = None,
 ) -> Model:
     """Return a copy of an encoder in which the states of words are near those of their translations (Eq. 1).
@@ -57,10 +61,10 @@ def adjust(
     pair's are linked with each other. Plus ``stay`` times Σ‖f(s) − f⁰(s)‖² over all words of ``first``, the
     source, and its [CLS] and [SEP], which stay where the encoder had them. ``links`` between words are found
     by ``align`` by default. ``form`` "mean" takes means over these items and over dimensions, as the released
-    code does; ``word`` is the state of a word: average, first, last, or subwords, each for itself. The
-    defaults are the paper's; with ``preset`` "released" the form, and what has no argument, are its code's.
-    Trained in float32 or bfloat16, whichever is faster; ``languages`` are required by encoders with language
-    modules.
+    code does; ``drop_identical`` leaves out words with the same spelling; ``word`` is the state of a word:
+    average, first, last, or subwords, each for itself. The defaults are the paper's; with ``preset``
+    "released" the form, and what has no argument, are its code's. Trained in float32 or bfloat16, whichever
+    is faster; ``languages`` are required by encoders with language modules.
 
     ``model`` stays as it is, and other threads may use it. Dropout is drawn from torch's generators, which
     are restored at the end: a training of yours that draws from them has to wait.
@@ -69,18 +73,21 @@ def adjust(
 
     >>> adjusted = isogloss.adjust(model, tokenizer, english, swahili)       # doctest: +SKIP
     """
-    require_encoder(model, "adjust")
+    network, limited_tokenizer = prepare_trained(model, tokenizer, "adjust")
+    check_layers(network.config.num_hidden_layers, [layer])
     stated = preset_fields(PAPER.name, preset) if preset else {}
     lengths = {"epochs": epochs, "batch_size": batch_size, "learning_rate": learning_rate}
-    chosen = {"stay": stay, "word": word, "layer": layer, **lengths} | ({"form": form} if form else {})
+    chosen: dict[str, object] = {"stay": stay, "word": word, "layer": layer, **lengths}
+    chosen |= _without_none(form=form, drop_identical=drop_identical)
     method = with_fields(PAPER, **{**stated, **chosen})
     with showing_progress(on_progress) as progress, TemporaryDirectory() as folder:
         linked = align(first, second, on_progress=progress) if links is None else links
         pairs = translations(first, second, linked)
-        bitext = _bitext("adjust", {"-".join(languages): pairs}, tokenizer, method.encoding)
-        adjusted: Model = deepcopy(model)
-        adjust_model(adjusted, bitext, method, seed=seed, folder=Path(folder), on_progress=progress)
-    return adjusted.eval()
+        bitext = _bitext("adjust", {"-".join(languages): pairs}, limited_tokenizer, method.encoding)
+        adjusted = deepcopy(network).float()
+        encoder = text_encoder(adjusted) if network.config.is_encoder_decoder else adjusted
+        adjust_model(encoder, bitext, method, seed=seed, folder=Path(folder), on_progress=progress)
+    return adjusted.to(network.dtype).eval()
 
 
 class AlignmentLoss(nn.Module):
@@ -91,7 +98,8 @@ class AlignmentLoss(nn.Module):
     anchors source words, is not multiplied. As in ``adjust``, [CLS] and [SEP] of every pair are pulled
     together and anchored like words: n pairs with one link each have 3n items in the first term. f⁰ is a copy
     of the encoder as it is now, or ``original``. The other arguments are those of ``adjust``; the defaults
-    are the method's, ``alignment-loss``.
+    are the method's, ``alignment-loss``; with ``preset`` those of the paper or of its released code, and f⁰
+    is then the encoder before any adjustment: give it as ``original`` if the model was adjusted.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
@@ -99,6 +107,7 @@ class AlignmentLoss(nn.Module):
     >>> (model(**batch).loss + alignment()).backward()                       # doctest: +SKIP
     """
 
+    @checks_arguments
     def __init__(
         self,
         model: Model,
@@ -108,28 +117,34 @@ class AlignmentLoss(nn.Module):
         links: Iterable[Links] | None = None,
         *,
         languages: tuple[str, str] = ("source", "target"),
-        alpha: float = CONTINUAL.alpha,
+        preset: Preset | Literal[""] = "",
+        alpha: Weight | None = None,
         weighs: Literal["both", "pull"] = CONTINUAL.weighs,
-        stay: float | None = CONTINUAL.stay,
-        form: Form = CONTINUAL.form,
-        pairs: int = CONTINUAL.pairs,
+        stay: Weight | None = None,
+        form: Form | None = None,
+        drop_identical: bool | None = None,
+        pairs: Positive | None = None,
         word: Word = CONTINUAL.encoding.word,
-        layer: int = CONTINUAL.encoding.layer,
+        layer: Whole = CONTINUAL.encoding.layer,
         original: Model | None = None,
-        seed: int = 0,
+        seed: Whole = 0,
     ) -> None:
         super().__init__()
-        require_encoder(model, "AlignmentLoss")
-        check_layers(model.config.num_hidden_layers, [layer])
-        encoding = PairEncoding(word=word, layer=layer)
-        weights = {"alpha": alpha, "weighs": weighs, "stay": stay}
-        method = with_fields(CONTINUAL, **weights, form=form, pairs=pairs, encoding=encoding)
+        refuse_parallel(model, "AlignmentLoss")
+        network, limited_tokenizer = prepare_trained(model, tokenizer, "AlignmentLoss")
+        check_layers(network.config.num_hidden_layers, [layer])
+        stated = preset_fields(CONTINUAL.name, preset) if preset else {}
+        named = _without_none(alpha=alpha, stay=stay, form=form, drop_identical=drop_identical, pairs=pairs)
+        fields = {**stated, "weighs": weighs, "word": word, "layer": layer, **named}
+        method = with_fields(CONTINUAL, **fields)
+        encoding = method.encoding
         linked = align(first, second) if links is None else links
         sentences = {"-".join(languages): translations(first, second, linked)}
-        self._draw = method.draws(_bitext("AlignmentLoss", sentences, tokenizer, encoding), seed)
-        start = frozen_copy(model if original is None else original).to(model.device)
-        self._loss = partial(method.loss, original=start)
-        self._model = [model]
+        self._draw = method.draws(_bitext("AlignmentLoss", sentences, limited_tokenizer, encoding), seed)
+        start = network if original is None else unwrap(original, "AlignmentLoss: original")
+        frozen = frozen_copy(text_encoder(start)).to(network.device)
+        self._loss = partial(method.loss, original=frozen)
+        self._model = [text_encoder(network)]
         self.calls = 0
 
     def forward(self) -> Tensor:
@@ -138,6 +153,11 @@ class AlignmentLoss(nn.Module):
         model = copy_sharing_weights(self._model[0])
         with recomputing(model):
             return self._loss(model=model, batch=batch.to(model.device))
+
+
+def _without_none(**fields: object) -> dict[str, object]:
+    """Return the fields that are given."""
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _bitext(

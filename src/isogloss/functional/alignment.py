@@ -9,21 +9,25 @@ from collections.abc import Iterable, Sequence
 from isogloss.aligners.encoder_similarity import EncoderSimilarity, Matching
 from isogloss.aligners.fast_align import FastAlign
 from isogloss.aligners.setting import AlignSetting
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress
+from isogloss.core.run_parts import Whole
 from isogloss.core.tag_schemes import are_bio
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import Symmetrization, pair_words
 from isogloss.data.projection.words import projected_tags, tokenize
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.functional.beginning import require_encoder, showing_progress
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import prepare
 from isogloss.functional.states import Sentence, join_words
+from isogloss.training.precision import Precision
 
 Links = Sequence[tuple[int, int]]
 """0-based pairs of a word of a sentence and a word of its translation."""
 
 
+@checks_arguments
 def align(
     first: Sequence[Sentence],
     second: Sequence[Sentence],
@@ -31,13 +35,17 @@ def align(
     tokenizer: Tokenizer | None = None,
     *,
     languages: tuple[str, str] = ("", ""),
-    layer: int | None = None,
+    layer: Whole | None = None,
     matching: Matching = "argmax",
     symmetrization: Symmetrization = "intersection",
-    precision: str = "float32",
+    precision: Precision = "float32",
     on_progress: OnProgress | None = None,
-) -> list[list[tuple[int, int]]]:
+) -> list["WordLinks"]:
     """Return the links between the words of sentences and of their translations: 0-based pairs, sorted.
+
+    A text is split into words at spaces and punctuation; each pair's links are a list that also has the words
+    that they count, as ``first`` and ``second``. Give lists of words for words of your own, such as
+    ``text.split()``.
 
     With a model, by the similarity of its states (SimAlign, Jalili Sabet et al. 2020): ``matching`` is
     argmax, itermax or match, in a ``layer`` (two thirds of the depth if left out). Without one, by fast_align
@@ -47,22 +55,43 @@ def align(
     >>> import isogloss
     >>> isogloss.align(["das haus", "das buch", "ein buch"], ["the house", "the book", "a book"])
     [[(0, 0), (1, 1)], [(0, 0), (1, 1)], [(0, 0), (1, 1)]]
+    >>> isogloss.align(["Das Haus."], ["The house."])[0].second
+    ('The', 'house', '.')
     """
     if (model is None) != (tokenizer is None):
         raise ConfigError("align: a model comes with its tokenizer. Give both, or neither for fast_align.")
     with showing_progress(on_progress) as progress:
-        setting = AlignSetting(
-            pairs=translations(first, second), languages=languages, precision=precision, on_progress=progress
-        )
+        pairs = translations(first, second)
+        setting = AlignSetting(pairs=pairs, languages=languages, precision=precision, on_progress=progress)
         if model is None or tokenizer is None:
             aligned = FastAlign(symmetrization=symmetrization).align(setting)
         else:
-            require_encoder(model, "align")
+            prepared = prepare(model, tokenizer, "align", precision, words=True)
             by_states = EncoderSimilarity(matching=matching, layer=layer)
-            aligned = by_states.align_with(evaluation_copy(model), tokenizer, setting)
-    return [sorted(pair.links) for pair in aligned]
+            aligned = by_states.align_with(*prepared.loaded, setting)
+    return [
+        WordLinks(sorted(linked.links), *pair_words(pair))
+        for linked, pair in zip(aligned, pairs, strict=True)
+    ]
 
 
+class WordLinks(list[tuple[int, int]]):
+    """The links of a pair of sentences, 0-based pairs of words, and the words that they count.
+
+    >>> [links] = align(["Das Haus."], ["The house."])
+    >>> links.first, links.second
+    (('Das', 'Haus', '.'), ('The', 'house', '.'))
+    """
+
+    def __init__(self, links: Iterable[tuple[int, int]], first: Sequence[str], second: Sequence[str]) -> None:
+        super().__init__(links)
+        self.first = tuple(first)
+        """The words of the sentence."""
+        self.second = tuple(second)
+        """The words of its translation."""
+
+
+@checks_arguments
 def project_labels(
     examples: Iterable[tuple[Sequence[str], Sequence[str]]],
     translated: Sequence[Sentence],
@@ -71,16 +100,16 @@ def project_labels(
     """Return the translations' words with the tags of the words that they translate (annotation projection).
 
     Yarowsky et al. (2001). ``examples`` are pairs of words and their tags; ``links`` are found by ``align``
-    if left out. BIO tags mark entities, each from its first to its last linked word; a sentence of which an
+    by default. BIO tags mark entities, each from its first to its last linked word; a sentence of which an
     entity is not located is None. Of other tags a word has the one on which all words linked to it agree,
-    and else none ("").
+    and else none (""). DataError for an example that has not one tag for each word.
 
     >>> import isogloss
     >>> tagged = [(["Anna", "sleeps"], ["B-PER", "O"])]
     >>> isogloss.project_labels(tagged, ["dort Anna"], [[(0, 1), (1, 0)]])
     [(('dort', 'Anna'), ('O', 'B-PER'))]
     """
-    sentences = [(tuple(words), tuple(tags)) for words, tags in examples]
+    sentences = [_check_tagged(number, example) for number, example in enumerate(examples)]
     originals = [words for words, _ in sentences]
     linked = align(originals, translated) if links is None else links
     bio = are_bio(tag for _, tags in sentences for tag in tags)
@@ -90,6 +119,27 @@ def project_labels(
         of_words = projected_tags(tags, len(words), pair.links or (), bio=bio)
         projected.append(None if of_words is None else (words, of_words))
     return projected
+
+
+def _check_tagged(number: int, example: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the words and tags of an example; DataError where they are not as many texts."""
+    example_name = f"project_labels: example {number}"
+    if isinstance(example, str) or not isinstance(example, Sequence) or len(example) != 2:
+        raise DataError(
+            f"{example_name}: found {example!r:.60}; expected a pair: a list of words, a list of tags."
+        )
+    for name, side in zip(("words", "tags"), example, strict=True):
+        if isinstance(side, str) or not all(isinstance(part, str) for part in side):
+            raise DataError(
+                f"{example_name}: {name}: found {side!r:.60}; expected a list of texts. Split it."
+            )
+    words, tags = (tuple(side) for side in example)
+    if len(words) != len(tags):
+        raise DataError(
+            f"{example_name}: {len(words)} words and {len(tags)} tags; expected one tag for each "
+            f"word. Correct it."
+        )
+    return words, tags
 
 
 def translations(

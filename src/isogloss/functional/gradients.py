@@ -3,34 +3,38 @@
 "On Negative Interference in Multilingual Models", Sections 3.1, 3.2, 3.4 and 4, Figs 1 and 4, Algorithm 1.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from threading import RLock
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
 import torch
+from pydantic import Field
 from torch import Tensor, nn
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
-from isogloss.core.run_parts import Modules, with_fields
+from isogloss.core.run_parts import Modules, Positive, Rate, Weight, Whole, with_fields
 from isogloss.diagnostics.language_gates import similarity_rows
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import ensure_modules, modules_of
 from isogloss.encoders.family import Model
-from isogloss.encoders.gates import GateKinds, Mask, gate_groups
+from isogloss.encoders.gates import GateKinds, Mask, OfAttention, OfFeedForward, gate_groups
 from isogloss.encoders.shared_weights import copy_sharing_weights, differentiable_copy, keep_activations
-from isogloss.functional.beginning import require_encoder, showing_progress
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import refuse_parallel, require_layers, unwrap, unwrap_torch
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training import meta_learning
 from isogloss.training.fit import Callbacks
 from isogloss.training.gate_training import GATE_UPDATES, Drawn, GateTraining, learn_gates_on
 from isogloss.training.gradient_conflict import conflict_rows, parts_of
-from isogloss.training.meta_learning import Learning, MetaBatch
+from isogloss.training.meta_learning import InnerStep, Learning, MetaBatch, Order
 
 META, ADAPTERS = MetaLearning(), Modules(kind="adapter")
 
@@ -41,9 +45,10 @@ MIN_BATCHES = 2
 """Batches of a language: its own two gradients are the control."""
 
 
+@checks_arguments
 def gradient_conflict(
     model: Model,
-    batches: Mapping[str, Sequence[Any]],
+    batches: Mapping[str, Iterable[Any]],
     loss: Callable[[Any, Any], Tensor] | None = None,
     *,
     layers: bool = True,
@@ -57,17 +62,18 @@ def gradient_conflict(
     of the mean of its batches' losses. Dropout is off. A copy of the model runs, with its weights at the
     start, which take their memory a second time: the model stays as it is, with its own gradients.
 
-    Columns: ``first``, ``second``; ``layer`` (from 1, 0 the embeddings, empty for all) and ``module``
-    (attention, feed-forward, embeddings, head, other, or all); ``cosine``; ``within``, the geometric mean of
-    the two languages' cosines with themselves, which is what noise alone would leave of 1; and
-    ``norm_first``, ``norm_second``. Without ``layers``, single layers are left out. Negative cosines are
-    conflict.
+    Columns: ``first``, ``second``; ``layer`` (from 1, empty for all layers) and ``module`` (attention,
+    feed-forward, embeddings, head, other, or all; layers of families that ``isogloss list encoders`` does not
+    name are not divided); ``cosine``; ``within``, the geometric mean of the two languages' cosines with
+    themselves, which is what noise alone would leave of 1; and ``norm_first``, ``norm_second``. Without
+    ``layers``, single layers are left out. Negative cosines are conflict.
 
     ConfigError for a language with fewer than two batches.
 
     >>> isogloss.gradient_conflict(model, {"en": english, "sw": swahili})    # doctest: +SKIP
     """
-    require_encoder(model, "gradient_conflict")
+    network = unwrap(model, "gradient_conflict")
+    batches = _listed(batches)
     if not batches:
         raise ConfigError("gradient_conflict: no batches. Give those of one language or more, by its code.")
     for language, of_language in batches.items():
@@ -77,7 +83,7 @@ def gradient_conflict(
                 f"more: one language's own gradients are the control."
             )
     compute, half_size = loss or _own_loss, min(map(len, batches.values())) // 2
-    copied = differentiable_copy(model)
+    copied = differentiable_copy(network)
     with showing_progress(on_progress) as progress:
 
         def losses(language: str, half: int) -> Iterator[Tensor]:
@@ -90,18 +96,19 @@ def gradient_conflict(
     return pd.DataFrame(rows)
 
 
+@checks_arguments
 def language_gates(
     model: Model,
-    batches: Mapping[str, Sequence[Any]],
+    batches: Mapping[str, Iterable[Any]],
     loss: Callable[[Any, Any], Tensor] | None = None,
     *,
-    sparsity: float = 0.5,
-    attention: str = "row",
-    feed_forward: str = "row",
-    steps: int = 300,
-    learning_rate: float = 0.1,
-    draws: int = 2,
-    seed: int = 0,
+    sparsity: Annotated[float, Field(gt=0, lt=1)] = 0.5,
+    attention: OfAttention = "row",
+    feed_forward: OfFeedForward = "row",
+    steps: Positive = 300,
+    learning_rate: Rate = 0.1,
+    draws: Positive = 2,
+    seed: Whole = 0,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
     """Return how much the parameters that languages need are the same, by pair of languages and part.
@@ -119,12 +126,13 @@ def language_gates(
 
     >>> isogloss.language_gates(model, {"en": english, "sw": swahili})       # doctest: +SKIP
     """
-    require_encoder(model, "language_gates")
+    network = require_layers(model, "language_gates")
+    batches = _listed(batches)
     empty = [language for language, of_language in batches.items() if not len(of_language)]
-    if empty or len(batches) < MIN_LANGUAGES or not 0 < sparsity < 1:
+    if empty or len(batches) < MIN_LANGUAGES:
         raise ConfigError(
-            f"language_gates: found {len(batches)} languages, without batches: {', '.join(empty) or 'none'}; "
-            f"sparsity {sparsity}. Give batches of two languages or more, and a sparsity between 0 and 1."
+            f"language_gates: found {len(batches)} languages, without batches: {', '.join(empty) or 'none'}. "
+            f"Give batches of two languages or more."
         )
     kinds = GateKinds(attention=attention, feed_forward=feed_forward)
     training = GateTraining(
@@ -134,7 +142,7 @@ def language_gates(
         updates=with_fields(GATE_UPDATES, learning_rate=learning_rate, precision="float32"),
     )
     compute = loss or _own_loss
-    copied = differentiable_copy(model)
+    copied = differentiable_copy(network)
 
     def learned(language: str, draw: int) -> Mask:
         seed_of_draw = derive(seed, language, draw)
@@ -156,7 +164,7 @@ def language_gates(
 
     with showing_progress(on_progress) as progress:
         masks = [learned(language, draw) for language in batches for draw in range(draws)]
-    rows = similarity_rows("", masks, gate_groups(model, kinds, language=next(iter(batches))))
+    rows = similarity_rows("", masks, gate_groups(network, kinds, language=next(iter(batches))))
     return pd.DataFrame(rows).drop(columns="model")
 
 
@@ -171,7 +179,8 @@ class MetaLearner(nn.Module):
     mapping from codes to the names of parameters, such as those of peft. Batches are like those of
     ``gradient_conflict``. ``own_rate`` is α, by which AdamW moves φ, ``inner_rate`` β of the imagined step;
     ``inner_step`` and ``second_order`` are those of the method ``meta-learning``. The returned loss has no
-    gradient for φ. The model has no other change than adapters and what they learn.
+    gradient for φ, unless ``own_on_train`` moves φ by the training loss as well, as the released code does.
+    The model has no other change than adapters and what they learn.
 
     ConfigError for a language or a name that the model lacks.
 
@@ -180,29 +189,37 @@ class MetaLearner(nn.Module):
     >>> with meta.language("sw"): states = model(**batch)                    # doctest: +SKIP
     """
 
+    @checks_arguments
     def __init__(
         self,
         model: Any,
         languages: Sequence[str] | Mapping[str, Sequence[str]],
         loss: Callable[[Any, Any], Tensor] | None = None,
         *,
-        own_rate: float = META.updates.learning_rate,
-        inner_rate: float = META.updates.learning_rate,
-        inner_step: str = META.inner_step,
-        second_order: str = META.second_order,
-        reduction: int = ADAPTERS.reduction,
-        clip: float = META.updates.clip,
-        weight_decay: float = META.updates.weight_decay,
-        seed: int = 0,
+        own_rate: Weight = META.updates.learning_rate,
+        inner_rate: Weight = META.updates.learning_rate,
+        inner_step: InnerStep = "plain",
+        second_order: Order = "finite-difference",
+        own_on_train: bool = False,
+        reduction: Positive = ADAPTERS.reduction,
+        clip: Weight = META.updates.clip,
+        weight_decay: Weight = META.updates.weight_decay,
+        seed: Whole = 0,
     ) -> None:
         super().__init__()
+        refuse_parallel(model, "MetaLearner")
         if isinstance(languages, Mapping):
             parameters = dict(model.named_parameters())
             for language, names in languages.items():
                 check_named(f"MetaLearner: {language}", "parameter", parameters, *names)
-            phi = {language: {n: parameters[n] for n in names} for language, names in languages.items()}
+            model = unwrap_torch(model)
+            names_within = {weight: name for name, weight in model.named_parameters()}
+            phi = {
+                language: {names_within[parameters[name]]: parameters[name] for name in names}
+                for language, names in languages.items()
+            }
         else:
-            require_encoder(model, "MetaLearner")
+            model = require_layers(model, "MetaLearner")
             ensure_modules(model, with_fields(ADAPTERS, reduction=reduction), languages, seed=seed)
             phi = {language: language_parameters(model, language) for language in languages}
         # The learner's own parameters share the numbers of φ: those of the model keep gradients and state.
@@ -222,15 +239,25 @@ class MetaLearner(nn.Module):
                 return compute(trained, batch.inputs)
 
         learning = Learning(
-            own_rate=own_rate, inner_rate=inner_rate, inner_step=inner_step, second_order=second_order
+            own_rate=own_rate,
+            inner_rate=inner_rate,
+            inner_step=inner_step,
+            second_order=second_order,
+            own_on_train=own_on_train,
         )
         updates = with_fields(META.updates, clip=clip, weight_decay=weight_decay)
+        if own_on_train:
+            for weight, copied in self._own.items():
+                copied.register_post_accumulate_grad_hook(  # type: ignore[no-untyped-call]
+                    partial(_pass_gradient, weight)
+                )
         self._one_language = RLock()
         # In a list: the model's parameters are not the learner's.
         self._learner = [meta_learning.MetaLearner(model, phi, loss_of, learning=learning, updates=updates)]
 
+    @checks_arguments
     def forward(
-        self, language: str, batch: Any, validation: Mapping[str, Any], *, pace: float = 1.0
+        self, language: str, batch: Any, validation: Mapping[str, Any], *, pace: Weight = 1.0
     ) -> Tensor:
         """Move φ of a language, and return the loss by which θ moves; ``pace`` is the share of both rates."""
         [learner] = self._learner
@@ -255,6 +282,22 @@ class MetaLearner(nn.Module):
         """
         with self._one_language, _reading(self._learner[0].model, language):
             yield
+
+
+def _pass_gradient(weight: nn.Parameter, copied: Tensor) -> None:
+    """Add the gradient of a learner's parameter to that of the model's, which an optimizer moves."""
+    gradient = copied.grad
+    copied.grad = None
+    if gradient is not None:
+        weight.grad = gradient if weight.grad is None else weight.grad + gradient
+
+
+def _listed(batches: Mapping[str, Iterable[Any]]) -> dict[str, Sequence[Any]]:
+    """Return the batches of each language as a list: a DataLoader has them one after the other."""
+    return {
+        language: of_language if isinstance(of_language, Sequence) else list(of_language)
+        for language, of_language in batches.items()
+    }
 
 
 def _reading(model: Any, language: str) -> AbstractContextManager[None]:

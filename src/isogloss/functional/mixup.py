@@ -6,18 +6,21 @@ Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Sectio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
+from isogloss.core.run_parts import Count, Positive, Share, Weight
 from isogloss.encoders import mixup as encoder_mixup
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import Attends, Mixed, MixingTrace, Mixup, Residual
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
-from isogloss.functional.beginning import require_encoder
+from isogloss.functional.preparing import refuse_parallel, require_layers
+from isogloss.methods.presets import Preset, preset_fields
 from isogloss.methods.x_mixup import MixedModel, XMixup
 from isogloss.tasks.batch import EncodedRow
 from isogloss.tasks.classification import MultiLabelClassification, Regression, TextClassification
@@ -50,11 +53,12 @@ READ = ("input_ids", "attention_mask", "token_type_ids", "labels")
 """What is read of a batch."""
 
 
+@checks_arguments
 def mixing(
     model: Model,
     *,
-    layer: int,
-    ratio: float = 0.5,
+    layer: Positive,
+    ratio: Share = 0.5,
     mask: Tensor | None = None,
     attends: Attends | None = None,
     residual: Residual = "normed",
@@ -82,9 +86,9 @@ def mixing(
     >>> trace.ratios.tolist()
     [0.5]
     """
-    require_encoder(model, "mixing")
+    network = require_layers(model, "mixing")
     mixup = Mixup(layer=layer, ratio=ratio, learned=False, attends=attends, residual=residual, mixed=mixed)
-    return encoder_mixup.mixing(model, mixup, mask, languages, links, in_this_thread=True)
+    return encoder_mixup.mixing(network, mixup, mask, languages, links, in_this_thread=True)
 
 
 class MixupLoss(nn.Module):
@@ -100,7 +104,11 @@ class MixupLoss(nn.Module):
     ``alpha`` times the model's own loss on the source plus 1 − ``alpha`` times its loss on the target: texts
     have a class, several labels or a number, as config.problem_type says or, as in transformers, the labels
     show. A number has no ``kl``. Labels of −100 are left out. Translations of texts may come without labels:
-    they have the source's. Those of words are a teacher's.
+    they have the source's. Those of words are a teacher's, or ``project_labels`` carries them over.
+
+    With ``preset`` "released" the ratio is fixed and ``back_loss`` "target", as in the authors' code: in a
+    batch of back-translations, which a call names by ``back``, words have only the loss of the target side.
+    Its source_as_target is in your batches: pair each source example with itself.
 
     ConfigError or ModelError for a model that cannot mix.
 
@@ -109,27 +117,37 @@ class MixupLoss(nn.Module):
     >>> loss(english, swahili).backward()                                    # doctest: +SKIP
     """
 
+    @checks_arguments
     def __init__(
         self,
         model: Model,
         *,
-        layer: int = 0,
-        ratio: float = 0.5,
-        learned_ratio: bool = True,
+        layer: Count = 0,
+        ratio: Share = 0.5,
+        preset: Preset | Literal[""] = "",
+        learned_ratio: bool | None = None,
         attends: Attends | None = None,
         residual: Residual = "normed",
         mixed: Mixed | None = None,
-        alpha: float | None = None,
-        mse: float = 1.0,
-        kl: float = 1.0,
+        alpha: Share | None = None,
+        mse: Weight = 1.0,
+        kl: Weight = 1.0,
+        back_loss: Literal["target"] | None = None,
     ) -> None:
         super().__init__()
-        require_encoder(model, "MixupLoss")
+        refuse_parallel(model, "MixupLoss")
+        model = require_layers(model, "MixupLoss")
         self._labels_texts = _labels_texts(model)
+        unit = "" if self._labels_texts else "word"
+        stated: dict[str, Any] = {"learned_ratio": True, "back_loss": None}
+        stated |= preset_fields(XMixup.name, preset, unit=unit) if preset else {}
+        stated |= {} if learned_ratio is None else {"learned_ratio": learned_ratio}
+        stated |= {} if back_loss is None else {"back_loss": back_loss}
         self._method = XMixup(
             layer=layer,
             ratio=ratio,
-            learned_ratio=learned_ratio,
+            learned_ratio=bool(stated["learned_ratio"]),
+            back_loss=stated["back_loss"],
             residual=residual,
             attends=attends,
             mixed=mixed,
@@ -141,8 +159,18 @@ class MixupLoss(nn.Module):
         self._mixed = [self._method.mixed_model(_task(model, CLASS if self._labels_texts else WORDS), model)]
         self.ratio = self._mixed[0].ratio
 
-    def forward(self, source: Inputs, target: Inputs, links: Iterable[Links] | None = None) -> Tensor:
+    @checks_arguments
+    def forward(
+        self,
+        source: Inputs,
+        target: Inputs,
+        links: Iterable[Links] | None = None,
+        *,
+        back: bool = False,
+    ) -> Tensor:
         """Return the loss of a batch; ``links`` are of subwords, required by attends = "links".
+
+        ``back`` says that the source side is a back-translation of the target.
 
         DataError where the numbers of rows or of links differ, and for a batch whose loss would be another
         than the model's own.
@@ -161,7 +189,8 @@ class MixupLoss(nn.Module):
                 f"expected equal numbers."
             )
         pairs = [RowPair(*pair) for pair in zip(*sides, linked, strict=True)]
-        batch = collate_pairs(pairs, padding=int(network.config.pad_token_id or 0)).to(network.device)
+        padding = int(network.config.pad_token_id or 0)
+        batch = replace(collate_pairs(pairs, padding=padding), back=back).to(network.device)
         with recomputing(network):
             return self._method.loss(_task(network, problem), MixedModel(network, mixed.mixup), batch)
 

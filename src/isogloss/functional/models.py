@@ -1,10 +1,13 @@
 """Encoders and corpora by name."""
 
 from pathlib import Path
+from typing import Any, Literal, overload
 
+from isogloss.core.arguments import checks_arguments
+from isogloss.core.run_parts import Count
 from isogloss.core.untrusted import from_home
 from isogloss.data.corpus import Split
-from isogloss.data.examples import Example
+from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence, Translation
 from isogloss.data.sources import Sources
 from isogloss.encoders.added.peft_folders import completed
 from isogloss.encoders.family import Model, Tokenizer
@@ -32,9 +35,59 @@ def load_encoder(name: str | Path) -> tuple[Model, Tokenizer]:
     return load_model(source), load_tokenizer(source)
 
 
+@overload
 def load_corpus(
-    name: str, language: str, split: Split = "train", *, data: str | Path = "", examples: int = 0
-) -> list[Example]:
+    name: Literal["ud"],
+    language: str,
+    split: Split = "train",
+    *,
+    data: str | Path = "",
+    examples: Count = 0,
+) -> list[ParsedSentence]: ...
+@overload
+def load_corpus(
+    name: Literal["bitext", "flores200", "ntrex"],
+    language: str,
+    split: Split = "train",
+    *,
+    data: str | Path = "",
+    examples: Count = 0,
+) -> list[Translation]: ...
+@overload
+def load_corpus(
+    name: Literal["masakhaner", "masakhaner2", "massive-slots", "wikiann"],
+    language: str,
+    split: Split = "train",
+    *,
+    data: str | Path = "",
+    examples: Count = 0,
+) -> list[TaggedSentence]: ...
+@overload
+def load_corpus(
+    name: Literal["mrpc", "multinli", "pawsx", "snli", "xnli"],
+    language: str,
+    split: Split = "train",
+    *,
+    data: str | Path = "",
+    examples: Count = 0,
+) -> list[SentencePair]: ...
+@overload
+def load_corpus(
+    name: Literal["mlqa", "squad", "tydiqa"],
+    language: str,
+    split: Split = "train",
+    *,
+    data: str | Path = "",
+    examples: Count = 0,
+) -> list[Question]: ...
+@overload
+def load_corpus(
+    name: str, language: str, split: Split = "train", *, data: str | Path = "", examples: Count = 0
+) -> list[Any]: ...
+@checks_arguments
+def load_corpus(
+    name: str, language: str, split: Split = "train", *, data: str | Path = "", examples: Count = 0
+) -> list[Any]:
     """Read a split of a corpus in a language, or of bitext in a pair of languages such as "en-sw".
 
     ``data`` is a folder, "hub" for the Hugging Face hub, or nothing for the built-in languages (qaa to qai);

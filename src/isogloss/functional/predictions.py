@@ -2,19 +2,25 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from math import isfinite
-from typing import Any
+from dataclasses import asdict, dataclass
+from math import isfinite, nan
+from pathlib import Path
+from typing import Any, overload
 
 import numpy as np
 import pandas as pd
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.models import ByMeasure, Contributions, total
+from isogloss.core.run_parts import Weight
 from isogloss.data.files import short
+from isogloss.metrics.estimates import t_p_value, t_quantile
 from isogloss.metrics.significance import System, SystemPair, error_over_languages, per_example
-from isogloss.reports.comparison import compare_means, over_examples
+from isogloss.reports import comparison as reports
+from isogloss.reports.comparison import Compared, compare_means, over_examples
 from isogloss.reports.outputs import (
+    ANSWERS,
     CLASSIFICATION,
     MEASURES,
     OF_CLASSES,
@@ -30,8 +36,8 @@ from isogloss.reports.outputs import (
 Predictions = Iterable[Any]
 """For each example a label, a set of labels, a number, the tags of its words, or an answer."""
 
-NUMBERS = ("score", "baseline_score", "difference", "low", "high", "p_value", "p_units", "p_examples", "test")
-"""The numbers of a comparison, of those that reports have."""
+INTERVAL = 0.95
+"""Confidence of the interval over examples."""
 
 LABEL = "a text, an integer, a truth value, a float, a set, or a list for the words of a sentence"
 
@@ -50,6 +56,97 @@ class Listed:
         return DataError(f"compare: {self.name}[{number}]: {short(problem)}; expected {expected}. {advice}.")
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Comparison:
+    """Two systems compared on the same examples, as ``compare`` returns it; prints as a few sentences.
+
+    >>> import isogloss
+    >>> isogloss.compare([1, 1, 1, 0], [1, 0, 0, 0])
+    values, mean: 0.7500 against 0.2500, 4 examples, 1 seed
+    difference +0.5000, 95 % over examples -0.4187 to +1.4187
+    McNemar over examples: p = 0.5; over seeds: none, with one seed
+    2 wrong -> right, 0 right -> wrong
+    """
+
+    task: str
+    metric: str
+    score: float
+    baseline_score: float
+    difference: float
+    """System minus baseline, in shares (0 to 1)."""
+    low: float
+    high: float
+    """95 % interval over seeds and examples; nan for one seed."""
+    low_examples: float
+    high_examples: float
+    """95 % interval over examples alone, by Student's t; also for one seed."""
+    p_value: float
+    """P over seeds and examples (min F′); nan for one seed, which says nothing about others."""
+    p_units: float
+    """P over seeds alone."""
+    p_examples: float
+    """P over examples alone, by ``test``."""
+    test: str
+    error_examples: float
+    """Standard error of the difference over examples."""
+    effect: float
+    """Cohen's d."""
+    seeds: int
+    examples: int
+    gained: int | None
+    """Answers of all seeds that were wrong and are right; None where answers are not right or wrong."""
+    lost: int | None
+    """Answers of all seeds that were right and are wrong."""
+    changed: int | None
+    """Answers of all seeds that differ; None without gold answers."""
+    margin: float | None
+    p_equivalence: float | None
+    """P of the two one-sided tests (TOST) that the difference is ``margin`` or more in either direction:
+    below 0.05 both systems are equivalent. Over seeds and examples, or examples for one seed."""
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a field by its name."""
+        return getattr(self, name)
+
+    def to_series(self) -> pd.Series:
+        """Return the fields as a Series, such as a row of a table."""
+        return pd.Series(asdict(self))
+
+    def __repr__(self) -> str:
+        """Describe scores, difference and tests in a few lines."""
+        seeds = "1 seed" if self.seeds == 1 else f"{self.seeds} seeds"
+        first = (
+            f"{self.task}, {self.metric}: {self.score:.4f} against {self.baseline_score:.4f}, "
+            f"{self.examples} examples, {seeds}"
+        )
+        low, high, over = self.low_examples, self.high_examples, "over examples"
+        p_seeds = "none, with one seed"
+        if self.seeds > 1:
+            low, high, over = self.low, self.high, "over seeds and examples"
+            p_seeds = f"p = {self.p_value:.3g} with examples, {self.p_units:.3g} alone"
+        lines = [
+            first,
+            f"difference {self.difference:+.4f}, 95 % {over} {low:+.4f} to {high:+.4f}",
+            f"{self.test} over examples: p = {self.p_examples:.3g}; over seeds: {p_seeds}",
+        ]
+        if self.gained is not None:
+            lines.append(f"{self.gained} wrong -> right, {self.lost} right -> wrong")
+        if self.changed is not None:
+            lines[-1] += f"; {self.changed} answers changed"
+        if self.margin is not None:
+            lines.append(f"equivalent within {self.margin:g} (TOST): p = {self.p_equivalence:.3g}")
+        return "\n".join(lines)
+
+
+@overload
+def compare(
+    system: str | Path,
+    baseline: str | Path,
+    gold: str | Path | None = None,
+    *,
+    metric: str = "",
+) -> Compared: ...
+@overload
 def compare(
     system: Predictions | Mapping[int, Predictions],
     baseline: Predictions | Mapping[int, Predictions],
@@ -57,11 +154,26 @@ def compare(
     *,
     metric: str = "",
     task: str = "",
-) -> pd.Series:
+    margin: Weight | None = None,
+) -> Comparison: ...
+@checks_arguments
+def compare(
+    system: Any,
+    baseline: Any,
+    gold: Any = None,
+    *,
+    metric: str = "",
+    task: str = "",
+    margin: Weight | None = None,
+) -> Comparison | Compared:
     """Compare a system's predictions with a baseline's on the same examples, and test the difference.
 
     Either is the predictions of one model, or a mapping from seeds to the predictions of each seed's model:
-    a list, an array of NumPy, a tensor, a column of pandas. Without ``gold`` they are the values of a measure
+    a list, an array of NumPy, a tensor, a column of pandas; or a DataFrame, a Dataset or a list of mappings
+    with the keys that files of outputs have: ``label``, ``labels`` or ``answer``, ``gold``, and ``id``, by
+    which both sides are paired. Two paths of files are compared by language, as ``compare_outputs`` does.
+
+    Without ``gold`` they are the values of a measure
     that is a mean over examples, such as 0 and 1. With it, the labels decide the ``task``, which is returned:
 
     - texts, integers and truth values: "classification";
@@ -74,13 +186,10 @@ def compare(
     ConfigError where labels fit two tasks, or ``metric`` fits two measures ("f1" of classes), until one is
     named. ``metric`` is the main one of the task unless named (accuracy, span_f1 …).
 
-    Returned are ``task`` and ``metric``; ``score``, ``baseline_score`` and ``difference`` (0 to 1), with its
-    95 % interval ``low`` and ``high``; ``p_value`` of the test that crosses seeds and examples (min F′),
-    ``p_units`` over seeds alone and ``p_examples`` over examples alone, by ``test``: McNemar's for right and
-    wrong of one seed, the paired t-test for other means, and a permutation test for F1; the standard error of
-    the difference over examples (``error_examples``) and Cohen's d (``effect``); the numbers of ``seeds`` and
-    ``examples``. One seed has neither interval nor ``p_value``: another seed may differ by more than examples
-    do.
+    The result is a ``Comparison``, whose fields are described there: score, difference, intervals and tests
+    over seeds and examples, and how many answers became right or wrong. ``p_examples`` is by McNemar's test
+    for right and wrong of one seed, the paired t-test for other means, and a permutation test for F1. With a
+    ``margin`` (0.01 is one point) it has the test of equivalence as well.
 
     DataError where the numbers of examples differ, or a label is missing or unlike the others; ConfigError
     for other seeds or an unknown metric.
@@ -90,6 +199,9 @@ def compare(
     >>> compared.test, compared.difference, compared.p_examples
     ('McNemar', 0.625, 0.0625)
     """
+    if _is_file(system) and _is_file(baseline):
+        return _compare_files(system, baseline, gold, metric)
+    system, baseline, gold = _read_tables(system, baseline, gold)
     sides = [side if isinstance(side, Mapping) else {0: side} for side in (system, baseline)]
     seeds = sorted(sides[0])
     if seeds != sorted(sides[1]):
@@ -119,18 +231,137 @@ def compare(
     pair = SystemPair(*map(_system, contributions))
     ids = [str(number) for number in range(sizes[0])]
     tested = over_examples(means, {"": pair}, {"": ids})
-    numbers = tested.numbers()
-    return pd.Series(
-        {
-            "task": task,
-            "metric": name,
-            **{number: numbers[number] for number in NUMBERS},
-            "error_examples": error_over_languages({"": (ids, per_example(pair))})[1],
-            "effect": tested.effect,
-            "seeds": len(seeds),
-            "examples": sizes[0],
-        }
+    error = error_over_languages({"": (ids, per_example(pair))})[1]
+    half = -t_quantile((1 - INTERVAL) / 2, sizes[0] - 1) * error if sizes[0] > 1 else nan
+    gained, lost = _flips(contributions)
+    return Comparison(
+        task=task,
+        metric=name,
+        score=tested.score,
+        baseline_score=tested.baseline_score,
+        difference=tested.difference,
+        low=tested.estimate.low,
+        high=tested.estimate.high,
+        low_examples=tested.difference - half,
+        high_examples=tested.difference + half,
+        p_value=tested.p_value,
+        p_units=tested.p_units,
+        p_examples=tested.p_examples,
+        test=tested.test,
+        error_examples=error,
+        effect=tested.effect,
+        seeds=len(seeds),
+        examples=sizes[0],
+        gained=gained,
+        lost=lost,
+        changed=None if gold is None else _count_changed(plain),
+        margin=margin,
+        p_equivalence=None if margin is None else _p_equivalence(tested, error, margin),
     )
+
+
+def _p_equivalence(tested: reports.Comparison, error: float, margin: float) -> float:
+    """Return the larger p of the one-sided tests at both ends of the margin (Schuirmann 1987)."""
+    mean = tested.difference
+    p_values = []
+    for bound, is_within in ((margin, mean < margin), (-margin, mean > -margin)):
+        p_value = tested.estimate.p_value(bound)
+        if tested.estimate.units == 1:
+            p_value = (
+                t_p_value((mean - bound) / error, tested.examples - 1) if error else float(mean == bound)
+            )
+        p_values.append(p_value / 2 if is_within else 1 - p_value / 2)
+    return max(p_values)
+
+
+def _flips(contributions: Sequence[Sequence[Contributions]]) -> tuple[int, int] | tuple[None, None]:
+    """Count answers of all seeds that became right, and wrong; None unless all are right or wrong."""
+    gained = 0
+    lost = 0
+    for ours, theirs in zip(*contributions, strict=True):
+        values = {*ours.part, *theirs.part}
+        if not values <= {0.0, 1.0} or {*ours.whole, *theirs.whole} != {1.0}:
+            return None, None
+        differences = [new - old for new, old in zip(ours.part, theirs.part, strict=True)]
+        gained += differences.count(1.0)
+        lost += differences.count(-1.0)
+    return gained, lost
+
+
+def _count_changed(sides: Sequence[Sequence[tuple[Listed, list[Any]]]]) -> int:
+    return sum(
+        new != old
+        for (_, ours), (_, theirs) in zip(*sides, strict=True)
+        for new, old in zip(ours, theirs, strict=True)
+    )
+
+
+def _is_file(side: object) -> bool:
+    return isinstance(side, Path) or (isinstance(side, str) and bool(Path(side).suffix))
+
+
+def _compare_files(system: str | Path, baseline: str | Path, gold: object, metric: str) -> Compared:
+    from isogloss.data.files import disk_file
+    from isogloss.reports.compared_outputs import compare_outputs
+
+    if gold is not None and not isinstance(gold, str | Path):
+        raise DataError(f"compare: gold is a {type(gold).__name__}, and the others are files. Give a file.")
+    files = [disk_file(Path(path)) for path in (system, baseline)]
+    right = None if gold is None else disk_file(Path(gold))
+    return compare_outputs(files[:1], files[1], gold=right, measure=metric)
+
+
+def _read_tables(system: Any, baseline: Any, gold: Any) -> tuple[Any, Any, Any]:
+    """Return the answers of two tables in one order, and their gold answers; other values as they are."""
+    tables = [table for side in (system, baseline) if (table := _columns_of(side)) is not None]
+    if len(tables) < 2:
+        return system, baseline, gold
+    keys = []
+    for name, table in zip(("system", "baseline"), tables, strict=True):
+        key = next((key for key in ANSWERS if key in table), None)
+        if key is None:
+            raise DataError(
+                f"compare: {name} has the columns {', '.join(table) or 'none'}; expected "
+                f"{' or '.join(ANSWERS)}. Rename the column of predictions, or give it alone."
+            )
+        keys.append(key)
+    ours, theirs = ([*table[key]] for table, key in zip(tables, keys, strict=True))
+    golds = [[*table["gold"]] for table in tables if "gold" in table]
+    if all("id" in table for table in tables):
+        order = _order_by_id(*([*table["id"]] for table in tables))
+        theirs = [theirs[number] for number in order]
+        golds[1:] = [[of_baseline[number] for number in order] for of_baseline in golds[1:]]
+    if gold is not None or not golds:
+        return ours, theirs, gold
+    if golds[0] != golds[-1]:
+        raise DataError(
+            "compare: gold: both tables have gold answers, which differ; expected the same examples on both "
+            "sides. Correct one of them, or give gold."
+        )
+    return ours, theirs, golds[0]
+
+
+def _order_by_id(ids: Sequence[Any], other_ids: Sequence[Any]) -> list[int]:
+    """Return the number of each id among the others; DataError unless both have the same ones, each once."""
+    numbers = {id_: number for number, id_ in enumerate(other_ids)}
+    different = {*ids} ^ {*numbers}
+    if different or len(ids) != len({*ids}) or len(other_ids) != len(numbers):
+        shown = f"{next(iter(different))!r} is on one side" if different else "an id is given twice"
+        raise DataError(
+            f"compare: id: {shown}; expected the same ids on both sides, each once. Correct them."
+        )
+    return [numbers[id_] for id_ in ids]
+
+
+def _columns_of(side: Any) -> Mapping[str, Any] | None:
+    """Return a table by its columns: a DataFrame, a Dataset or a list of mappings; None for anything else."""
+    names = getattr(side, "column_names", getattr(side, "columns", None))
+    if names is not None and not callable(names):
+        return {str(name): side[name] for name in names}
+    is_list = isinstance(side, Sequence) and not isinstance(side, str | bytes)
+    if not is_list or not side or not all(isinstance(row, Mapping) for row in side):
+        return None
+    return {name: [row[name] for row in side] for name in side[0] if all(name in row for row in side)}
 
 
 def _measures(

@@ -14,11 +14,13 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.arguments import checks_arguments
+from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.progress import OnProgress, Progress
+from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.functional.beginning import check_precision, require_encoder, showing_progress
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import has_own_pooling, prepare
 from isogloss.functional.states import (
     TEXTS_PER_BLOCK,
     Sentence,
@@ -31,15 +33,16 @@ from isogloss.functional.states import (
 )
 from isogloss.similarity.geometry import between_share, mean_cosine, principal_components
 from isogloss.similarity.linear_cka import MIN_UNBIASED_SENTENCES, StreamedCka, compute_linear_cka
-from isogloss.similarity.mining import MARGINS
+from isogloss.similarity.mining import Margin
 from isogloss.similarity.mining import mine as mine_vectors
 from isogloss.similarity.nearest import directions, retrieval_accuracy
+from isogloss.training.precision import Precision
 from isogloss.training.states import (
+    OTHER_POOLING,
     Pooling,
     StateOptions,
     compute_language_states,
     layers_once,
-    pooling_warning,
 )
 
 
@@ -59,12 +62,13 @@ def cka(
     second: Sequence[Sentence],
     *,
     languages: tuple[str, str] = ("first", "second"),
-    layers: Sequence[int] = (),
-    limit: int = 128,
+    layers: Sequence[Whole] = (),
+    limit: Positive = 128,
     debiased: bool = False,
-    precision: str = "float32",
+    precision: Precision = "float32",
     on_progress: OnProgress | None = None,
 ) -> pd.Series: ...
+@checks_arguments
 def cka(
     model: Any,
     tokenizer: Any,
@@ -72,11 +76,11 @@ def cka(
     second: Sequence[Sentence] | None = None,
     *,
     languages: tuple[str, str] = ("first", "second"),
-    layers: Sequence[int] = (),
-    limit: int = 128,
+    layers: Sequence[Whole] = (),
+    limit: Positive = 128,
     debiased: bool = False,
     across: bool = False,
-    precision: str = "float32",
+    precision: Precision = "float32",
     on_progress: OnProgress | None = None,
 ) -> pd.Series | pd.DataFrame:
     """Return the linear CKA of sentences' states and their translations' states, by layer, from 0 to 1.
@@ -108,39 +112,36 @@ def cka(
     """
     name = "debiased" if debiased else "cka"
     if first is None and second is None:
-        _refuse_settings("cka", languages=languages, layers=layers, limit=limit, precision=precision)
+        refuse_settings("cka", languages=languages, layers=layers, limit=limit, precision=precision)
         return _compare_states(model, tokenizer, name, across=across)
     if first is None or second is None or across:
         raise ConfigError(
             "cka: a model comes with its tokenizer, sentences and their translations; across is of states. "
             "Give cka(model, tokenizer, first, second), or cka(states, states, across=True)."
         )
-    require_encoder(model, "cka")
     _check_translations("cka", first, second)
-    with located("cka"):
-        chosen = layers_once(model, tuple(layers) or range(model.config.num_hidden_layers + 1))
     _check_enough(len(first))
-    made = check_precision("cka", model, precision)
-    options = StateOptions(layers=chosen, limit=limit, precision=made)
+    prepared = prepare(model, tokenizer, "cka", precision)
+    count = prepared.layers + 1
+    with located("cka"):
+        chosen = layers_once(prepared.encoder, tuple(layers) or range(count))
+    options = StateOptions(layers=chosen, limit=limit, precision=prepared.precision)
     streamed = StreamedCka()
     with showing_progress(on_progress) as progress:
-        for x, y in _compute_blocks(model, tokenizer, (first, second), languages, options, progress):
+        for x, y in _compute_blocks(prepared.loaded, (first, second), languages, options, progress):
             streamed.add(x, y)
     values = streamed.compute_debiased() if debiased else streamed.compute()
-    numbers = [layer % (model.config.num_hidden_layers + 1) for layer in chosen]
-    return _make_series(values, numbers, name, made)
+    return _make_series(values, [layer % count for layer in chosen], name, prepared.precision)
 
 
 def _compute_blocks(
-    model: Model,
-    tokenizer: Tokenizer,
+    loaded: tuple[Model, Tokenizer],
     sentences: tuple[Sequence[Sentence], Sequence[Sentence]],
     languages: tuple[str, str],
     options: StateOptions,
     progress: OnProgress,
 ) -> Iterator[tuple[Float[Tensor, "layer item dim"], Float[Tensor, "layer item dim"]]]:
     """Yield states of both sides, so many texts at a time that memory does not grow with the text."""
-    loaded = evaluation_copy(model), tokenizer
     starts = range(0, len(sentences[0]), TEXTS_PER_BLOCK)
     for number, start in enumerate(starts, start=1):
         blocks = [
@@ -191,7 +192,7 @@ def _make_series(values: Tensor, layers: Sequence[int], name: str, precision: st
 
 @overload
 def retrieval(
-    model: StatesLike, tokenizer: StatesLike, /, *, centred: bool = False, csls: int = 0
+    model: StatesLike, tokenizer: StatesLike, /, *, centred: bool = False, csls: Count = 0
 ) -> pd.DataFrame: ...
 @overload
 def retrieval(
@@ -201,14 +202,15 @@ def retrieval(
     second: Sequence[Sentence],
     *,
     languages: tuple[str, str] = ("first", "second"),
-    layers: Sequence[int] = (),
-    limit: int = 128,
+    layers: Sequence[Whole] = (),
+    limit: Positive = 128,
     centred: bool = False,
-    csls: int = 0,
+    csls: Count = 0,
     pooling: Pooling | None = None,
-    precision: str = "float32",
+    precision: Precision = "float32",
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame: ...
+@checks_arguments
 def retrieval(
     model: Any,
     tokenizer: Any,
@@ -216,12 +218,12 @@ def retrieval(
     second: Sequence[Sentence] | None = None,
     *,
     languages: tuple[str, str] = ("first", "second"),
-    layers: Sequence[int] = (),
-    limit: int = 128,
+    layers: Sequence[Whole] = (),
+    limit: Positive = 128,
     centred: bool = False,
-    csls: int = 0,
+    csls: Count = 0,
     pooling: Pooling | None = None,
-    precision: str = "float32",
+    precision: Precision = "float32",
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
     """Return how often the nearest sentence of the other language is the translation, by layer.
@@ -237,20 +239,17 @@ def retrieval(
 
     >>> isogloss.retrieval(model, tokenizer, ansa, bora)                     # doctest: +SKIP
     """
-    if csls < 0:
-        raise ConfigError(f"retrieval: csls is {csls}; expected a number of neighbours, or 0 for cosine.")
     if first is None and second is None:
-        _refuse_settings(
+        refuse_settings(
             "retrieval", languages=languages, layers=layers, limit=limit, pooling=pooling, precision=precision
         )
         x, y = read_both(model, tokenizer, "retrieval")
     elif first is None or second is None:
         raise ConfigError("retrieval: give sentences and their translations, in the same order.")
     else:
-        require_encoder(model, "retrieval")
         _check_translations("retrieval", first, second)
-        if pooling is None and (warning := pooling_warning(model, "retrieval")):
-            warnings.warn(warning, stacklevel=2)
+        if pooling is None and has_own_pooling(model, "retrieval"):
+            warnings.warn(OTHER_POOLING.format(name="retrieval"), stacklevel=2)
         with showing_progress(on_progress) as progress:
             x, y = (
                 states(
@@ -280,14 +279,15 @@ def retrieval(
     return frame
 
 
+@checks_arguments
 def mine(
     first: StatesLike,
     second: StatesLike,
     *,
-    margin: str = "ratio",
-    neighbours: int = 4,
+    margin: Margin = "ratio",
+    neighbours: Positive = 4,
     centred: bool = False,
-    layer: int = -1,
+    layer: Whole = -1,
 ) -> pd.DataFrame:
     """Return which sentences of two sides may translate each other, and their scores, the highest first.
 
@@ -303,9 +303,6 @@ def mine(
     >>> isogloss.mine(sentences, sentences[[2, 0, 1]], neighbours=2)[["first", "second"]].values.tolist()
     [[0, 1], [1, 2], [2, 0]]
     """
-    check_named("mine: margin", "margin", MARGINS, margin)
-    if neighbours < 1:
-        raise ConfigError(f"mine: neighbours is {neighbours}; expected 1 or more.")
     sides = [read_states(first, "mine: first"), read_states(second, "mine: second")]
     vectors = [_choose_layer(side.vectors, layer, "mine") for side in sides]
     a, b = (directions(side, centred=centred) for side in vectors)
@@ -313,6 +310,7 @@ def mine(
     return pd.DataFrame({"first": pairs[:, 0], "second": pairs[:, 1], "score": scores})
 
 
+@checks_arguments
 def anisotropy(texts: StatesLike) -> pd.Series:
     """Return the mean cosine of different sentences of one language, by layer.
 
@@ -332,7 +330,8 @@ def anisotropy(texts: StatesLike) -> pd.Series:
     return _make_series(values, of_texts.layers, "anisotropy", of_texts.precision)
 
 
-def representation_map(sides: Mapping[str, StatesLike], *, layer: int = -1) -> pd.DataFrame:
+@checks_arguments
+def representation_map(sides: Mapping[str, StatesLike], *, layer: Whole = -1) -> pd.DataFrame:
     """Return the first two principal components of the same sentences in several languages.
 
     ``sides`` has the states of each language, of the same sentences in the same order. A row for each
@@ -398,10 +397,11 @@ DEFAULTS: Mapping[str, object] = {
     "limit": 128,
     "pooling": None,
     "precision": "float32",
+    "words": "average",
 }
 
 
-def _refuse_settings(function: str, **settings: object) -> None:
+def refuse_settings(function: str, **settings: object) -> None:
     """Raise ConfigError for a setting of how states are made, where states are given."""
     for name, value in settings.items():
         if (tuple(value) if name == "layers" else value) != DEFAULTS[name]:  # type: ignore[arg-type]

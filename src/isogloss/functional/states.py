@@ -1,6 +1,7 @@
 """Compute the states of an encoder on your own texts, and keep them for comparisons.
 
-The model is a Hugging Face model of a family that ``isogloss list encoders`` names, with or without a head.
+The model is any of transformers, with or without a head, that returns hidden states: an encoder, a decoder,
+or one with both, of which the encoder is read. It may be wrapped by torch, peft or sentence-transformers.
 It is not changed: states are computed by a copy in evaluation mode, on the same device, that shares its
 weights. Other threads may use the model meanwhile. In bfloat16 the copy needs half of the memory of the
 matrices in addition. A tokenizer is not safe to share: a thread that calls it at the same time needs a copy.
@@ -8,7 +9,7 @@ matrices in addition. A tokenizer is not safe to share: a thread that calls it a
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,16 +17,19 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from isogloss.core.errors import ConfigError, DataError, check_named, located
+from isogloss.core.arguments import checks_arguments
+from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.progress import OnProgress, Progress
+from isogloss.core.run_parts import Positive, Whole
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.shared_weights import evaluation_copy
-from isogloss.functional.beginning import check_precision, require_encoder, showing_progress
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import prepare
+from isogloss.training.precision import Precision
 from isogloss.training.states import (
-    WORDS,
     Pooling,
     StateOptions,
+    Words,
     compute_language_states,
     layers_once,
     word_states,
@@ -86,17 +90,18 @@ StatesLike = States | Tensor | npt.NDArray[Any] | Sequence[Any]
 """States, or an array [item, dim] or [layer, item, dim] of vectors from anywhere."""
 
 
+@checks_arguments
 def states(
     model: Model,
     tokenizer: Tokenizer,
     texts: Sequence[Sentence],
     *,
-    layers: Sequence[int] = (),
-    words: Literal["average", "first", "last"] | None = None,
+    layers: Sequence[Whole] = (),
+    words: Words | None = None,
     language: str = "text",
-    limit: int = 128,
+    limit: Positive = 128,
     pooling: Pooling | None = None,
-    precision: str = "float32",
+    precision: Precision = "float32",
     on_progress: OnProgress | None = None,
 ) -> States:
     """Return the states of texts in some layers, each the mean of its subwords' states.
@@ -115,21 +120,19 @@ def states(
     >>> isogloss.states(model, tokenizer, ["ka lomi", "sute"], layers=[0, -1]).vectors.shape[:2]
     torch.Size([2, 2])
     """
-    require_encoder(model, "states")
     if not texts:
         raise DataError("states: no texts. Give at least one.")
-    last = model.config.num_hidden_layers
+    prepared = prepare(model, tokenizer, "states", precision, words=words is not None)
+    last = prepared.layers
     named = tuple(layers) or ((last,) if pooling else tuple(range(last + 1)))
     with located("states"):
-        chosen = layers_once(model, named)
-    copied = evaluation_copy(model)
-    made = check_precision("states", model, precision)
+        chosen = layers_once(prepared.encoder, named)
+    made = prepared.precision
     labels = tuple(layer % (last + 1) for layer in chosen)
     if words is not None:
-        check_named("states: words", "way to make a word of its subwords", WORDS, words)
         split = [split_sentence(text) for text in texts]
-        with active_language(copied, language):
-            by_sentence = word_states(copied, tokenizer, split, layers=chosen, words=words, precision=made)
+        with active_language(prepared.encoder, language):
+            by_sentence = word_states(*prepared.loaded, split, layers=chosen, words=words, precision=made)
         sentences = tuple(number for number, part in enumerate(by_sentence) for _ in range(part.shape[1]))
         return States(torch.cat(by_sentence, dim=1).cpu(), labels, made, sentences)
     options = StateOptions(layers=chosen, limit=limit, precision=made, pooling=pooling)
@@ -139,7 +142,7 @@ def states(
     with showing_progress(on_progress) as progress:
         for number in range(count):
             block = lines[number * TEXTS_PER_BLOCK : (number + 1) * TEXTS_PER_BLOCK]
-            blocks.append(compute_language_states((copied, tokenizer), block, language, options))
+            blocks.append(compute_language_states(prepared.loaded, block, language, options))
             progress(Progress("states", number + 1, count))
     return States(torch.cat(blocks, dim=1), labels, made)
 

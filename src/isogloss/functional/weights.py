@@ -5,17 +5,21 @@
 """
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from math import fsum
-from typing import Any, TypeVar
+from typing import Annotated, Any, SupportsFloat, TypeVar
 
 import pandas as pd
 import torch
-from torch import nn
+from pydantic import Field
+from torch import Tensor, nn
 
-from isogloss.core.errors import ConfigError
+from isogloss.core.arguments import checks_arguments
+from isogloss.core.errors import ConfigError, ModelError, check_named
+from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
+from isogloss.core.run_parts import Whole
 from isogloss.diagnostics.weight_space import (
     COARSE,
     FINE,
@@ -25,23 +29,33 @@ from isogloss.diagnostics.weight_space import (
     moves_on_plane,
     visit_points,
 )
-from isogloss.encoders import FAMILIES
+from isogloss.encoders.families import has_known_layers
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import unwrap_module, unwrap_torch
 from isogloss.methods.average import Average, Part, shapes_of
 from isogloss.training.gradient_conflict import parts_of
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
 
-Score = Callable[[Any], float | Mapping[str, float]]
+MATRIX = 2
+"""Dimensions from which on a parameter has rows."""
+
+Finite = Annotated[float, Field(strict=True)]
+Density = Annotated[float, Field(strict=True, gt=0, le=1)]
+Dropped = Annotated[float, Field(strict=True, ge=0, lt=1)]
+"""Ranges of numbers: any, and those of the fields of ``Average``."""
+
+Score = Callable[[Any], SupportsFloat | Mapping[str, SupportsFloat]]
 """From a model to a number, or to several by name (languages, measures)."""
 
 
+@checks_arguments
 def path(
     start: nn.Module,
     end: nn.Module,
     score: Score,
-    alphas: Sequence[float] = tuple(sorted((*COARSE, *FINE))),
+    alphas: Iterable[Finite] = tuple(sorted((*COARSE, *FINE))),
     *,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
@@ -52,7 +66,8 @@ def path(
     point, which a warning says. α = 0 and α = 1 are ``start`` and ``end`` to the bit. A
     column for each name that ``score`` returns, or ``score``.
 
-    ModelError where the models have not the same parameters.
+    ModelError where the models differ in the names or shapes of parameters, in buffers, which do not move
+    (such as the statistics of BatchNorm), or in the labels of their heads.
 
     >>> import torch, isogloss
     >>> start, end = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
@@ -60,18 +75,21 @@ def path(
     >>> bool(ends[0] == start.bias.item() and ends[1] == end.bias.item())
     True
     """
+    start, end = unwrap_torch(start), unwrap_torch(end)
+    check_alike("path", {"start": start, "end": end})
     names = [name for name, _ in start.named_parameters()]
     move = moves_on_path(*matching_weights(names, [start, end]))
     index = pd.Index([float(alpha) for alpha in alphas], name="alpha")
     return _scores(start, names, index, move, score, on_progress)
 
 
+@checks_arguments
 def plane(
     origin: nn.Module,
     first: nn.Module,
     second: nn.Module,
     score: Score,
-    alphas: Sequence[float] = COARSE,
+    alphas: Iterable[Finite] = COARSE,
     *,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
@@ -81,8 +99,11 @@ def plane(
 
     >>> isogloss.plane(bilingual, source_only, target_only, score)["qab"].unstack()    # doctest: +SKIP
     """
+    origin = unwrap_torch(origin)
+    ends = [origin, unwrap_torch(first), unwrap_torch(second)]
+    check_alike("plane", dict(zip(("origin", "first", "second"), ends, strict=True)))
     names = [name for name, _ in origin.named_parameters()]
-    move = moves_on_plane(*matching_weights(names, [origin, first, second]))
+    move = moves_on_plane(*matching_weights(names, ends))
     points = [[float(alpha) for alpha in alphas]] * 2
     index = pd.MultiIndex.from_product(points, names=["alpha_first", "alpha_second"])
     return _scores(origin, names, index, move, score, on_progress)
@@ -103,7 +124,8 @@ def _scores(
     with showing_progress(on_progress) as progress:
         for number, _ in enumerate(visit_points(moved, names, points.tolist(), move), start=1):
             scored = score(moved)
-            rows.append(dict(scored) if isinstance(scored, Mapping) else {"score": float(scored)})
+            named = scored if isinstance(scored, Mapping) else {"score": scored}
+            rows.append({name: float(number) for name, number in named.items()})
             progress(Progress("path", number, len(points)))
     if not used and len(rows) > 1 and all(row == rows[0] for row in rows):
         warnings.warn(
@@ -114,23 +136,81 @@ def _scores(
     return pd.DataFrame(rows, index=points)
 
 
+@checks_arguments
+def random_direction(model: nn.Module, *, seed: Whole = 0) -> dict[str, Tensor]:
+    """Return a random direction in weight space, by the names of parameters, as landscapes are drawn along.
+
+    Li et al. (2018), "Visualizing the Loss Landscape of Neural Nets", Section 4: normal numbers, each row of
+    a matrix as long as the model's row, and 0 for biases and norms. They depend on ``seed`` and the name of
+    the parameter, and not on the device.
+
+    >>> import torch, isogloss
+    >>> model = torch.nn.Linear(2, 3)
+    >>> direction = isogloss.random_direction(model)
+    >>> bool(torch.allclose(direction["weight"].norm(dim=1), model.weight.norm(dim=1)))
+    True
+    """
+    direction = {}
+    for name, weight in unwrap_torch(model).named_parameters():
+        if weight.ndim < MATRIX:
+            direction[name] = torch.zeros_like(weight)
+            continue
+        generator = torch.Generator().manual_seed(derive(seed, "direction", name))
+        rows = torch.randn(weight.shape, generator=generator).to(weight).flatten(1)
+        lengths = weight.detach().flatten(1).norm(dim=1, keepdim=True)
+        direction[name] = (rows / rows.norm(dim=1, keepdim=True) * lengths).view_as(weight)
+    return direction
+
+
+@checks_arguments
+def move(model: AnyModel, direction: Mapping[str, Tensor], alpha: Finite) -> AnyModel:
+    """Return a copy of a model, moved ``alpha`` times along a direction in weight space: θ + αd.
+
+    ``direction`` is what ``random_direction`` returns, or tensors of your own by the names of parameters;
+    parameters that it lacks stay.
+
+    ConfigError for a parameter that the model lacks, ModelError for one of another shape.
+
+    >>> import torch, isogloss
+    >>> model = torch.nn.Linear(2, 1)
+    >>> moved = isogloss.move(model, {"bias": torch.ones(1)}, 0.5)
+    >>> round((moved.bias - model.bias).item(), 6)
+    0.5
+    """
+    moved = deepcopy(unwrap_torch(model))
+    parameters = dict(moved.named_parameters())
+    check_named("move: direction", "parameter", parameters, *direction)
+    with torch.no_grad():
+        for name, change in direction.items():
+            if change.shape != parameters[name].shape:
+                raise ModelError(
+                    f"move: direction: {name} has the shape {[*change.shape]}, and the parameter "
+                    f"{[*parameters[name].shape]}. Give a direction of this model."
+                )
+            parameters[name].add_(change.to(parameters[name]), alpha=alpha)
+    return moved
+
+
+@checks_arguments
 def average(
     models: Sequence[AnyModel],
     weights: Sequence[float] | None = None,
     *,
     origin: nn.Module | None = None,
-    density: float | None = None,
-    dropped: float = 0.0,
-    seed: int = 0,
+    density: Density | None = None,
+    dropped: Dropped = 0.0,
+    seed: Whole = 0,
 ) -> AnyModel:
     """Return a new model whose weights are a weighted mean of models', or a sum of task vectors.
 
     ``weights`` are equal and sum to 1 if left out. What they lack to 1 is the weight of ``origin``, the
-    pretrained model: (1, 1) adds two task vectors to it (Ilharco et al. 2023). ``density`` is the share of
+    pretrained model: (1, 1) adds two task vectors to it (Ilharco et al. 2023). Where ``origin`` is an encoder
+    and the models have heads, the head is the mean of theirs by ``weights``. Adapters of peft that are not
+    merged are averaged as they are, both factors of LoRA by themselves. ``density`` is the share of
     each vector's changes that TIES keeps (Yadav et al. 2023, Eqs 2 to 4), ``dropped`` the share that DARE
     drops at random, by ``seed`` (Yu et al. 2024); both require ``origin``.
 
-    ConfigError where an origin is required, ModelError where the models have other parameters.
+    ConfigError where an origin is required, ModelError where the models differ in parameters or labels.
 
     >>> import torch, isogloss
     >>> first, second = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
@@ -143,6 +223,8 @@ def average(
             f"average: found {len(models)} models and {'no' if weights is None else len(weights)} weights. "
             f"Give one model or more, and as many weights or none."
         )
+    models = [unwrap_torch(model) for model in models]
+    check_labels("average", {f"model {number}": model for number, model in enumerate(models)})
     method = Average(weights=None if weights is None else tuple(weights), density=density, dropped=dropped)
     shares = method.weights_of(len(models))
     parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
@@ -152,11 +234,20 @@ def average(
                 f"average: the weights sum to {fsum(shares):g}, density is {density}, dropped {dropped}. "
                 f"Give the pretrained model as origin, or weights that sum to 1 and neither of the others."
             )
-        parts.append(_part("origin", origin, 1 - fsum(shares)))
+        parts.append(_origin(unwrap_torch(origin), models[0], 1 - fsum(shares)))
     averaged = deepcopy(models[0])
     with torch.no_grad():
         method.combine(averaged.state_dict(), parts, len(models), seed=seed)
     return averaged
+
+
+def _origin(origin: nn.Module, model: nn.Module, weight: float) -> Part:
+    """Return the part of an origin: a model like the others, or the encoder of such a model."""
+    if not is_encoder_of(origin, model):
+        return _part("origin", origin, weight)
+    prefix = f"{model.base_model_prefix}."
+    tensors = {f"{prefix}{key}": tensor.detach() for key, tensor in origin.state_dict().items()}
+    return Part("origin", weight, has_head=False, shapes=shapes_of(tensors), read=tensors.__getitem__)
 
 
 def _part(name: str, model: nn.Module, weight: float) -> Part:
@@ -164,19 +255,25 @@ def _part(name: str, model: nn.Module, weight: float) -> Part:
     return Part(name, weight, has_head=True, shapes=shapes_of(tensors), read=tensors.__getitem__)
 
 
+@checks_arguments
 def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bool = True) -> pd.DataFrame:
     """Return the lengths of two models' differences from an origin, their ratio and angle, by part.
 
     δ_1 = θ_1 - θ_O and δ_2 = θ_2 - θ_O (Appendix B, Fig. 4, with the bilingual model as the origin). Columns:
     ``norm_first``, ``norm_second``, ``ratio`` (first to second) and ``angle`` in degrees; nan where a length
-    is 0. The row ``all`` is of all parameters. Models of a known family of encoders have a row for each
-    layer (``embeddings``, ``layer 1`` …) and for the rest, unless ``layers`` is false.
+    is 0. The row ``all`` is of all parameters, or of those of the encoder where ``origin`` has no head.
+    Models of a known family of encoders have a row for each layer (``embeddings``, ``layer 1`` …) and for the
+    rest, unless ``layers`` is false.
 
     >>> isogloss.deltas(bilingual, source_only, target_only)                 # doctest: +SKIP
     """
-    models = [origin, first, second]
+    models = [unwrap_module(model, "deltas") for model in (origin, first, second)]
+    origin = models[0]
+    if any(is_encoder_of(origin, model) for model in models[1:]):
+        models = [getattr(model, "base_model", model) for model in models]
+    check_alike("deltas", dict(zip(("origin", "first", "second"), models, strict=True)))
     parts = {"all": [name for name, _ in origin.named_parameters()]}
-    if layers and getattr(getattr(origin, "config", None), "model_type", "") in FAMILIES:
+    if layers and has_known_layers(origin):
         for name, part in parts_of(origin).items():
             label = (
                 part.module if part.layer is None else f"layer {part.layer}" if part.layer else "embeddings"
@@ -186,3 +283,63 @@ def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bo
     columns = ("norm_first", "norm_second", "ratio", "angle")
     values = {part: {name: getattr(row, name) for name in columns} for part, row in rows.items()}
     return pd.DataFrame.from_dict(values, orient="index", dtype=float).rename_axis("part")
+
+
+def is_encoder_of(origin: nn.Module, model: nn.Module) -> bool:
+    """Return whether a model has a head and another is an encoder without one."""
+    has_head = getattr(model, "base_model", model) is not model
+    return has_head and getattr(origin, "base_model", None) is origin
+
+
+def check_alike(function: str, models: Mapping[str, nn.Module]) -> None:
+    """Raise ModelError where models have other parameters, buffers that do not move, or labels."""
+    (first, start), *others = models.items()
+    parameters = {name: weight.shape for name, weight in start.named_parameters()}
+    for other, model in others:
+        shapes = {name: weight.shape for name, weight in model.named_parameters()}
+        for name in sorted(parameters.keys() ^ shapes.keys()):
+            having, lacking = (first, other) if name in parameters else (other, first)
+            raise ModelError(
+                f"{function}: {having} has the parameter {name}, and {lacking} has none of that name. Give "
+                f"models of one class, with the same heads."
+            )
+        _check_buffers(function, {first: start, other: model})
+    check_labels(function, models)
+
+
+def _check_buffers(function: str, models: Mapping[str, nn.Module]) -> None:
+    buffers = [_saved_buffers(model) for model in models.values()]
+    for name, values in buffers[0].items():
+        other_values = buffers[1].get(name)
+        if other_values is None or not torch.equal(values.cpu(), other_values.cpu()):
+            raise ModelError(
+                f"{function}: the buffer {name} differs between {' and '.join(models)}, and only parameters "
+                f"are moved. Make it equal in all models, or score statistics that are computed anew."
+            )
+
+
+def _saved_buffers(model: nn.Module) -> dict[str, Tensor]:
+    saved = model.state_dict().keys()
+    return {
+        name: values for name, values in model.named_buffers() if name in saved and values.is_floating_point()
+    }
+
+
+def check_labels(function: str, models: Mapping[str, nn.Module]) -> None:
+    """Raise ModelError where heads name their classes differently; default names say nothing."""
+    named = {
+        name: {int(number): str(label) for number, label in labels.items()}
+        for name, model in models.items()
+        if getattr(model, "base_model", model) is not model
+        and (labels := getattr(getattr(model, "config", None), "id2label", None))
+        and not all(str(label).startswith("LABEL_") for label in labels.values())
+    }
+    for name, labels in named.items():
+        first, expected = next(iter(named.items()))
+        for number in sorted(labels.keys() | expected.keys()):
+            if labels.get(number) != expected.get(number):
+                raise ModelError(
+                    f"{function}: class {number} is {expected.get(number)!r} in {first} and "
+                    f"{labels.get(number)!r} in {name} (config.id2label). Give models with the same "
+                    f"labels in one order."
+                )

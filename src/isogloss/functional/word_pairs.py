@@ -4,28 +4,58 @@
 words as everywhere in isogloss, or lists of words.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, overload
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
+import torch
+from jaxtyping import Float
+from torch import Tensor
 
-from isogloss.core.errors import DataError, check_named, located
+from isogloss.core.arguments import checks_arguments
+from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress
+from isogloss.core.run_parts import Whole
 from isogloss.data.formats.word_links import pair_words
 from isogloss.encoders.family import Model, Tokenizer
-from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.alignment import Links, align, translations
-from isogloss.functional.beginning import check_precision, require_encoder, showing_progress
-from isogloss.functional.states import Sentence
+from isogloss.functional.beginning import showing_progress
+from isogloss.functional.preparing import prepare
+from isogloss.functional.similarity import refuse_settings
+from isogloss.functional.states import Sentence, States, read_layers
 from isogloss.metrics.ranks import separation
-from isogloss.similarity.word_pairs import DISTANCES, LinkedSentence, WordPairs, count_word_distances
-from isogloss.training.states import WORDS, layers_once
+from isogloss.similarity.word_pairs import (
+    Counts,
+    Distance,
+    LinkedSentence,
+    LinkedStates,
+    WordPairs,
+    choose_linked,
+    count_linked,
+    count_word_distances,
+)
+from isogloss.training.precision import Precision
+from isogloss.training.states import Words, layers_once
 
 LONGEST = 64
 """Words of the longest sentences that are measured, as in the released code."""
 
 
+@overload
+def word_distances(
+    model: States,
+    tokenizer: States,
+    /,
+    *,
+    links: Iterable[Links],
+    distance: Distance = "l2",
+    seed: Whole = 0,
+    on_progress: OnProgress | None = None,
+) -> pd.DataFrame: ...
+@overload
 def word_distances(
     model: Model,
     tokenizer: Tokenizer,
@@ -34,53 +64,134 @@ def word_distances(
     links: Iterable[Links] | None = None,
     *,
     languages: tuple[str, str] = ("first", "second"),
-    layers: Sequence[int] = (),
-    distance: str = "l2",
-    words: str = "average",
-    precision: str = "float32",
-    seed: int = 0,
+    layers: Sequence[Whole] = (),
+    distance: Distance = "l2",
+    words: Words = "average",
+    precision: Precision = "float32",
+    seed: Whole = 0,
+    on_progress: OnProgress | None = None,
+) -> pd.DataFrame: ...
+@checks_arguments
+def word_distances(
+    model: Any,
+    tokenizer: Any,
+    first: Sequence[Sentence] | None = None,
+    second: Sequence[Sentence] | None = None,
+    links: Iterable[Links] | None = None,
+    *,
+    languages: tuple[str, str] = ("first", "second"),
+    layers: Sequence[Whole] = (),
+    distance: Distance = "l2",
+    words: Words = "average",
+    precision: Precision = "float32",
+    seed: Whole = 0,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
     """Return how far apart words and their translations are, and other words, by layer.
 
     "The Impact of Cross-Lingual Adjustment …", Section 5.4. Columns: ``related`` and ``unrelated``, the mean
     distances of linked words and of words of different sentences; ``auc`` = P(related < unrelated); and the
-    numbers of pairs. ``links`` are found by ``align`` if left out. ``distance`` is l2 or cosine; ``words`` is
+    numbers of pairs. ``links`` are found by ``align`` by default. ``distance`` is l2 or cosine; ``words`` is
     the state of a word: the average of its subwords, or the first or last. ``seed`` draws the unrelated
-    words. The other arguments are those of ``cka``.
+    words. Sentences of more than 64 words are left out. The other arguments are those of ``cka``.
+
+    Instead of a model and a tokenizer, give states of words on two sides, with their ``links``, as
+    ``isogloss.states(…, words="average")`` returns them.
 
     >>> isogloss.word_distances(model, tokenizer, ansa, bora)                # doctest: +SKIP
+    >>> isogloss.word_distances(ansa_states, bora_states, links=links)       # doctest: +SKIP
     """
-    require_encoder(model, "word_distances")
-    check_named("word_distances: words", "way to make a word of its subwords", WORDS, words)
-    check_named("word_distances: distance", "distance", DISTANCES, distance)
-    with located("word_distances"):
-        chosen = layers_once(model, tuple(layers) or range(model.config.num_hidden_layers + 1))
     pair = "-".join(languages)
-    made = check_precision("word_distances", model, precision)
     options = WordPairs(
-        layers=chosen,
+        layers=(),
         distances=(distance,),
         words=words,
         unrelated=1,
-        precision=made,
+        precision=precision,
         random=np.random.Generator(np.random.PCG64(derive(seed, "word-distance", pair))),
     )
+    if first is None and second is None:
+        refuse_settings(
+            "word_distances", languages=languages, layers=layers, words=words, precision=precision
+        )
+        return _compare_states(model, tokenizer, links, options, on_progress)
+    if first is None or second is None:
+        raise ConfigError("word_distances: give sentences and their translations, in the same order.")
+    prepared = prepare(model, tokenizer, "word_distances", precision, words=True)
+    layer_count = prepared.layers + 1
+    with located("word_distances"):
+        chosen = layers_once(prepared.encoder, tuple(layers) or range(layer_count))
+    options = options._replace(layers=chosen, precision=prepared.precision)
     with showing_progress(on_progress) as progress:
         linked = align(first, second, on_progress=progress) if links is None else links
         bitext = translations(first, second, linked)
         sentences = [LinkedSentence(*pair_words(item), item.links) for item in bitext if item.links]
         short = [item for item in sentences if max(len(item.first), len(item.second)) <= LONGEST]
-        loaded = evaluation_copy(model), tokenizer
-        counts = count_word_distances(loaded, short, languages, options, on_progress=progress)
+        counts = count_word_distances(prepared.loaded, short, languages, options, on_progress=progress)
+    numbers = {layer: layer % layer_count for layer in chosen}
+    return _make_frame(
+        counts, numbers, prepared.precision, f"{len(short)} sentences of up to {LONGEST} words"
+    )
+
+
+def _compare_states(
+    first: object,
+    second: object,
+    links: Iterable[Links] | None,
+    options: WordPairs,
+    on_progress: OnProgress | None,
+) -> pd.DataFrame:
+    sides = [_split_by_sentence(first, "first"), _split_by_sentence(second, "second")]
+    if links is None:
+        raise ConfigError("word_distances: states of words, and no links between them. Give links.")
+    linked = [[tuple(link) for link in of_sentence] for of_sentence in links]
+    sizes = [len(sides[0][1]), len(sides[1][1]), len(linked)]
+    if len({*sizes}) > 1:
+        raise DataError(
+            f"word_distances: states of {sizes[0]} and {sizes[1]} sentences, links of {sizes[2]}; expected "
+            f"equal numbers."
+        )
+    (x, of_first), (y, of_second) = sides
+    layers = read_layers(x, y, "word_distances")
+    having = [number for number, of_sentence in enumerate(linked) if of_sentence]
+
+    def compute(block: npt.NDArray[np.int64]) -> LinkedStates:
+        numbers = [having[index] for index in block]
+        return choose_linked(
+            [of_first[number] for number in numbers],
+            [of_second[number] for number in numbers],
+            [linked[number] for number in numbers],
+        )
+
+    options = options._replace(layers=layers)
+    with showing_progress(on_progress) as progress:
+        counts = count_linked(compute, len(having), "first-second", options, on_progress=progress)
+    return _make_frame(counts, {layer: layer for layer in layers}, x.precision, f"{len(having)} sentences")
+
+
+def _split_by_sentence(side: object, name: str) -> tuple[States, tuple[Float[Tensor, "layer _ dim"], ...]]:
+    """Return states of words and those of each sentence; DataError for anything else."""
+    if not isinstance(side, States) or side.sentences is None:
+        shown_side = f"{side!r:.60}" if isinstance(side, States) else f"a {type(side).__name__}"
+        raise DataError(
+            f"word_distances: {name}: found {shown_side}; expected states of words. Give what "
+            f'isogloss.states(…, words="average") returns, or a model, its tokenizer and sentences.'
+        )
+    counts = [0] * (max(side.sentences, default=-1) + 1)
+    for number in side.sentences:
+        counts[number] += 1
+    return side, torch.split(side.vectors, counts, dim=1)
+
+
+def _make_frame(counts: Counts, numbers: Mapping[int, int], precision: str, sentences: str) -> pd.DataFrame:
+    """Return distances by layer; DataError where nothing was measured."""
     if any(not group.number for groups in counts.values() for group in groups):
         raise DataError(
-            f"word_distances: {len(short)} sentences of at most {LONGEST} words have links; expected two or "
-            f"more. Give more links, or more sentences."
+            f"word_distances: {sentences} have links; expected two or more. Give more "
+            f"links, or more sentences."
         )
-    count = model.config.num_hidden_layers + 1
     rows = {
-        layer % count: {
+        numbers[layer]: {
             "related": related.mean,
             "unrelated": unrelated.mean,
             "auc": separation(related, unrelated).auc,
@@ -90,5 +201,5 @@ def word_distances(
         for (layer, _), (related, unrelated) in counts.items()
     }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("layer")
-    frame.attrs["precision"] = made
+    frame.attrs["precision"] = precision
     return frame

@@ -182,7 +182,7 @@ def dropped(change: Tensor, share: float, *, seed: int) -> Tensor:
     """Return DARE's vector: a share of its numbers set to 0 at random, the others divided by 1 - share."""
     if not share:
         return change
-    drawn = torch.rand(change.shape, generator=torch.Generator().manual_seed(seed))
+    drawn = torch.rand(change.shape, generator=torch.Generator().manual_seed(seed)).to(change.device)
     return torch.where(drawn >= share, change / (1 - share), 0.0)
 
 

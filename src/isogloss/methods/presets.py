@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from isogloss.core.errors import ConfigError, check_named
 
@@ -15,7 +16,10 @@ Value = str | int | float | bool
 Cases = Mapping[str, Value]
 """Values by corpus, or by the unit that a task labels; "" is of all others."""
 
-PAPER, RELEASED = "paper", "released"
+Preset = Literal["paper", "released"]
+
+PAPER: Preset = "paper"
+RELEASED: Preset = "released"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,6 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import UNKNOWN, language_facts
 
@@ -53,6 +54,7 @@ class SourceCandidate(NamedTuple):
         return not isnan(self.rule)
 
 
+@checks_arguments
 def rank_sources(
     target: str, candidates: Sequence[str], texts: Mapping[str, Iterable[str]] | None = None
 ) -> list[SourceCandidate]:

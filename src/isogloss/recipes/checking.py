@@ -3,7 +3,6 @@
 Errors at unknown fields and names suggest the nearest match; those at wrong types and ranges quote the value.
 """
 
-import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any, Generic, TypeGuard, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from isogloss.core.arguments import describe_mismatch
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.registry import Registry
@@ -21,30 +21,6 @@ from isogloss.recipes.recipe_text import from_toml, merged
 
 PRESET = "preset"
 """Field of a table whose others may be those of a paper or of its code."""
-
-_EXPECTED = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "int_parsing": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "finite_number": "a finite number",
-    "string_type": "a text",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "literal_error": "{expected}",
-    "tuple_type": "a list",
-    "dict_type": "a table",
-    "dataclass_type": "a table",
-    "greater_than": "more than {gt:g}",
-    "greater_than_equal": "at least {ge:g}",
-    "less_than": "less than {lt:g}",
-    "less_than_equal": "at most {le:g}",
-}
-"""What was expected, by pydantic's error types."""
-
-_QUOTED = re.compile(r"'([^']+)'")
-"""The names that an expectation lists."""
 
 _NOT_OF_RECIPES = frozenset({"str", "int", "float", "training", "updates"})
 """Parts of pydantic's locations that are no fields in recipes: types of a union, and flattened fields."""
@@ -224,9 +200,7 @@ def _explain(error: ValidationError, kind: type[object]) -> str:
         return f"{name}: no such field.{near} Fields: {', '.join(sorted(allowed))}."
     if first["type"] in {"missing", "missing_argument"}:
         return f"{name}: this field is missing. Add it to the recipe."
-    expected = _EXPECTED.get(first["type"], first["msg"]).format(**first.get("ctx", {}))
-    near = did_you_mean(str(first["input"]), _QUOTED.findall(expected))
-    return f"{name}: found {repr(first['input'])[:60]}; expected {expected}.{near} Correct it."
+    return f"{name}: {describe_mismatch(first)} Correct it."
 
 
 def _is_of_recipes(part: str) -> bool:

@@ -7,6 +7,7 @@ taken from the best down, each sentence once ("max" of Section 3).
 """
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -18,6 +19,7 @@ COSINE_BLOCK = 4096
 MIN_MEAN_COSINE = 1e-6
 """A mean cosine that is lower counts as this much, so that a ratio keeps the sign of its cosine."""
 
+Margin = Literal["ratio", "distance", "cosine"]
 MARGINS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "ratio": lambda cosine, mean: cosine / mean.clamp(min=MIN_MEAN_COSINE),
     "distance": torch.sub,

@@ -8,7 +8,7 @@ differ only in their pairing.
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +29,10 @@ TRANSLATIONS_PER_BLOCK = 256
 Places = npt.NDArray[np.int64]
 Counts = Mapping[tuple[int, str], tuple[FineCounts, FineCounts]]
 """Distances of related and unrelated words, by layer and kind of distance."""
+
+
+LinkedStates = tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]
+"""States of linked words on two sides, and the number of each link's sentence."""
 
 
 class LinkedSentence(NamedTuple):
@@ -64,6 +68,7 @@ def cosine(x: Float[Tensor, "*pair dim"], y: Float[Tensor, "*pair dim"]) -> Floa
     return (x - y).square().sum(dim=-1) / 2
 
 
+Distance = Literal["l2", "cosine"]
 DISTANCES: dict[str, Callable[[Tensor, Tensor], Tensor]] = {"l2": l2, "cosine": cosine}
 
 
@@ -103,14 +108,30 @@ def count_word_distances(
 
     Nothing is counted where fewer than two sentences have links. ModelError where states are not finite.
     """
+
+    def compute(block: Places) -> LinkedStates:
+        return _compute_linked_states(loaded, languages, [sentences[index] for index in block], options)
+
     pair = "-".join(languages)
+    return count_linked(compute, len(sentences), pair, options, squares=squares, on_progress=on_progress)
+
+
+def count_linked(
+    compute: Callable[[Places], LinkedStates],
+    number_of_sentences: int,
+    pair: str,
+    options: WordPairs,
+    *,
+    squares: SquaredDifferences | None = None,
+    on_progress: OnProgress = no_progress,
+) -> Counts:
+    """Count distances of words whose states ``compute`` returns for a block of sentences, by number."""
     counts = {
         (layer, kind): (FineCounts(), FineCounts()) for layer in options.layers for kind in options.distances
     }
-    blocks = drawn_blocks(len(sentences), options.random)
+    blocks = drawn_blocks(number_of_sentences, options.random)
     for number, block in enumerate(blocks, start=1):
-        chosen = [sentences[index] for index in block]
-        x, y, sentence = _compute_linked_states(loaded, languages, chosen, options)
+        x, y, sentence = compute(block)
         related, others = drawn_unrelated(sentence, options.unrelated, options.random)
         for index, layer in enumerate(options.layers):
             if squares:
@@ -128,7 +149,7 @@ def _compute_linked_states(
     languages: tuple[str, str],
     block: Sequence[LinkedSentence],
     options: WordPairs,
-) -> tuple[Float[Tensor, "layer link dim"], Float[Tensor, "layer link dim"], Places]:
+) -> LinkedStates:
     """Return the states of all linked words of a block, and each link's sentence."""
     states = partial(
         word_states, *loaded, layers=options.layers, words=options.words, precision=options.precision
@@ -137,13 +158,22 @@ def _compute_linked_states(
         first = states([sentence.first for sentence in block])
     with active_language(loaded[0], languages[1]):
         second = states([sentence.second for sentence in block])
+    return choose_linked(first, second, [sentence.links for sentence in block])
+
+
+def choose_linked(
+    first: Sequence[Float[Tensor, "layer _ dim"]],
+    second: Sequence[Float[Tensor, "layer _ dim"]],
+    links: Sequence[Sequence[tuple[int, int]]],
+) -> LinkedStates:
+    """Return the states of linked words, from those of all words of each sentence that are not cut off."""
     links_of = [
-        [(i, j) for i, j in sentence.links if i < x.shape[1] and j < y.shape[1]]
-        for sentence, x, y in zip(block, first, second, strict=True)
+        [(i, j) for i, j in of_sentence if i < x.shape[1] and j < y.shape[1]]
+        for of_sentence, x, y in zip(links, first, second, strict=True)
     ]
-    x = torch.cat([x[:, [i for i, _ in links]] for x, links in zip(first, links_of, strict=True)], dim=1)
-    y = torch.cat([y[:, [j for _, j in links]] for y, links in zip(second, links_of, strict=True)], dim=1)
-    return x, y, np.repeat(np.arange(len(block)), [len(links) for links in links_of])
+    x = torch.cat([x[:, [i for i, _ in pairs]] for x, pairs in zip(first, links_of, strict=True)], dim=1)
+    y = torch.cat([y[:, [j for _, j in pairs]] for y, pairs in zip(second, links_of, strict=True)], dim=1)
+    return x, y, np.repeat(np.arange(len(links_of)), [len(pairs) for pairs in links_of])
 
 
 def drawn_blocks(count: int, random: np.random.Generator) -> list[Places]:

@@ -18,7 +18,7 @@ from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 from isogloss.encoders.family import Tokenizer
-from isogloss.encoders.subwords import SplitWords, special_subwords, split_words
+from isogloss.encoders.subwords import SplitWords, padding_of, split_words, text_frame
 
 Word = Literal["average", "first", "last", "subwords", "aligned-subwords"]
 ALIGNED_SUBWORDS: Word = "aligned-subwords"
@@ -136,7 +136,8 @@ def read_bitext(
     Pairs with an empty side or one that is too long are left out and counted. DataError when a pair has no
     links, or links to words that it does not have.
     """
-    encoded, encoder = AlignedBitext(tokenizer.pad_token_id), _PairEncoder(tokenizer, encoding)
+    encoded = AlignedBitext(padding_of(tokenizer))
+    encoder = _PairEncoder(tokenizer, encoding, text_frame(tokenizer))
     for languages, translations in bitext.items():
         first, aligned = len(encoded), 0
         for start in range(0, len(translations), TOKENIZED_TOGETHER):
@@ -173,6 +174,8 @@ class _PairEncoder:
 
     tokenizer: Tokenizer
     encoding: PairEncoding
+    frame: tuple[tuple[int, ...], tuple[int, ...]]
+    """The subwords before and after a text."""
     numbers: dict[str, int] = field(default_factory=dict)
 
     def encode(self, pairs: Sequence[Translation], languages: str) -> list[Parts]:
@@ -185,8 +188,8 @@ class _PairEncoder:
 
     def _pair(self, pair: Translation, words: Sides, splits: Splits, languages: str) -> Parts | None:
         """Encode a pair; None for one that does not fit."""
-        opening, closing = special_subwords(self.tokenizer)
-        source, target = ([opening, *split.subwords, closing] for split in splits)
+        opening, closing = self.frame
+        source, target = ([*opening, *split.subwords, *closing] for split in splits)
         linked = words
         if self.encoding.word == ALIGNED_SUBWORDS:
             linked = (_texts(splits[0], self.tokenizer), _texts(splits[1], self.tokenizer))
@@ -194,14 +197,15 @@ class _PairEncoder:
         fits = max(len(source), len(target)) <= self.tokenizer.model_max_length
         if not (all(words) and fits and max(map(len, words)) <= self.encoding.longest):
             return None
-        spans = [_spans(split, self.encoding.word) for split in splits]
+        spans = [_spans(split, self.encoding.word, len(opening)) for split in splits]
         matches = [*self._words(links, linked, spans), *self._special(len(source), len(target))]
         anchored = [*chain.from_iterable(spans[0])]
         if self.encoding.pulled in WITH_SPECIAL:
-            anchored += [(0, 1), (len(source) - 1, len(source))]
+            anchored += self._ends(len(source))
         if self.encoding.pulled == "sentences":
-            anchored = [(1, len(source) - 1)]
-            matches = [((1, len(source) - 1), (1, len(target) - 1), (pair.first, pair.second))]
+            sides = [(len(opening), len(side) - len(closing)) for side in (source, target)]
+            anchored = sides[:1]
+            matches = [(sides[0], sides[1], (pair.first, pair.second))]
         return [
             source,
             target,
@@ -225,26 +229,35 @@ class _PairEncoder:
 
     def _special(self, source: int, target: int) -> list[Match]:
         """Return the matches of special subwords of two sides of these lengths; their texts are no words."""
+        if self.encoding.pulled not in WITH_SPECIAL:
+            return []
+        spans = zip(self._ends(source), self._ends(target), strict=True)
         ends: list[Match] = [
-            ((0, 1), (0, 1), ("", "")),
-            ((source - 1, source), (target - 1, target), (" ", " ")),
+            (first, second, ("", "") if first == (0, 1) else (" ", " ")) for first, second in spans
         ]
-        count = 1 if self.encoding.pulled == "opening" else 2
-        return ends[:count] if self.encoding.pulled in WITH_SPECIAL else []
+        return ends[:1] if self.encoding.pulled == "opening" else ends
+
+    def _ends(self, length: int) -> list[Span]:
+        """Return the spans of the first and the last special subword of a side, of those that frame it."""
+        opening, closing = self.frame
+        first = [(0, 1)] if opening else []
+        last = [(length - 1, length)] if closing else []
+        return [*first, *last]
 
 
-def _spans(split: SplitWords, word: Word) -> list[list[Span]]:
-    """Return the spans that represent each unit that is linked, a word or a subword."""
+def _spans(split: SplitWords, word: Word, opening: int) -> list[list[Span]]:
+    """Return the spans of each unit that is linked, a word or a subword, after the opening subwords."""
+    end = opening + len(split.subwords)
     if word == ALIGNED_SUBWORDS:
-        return [[(index, index + 1)] for index in range(1, len(split.subwords) + 1)]
-    begins = [index + 1 for index in split.first()]  # After the opening subword.
+        return [[(index, index + 1)] for index in range(opening, end)]
+    begins = [opening + index for index in split.first()]
     by_word: dict[Word, Callable[[int, int], list[Span]]] = {
         "average": lambda begin, end: [(begin, end)],
         "first": lambda begin, _: [(begin, begin + 1)],
         "last": lambda _, end: [(end - 1, end)],
         "subwords": lambda begin, end: [(index, index + 1) for index in range(begin, end)],
     }
-    return [*map(by_word[word], begins, [*begins[1:], len(split.subwords) + 1])]
+    return [*map(by_word[word], begins, [*begins[1:], end])]
 
 
 def _checked_links(languages: str, pair: Translation, words: Sides) -> tuple[tuple[int, int], ...]:

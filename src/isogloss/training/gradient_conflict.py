@@ -28,7 +28,8 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Conflict
 from isogloss.encoders.added.added_weights import shared_parameters
-from isogloss.encoders.families import family_of
+from isogloss.encoders.computation import transformer_layers
+from isogloss.encoders.families import family_of, has_known_layers
 from isogloss.encoders.family import Model, encoder_prefix
 from isogloss.tasks.batch import EncodedRow, by_example, collate
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
@@ -203,6 +204,8 @@ def parts_of(model: Model) -> dict[str, Part]:
 
     Modules of single languages are left out. An output layer tied to the embeddings belongs to them.
     """
+    if not has_known_layers(model):
+        return _parts_of_other(model)
     family, inside = family_of(model), encoder_prefix(model)
     embeddings = {id(weight) for weight in family.embeddings(model).parameters()}
     sites: dict[str, Part] = {}
@@ -217,6 +220,25 @@ def parts_of(model: Model) -> dict[str, Part]:
         else sites.get(name, Part(None, "other" if name.startswith(inside) else "head"))
         for name, weight in shared_parameters(model).items()
     }
+
+
+def _parts_of_other(model: Model) -> dict[str, Part]:
+    """Return the same of a family whose layers are not described: a layer is not divided."""
+    layers = [*transformer_layers(model)]
+    if len(layers) != model.config.num_hidden_layers:  # Such as those of an encoder and of a decoder.
+        layers = []
+    inside = encoder_prefix(model)
+    embeddings = {id(weight) for weight in model.get_input_embeddings().parameters()}
+    parts = {}
+    for name, weight in model.named_parameters():
+        of_layer = [number for number, layer in enumerate(layers, 1) if name.startswith(f"{layer}.")]
+        if id(weight) in embeddings:
+            parts[name] = Part(0, "embeddings")
+        elif of_layer:
+            parts[name] = Part(of_layer[0], "other")
+        else:
+            parts[name] = Part(None, "other" if name.startswith(inside) else "head")
+    return parts
 
 
 WATCHES = {"watches": True}

@@ -17,7 +17,7 @@ training text; those of validation are of a held-out part of it, if any is split
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 import torch
@@ -43,12 +43,14 @@ from isogloss.training.hypergradient import (
 )
 from isogloss.training.optimizer import EPSILON, adamw, rate_schedule
 
+Order = Literal["finite-difference", "exact", "first-order"]
 SECOND_ORDER: dict[str, SecondOrder] = {
     "finite-difference": finite_difference,
     "exact": exact,
     "first-order": first_order,
 }
-INNER_STEPS = ("plain", "preconditioned")
+InnerStep = Literal["plain", "preconditioned"]
+INNER_STEPS: tuple[str, ...] = get_args(InnerStep)
 
 BLOCKS = 20
 """Blocks of a held-out stretch: few enough that all parts of a text are sampled, many enough that little is

@@ -8,13 +8,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from time import perf_counter
+from typing import Literal, get_args
 
 import torch
 from torch import nn
 
 from isogloss.training.distributed import is_sharded
 
-PRECISIONS = ("auto", "float32", "bfloat16")
+Precision = Literal["auto", "float32", "bfloat16"]
+PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 MIN_SPEEDUP = 1.5
 """bfloat16 must multiply this many times faster to be chosen: below that, conversions eat the gain."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Float, Int
@@ -11,15 +11,16 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.families import family_of
+from isogloss.encoders.families import longest_text
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.sentence_parts import has_sentence_parts, sentence_parts_of
 from isogloss.encoders.subwords import (
     SplitWords,
     pad_rows,
     padding_mask,
-    special_subwords,
+    padding_of,
     split_words,
+    text_frame,
     tokenized,
 )
 from isogloss.training.length_batches import in_batches
@@ -92,10 +93,12 @@ def sentence_states(
     Layer 0 is the embeddings, -1 the last. A text is cut after ``limit`` subwords, or at the
     encoder's last position; one without subwords is all zeros. ModelError where states are not finite.
     """
-    limit = min(limit, family_of(model).longest_text(model.config))
+    limit = min(limit, longest_text(model))
     options = {"truncation": True, "max_length": limit, "return_special_tokens_mask": True}
-    ids = tokenized(tokenizer, list(texts), **options)
-    words = [[1 - special for special in mask] for mask in ids["special_tokens_mask"]]
+    encoded = tokenized(tokenizer, list(texts), **options)
+    padding = padding_of(tokenizer)
+    ids = [subwords or [padding] for subwords in encoded["input_ids"]]  # An empty text that nothing frames.
+    words = [[1 - special for special in mask] or [0] for mask in encoded["special_tokens_mask"]]
     by_text: list[Tensor] = [torch.empty(0)] * len(texts)
 
     def pool(numbers: list[int], states: Float[Tensor, "layer batch subword dim"]) -> None:
@@ -105,9 +108,7 @@ def sentence_states(
         for number, vectors in zip(numbers, pooled.cpu().unbind(dim=1), strict=True):
             by_text[number] = vectors
 
-    encoder_states(
-        model, ids["input_ids"], pool, layers=layers, padding=tokenizer.pad_token_id, precision=precision
-    )
+    encoder_states(model, ids, pool, layers=layers, padding=padding, precision=precision)
     return check_finite(torch.stack(by_text, dim=1))
 
 
@@ -125,7 +126,7 @@ def encode_with_own_pooling(
             f"{', '.join(map(str, options.layers))} are asked for. Ask for {last}, or leave pooling out."
         )
     parts = sentence_parts_of(model.base_model)
-    limit = min(options.limit, parts.limit or options.limit, family_of(model).longest_text(model.config))
+    limit = min(options.limit, parts.limit or options.limit, longest_text(model))
     ids = tokenizer([parts.text(text) for text in texts], truncation=True, max_length=limit)["input_ids"]
     by_text: list[Tensor] = [torch.empty(0)] * len(ids)
 
@@ -134,20 +135,23 @@ def encode_with_own_pooling(
         for number, vector in zip(numbers, parts.vectors(states[0], mask).cpu(), strict=True):
             by_text[number] = vector
 
-    padding = tokenizer.pad_token_id
+    padding = padding_of(tokenizer)
     precision = options.precision
     encoder_states(model, ids, pool, layers=(-1,), padding=padding, precision=precision)
     return check_finite(torch.stack(by_text).unsqueeze(0))
+
+
+OTHER_POOLING = (
+    "{name}: the vectors measured are means of states, special subwords left out, not those that the "
+    'encoder\'s folder of sentence-transformers makes. Set pooling = "model" for these.'
+)
 
 
 def pooling_warning(model: Model, name: str) -> str:
     """Return a warning if a measurement ignores the pooling of an encoder's folder; else an empty text."""
     if not has_sentence_parts(model.base_model):
         return ""
-    return (
-        f"{name}: the vectors measured are means of states, special subwords left out, not those that the "
-        f'encoder\'s folder of sentence-transformers makes. Set pooling = "model" for these.'
-    )
+    return OTHER_POOLING.format(name=name)
 
 
 def check_finite(states: Float[Tensor, "layer text dim"]) -> Float[Tensor, "layer text dim"]:
@@ -160,7 +164,8 @@ def check_finite(states: Float[Tensor, "layer text dim"]) -> Float[Tensor, "laye
     return states
 
 
-WORDS = ("average", "first", "last")
+Words = Literal["average", "first", "last"]
+WORDS: tuple[str, ...] = get_args(Words)
 """Ways to represent a word by its subwords."""
 
 
@@ -179,24 +184,25 @@ def word_states(
     returned of words that end before the cut, nearly always all.
     """
     check_named("word states", "way to make a word of its subwords", WORDS, words)
-    opening, closing = special_subwords(tokenizer)
-    room = family_of(model).longest_text(model.config) - 2
+    opening, closing = text_frame(tokenizer)
+    room = longest_text(model) - len(opening) - len(closing)
     split = [cut(sentence, room) for sentence in split_words(sentences, tokenizer)]
     by_sentence: list[Tensor] = [torch.empty(0)] * len(sentences)
 
     def aggregate(numbers: list[int], states: Float[Tensor, "layer batch subword dim"]) -> None:
         width = states.shape[2]
         parts = [split[number] for number in numbers]
-        first, count = (torch.tensor(side, dtype=torch.long) for side in _word_spans(parts, width))
+        first, count = (
+            torch.tensor(side, dtype=torch.long) for side in _word_spans(parts, width, len(opening))
+        )
         vectors = _AGGREGATED[words](states.flatten(1, 2), first.to(states.device), count.to(states.device))
         sizes = [part.words[-1] + 1 if part.words else 0 for part in parts]
         for number, of_words in zip(numbers, torch.split(vectors, sizes, dim=1), strict=True):
             by_sentence[number] = of_words
 
-    texts = [[opening, *sentence.subwords, closing] for sentence in split]
-    encoder_states(
-        model, texts, aggregate, layers=layers, padding=tokenizer.pad_token_id, precision=precision
-    )
+    padding = padding_of(tokenizer)
+    texts = [[*opening, *sentence.subwords, *closing] or [padding] for sentence in split]
+    encoder_states(model, texts, aggregate, layers=layers, padding=padding, precision=precision)
     return by_sentence
 
 
@@ -210,25 +216,25 @@ def cut(sentence: SplitWords, room: int) -> SplitWords:
     return SplitWords(sentence.subwords[:end], sentence.words[:end])
 
 
-def _word_spans(sentences: Sequence[SplitWords], width: int) -> tuple[list[int], list[int]]:
+def _word_spans(sentences: Sequence[SplitWords], width: int, opening: int) -> tuple[list[int], list[int]]:
     """Return the first index of each word in rows of ``width``, and the number of its subwords.
 
-    Each row opens with a special subword.
+    Each row opens with ``opening`` special subwords.
     """
     first: list[int] = []
     count: list[int] = []
     for row, sentence in enumerate(sentences):
         starts = sentence.first()
-        first += [row * width + 1 + start for start in starts]
+        first += [row * width + opening + start for start in starts]
         count += [end - start for start, end in pairwise([*starts, len(sentence.words)])]
     return first, count
 
 
 Rows = Float[Tensor, "layer row dim"]
-Words = Float[Tensor, "layer word dim"]
+WordRows = Float[Tensor, "layer word dim"]
 
 
-def _average(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " word"]) -> Words:
+def _average(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " word"]) -> WordRows:
     total = states[:, first]
     for offset in range(1, int(count.max()) if len(count) else 0):  # No atomic additions: reproducible sums.
         longer = count > offset
@@ -236,7 +242,7 @@ def _average(states: Rows, first: Int[Tensor, " word"], count: Int[Tensor, " wor
     return total / count.unsqueeze(1)
 
 
-_AGGREGATED: dict[str, Callable[[Rows, Tensor, Tensor], Words]] = {
+_AGGREGATED: dict[str, Callable[[Rows, Tensor, Tensor], WordRows]] = {
     "average": _average,
     "first": lambda states, first, _: states[:, first],
     "last": lambda states, first, count: states[:, first + count - 1],

@@ -6,13 +6,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
+import pandas as pd
+import torch
 from torch import nn
 
+from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, DataError, ModelError, check_named, located
 from isogloss.core.languages import canonical_language, check_language, languages_named
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import RECORD, Row
 from isogloss.core.tag_schemes import normalize_tags
+from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.files import some
 from isogloss.data.sources import Sources, Treebanks
@@ -24,7 +28,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import ALL_TASKS, find_task, task_names
 from isogloss.tasks.task import Answer, Task
 from isogloss.training.evaluation import Evaluation
-from isogloss.training.precision import PRECISIONS, device
+from isogloss.training.precision import Precision, device
 from isogloss.using.encoder_exports import encoder_of_run
 from isogloss.using.ensembles import combine_evaluations, match_labels
 from isogloss.using.exporting import export
@@ -66,6 +70,23 @@ class Model(FineTuned, Generic[Predicted]):
         title, run, network = self.provenance.title, self.provenance.run, type(self.network).__name__
         return f"Model({title!r}, task={self.task.name!r}, network={network}, run={run!r})"
 
+    @property
+    def device(self) -> torch.device:
+        """The device that it predicts on."""
+        weight: torch.nn.Parameter = next(self.network.parameters())
+        return weight.device
+
+    def to(self, device: str | torch.device) -> "Model[Predicted]":
+        """Move its weights to a device, such as "cpu" or "cuda:1", and return the model itself."""
+        self.network.to(device)
+        if self.mixup is not None:
+            self.mixup.ratio_module.to(device)
+        return self
+
+    def __call__(self, inputs: Iterable[object], **options: Any) -> Any:
+        """Predict, as ``predict`` does."""
+        return self.predict(inputs, **options)
+
     @overload
     def predict(  # type: ignore[overload-overlap]
         self, inputs: str | Mapping[str, object], *, language: str = ..., translations: object = ...
@@ -81,6 +102,7 @@ class Model(FineTuned, Generic[Predicted]):
         self, inputs: Iterable[object], *, language: str = ..., translations: Any = ..., scores: bool
     ) -> Any: ...
 
+    @checks_arguments
     def predict(
         self,
         inputs: Iterable[object],
@@ -93,9 +115,12 @@ class Model(FineTuned, Generic[Predicted]):
 
         A sentence is a list of words, or a text that is split at white space; a pair is two texts; a choice
         is a mapping with context and options, its answer the index of one. Each may be an example of a
-        corpus, whose labels are ignored. A single text or mapping has a single answer, its translation a
-        single one, too. ``translations`` are the inputs in the source language, in their
-        order and form, None for one without a translation; only for a model that mixes.
+        corpus, whose labels are ignored, or a mapping with the keys of the command line's JSON lines, such as
+        {"words": […]} or {"question": …, "context": …}; inputs may be a DataFrame or a Dataset with these
+        columns. A single text or mapping has a single answer, its translation a single one, too: one sentence
+        of words is ``{"words": words}``, as a list of texts is several. ``translations`` are the inputs in
+        the source language, in their order and form, None for one without a translation; only for a model
+        that mixes.
         With ``scores``, each answer is a ``Prediction`` with probabilities. DataError, with the number of the
         input, at anything else, and if inputs and translations differ in number; ConfigError for scores of a
         task that has no probabilities.
@@ -104,11 +129,14 @@ class Model(FineTuned, Generic[Predicted]):
         >>> tagger.predict("the cat sat")                                    # doctest: +SKIP
         ['DET', 'NOUN', 'VERB']
         """
+        if isinstance(inputs, pd.DataFrame):
+            inputs = inputs.to_dict("records")
         if isinstance(inputs, str | Mapping):
             others = None if translations is None else [translations]
             return self.predict([inputs], language=language, translations=others, scores=scores)[0]
         return list(self.predict_stream(inputs, language=language, translations=translations, scores=scores))
 
+    @checks_arguments
     def predict_stream(
         self,
         inputs: Iterable[object],
@@ -134,12 +162,13 @@ class Model(FineTuned, Generic[Predicted]):
         for _, prediction in self.answered(entries, language=language, scores=scores):
             yield prediction if scores or prediction is None else prediction.answer
 
+    @checks_arguments
     def evaluate(  # noqa: PLR0913 (the options of the command line)
         self,
         corpus: str,
         languages: str | Sequence[str],
         *,
-        split: str = "test",
+        split: Split = "test",
         inputs: str = "",
         data: str | Path | None = None,
         treebanks: Treebanks = (),
@@ -162,6 +191,7 @@ class Model(FineTuned, Generic[Predicted]):
         )
         return evaluate(self, options, Sources(str(data or "")), on_progress=on_progress)
 
+    @checks_arguments
     def export(
         self, folder: str | Path, *, onnx: bool = False, adapter: bool = False, force: bool = False
     ) -> Path:
@@ -171,6 +201,7 @@ class Model(FineTuned, Generic[Predicted]):
         """
         return export(self, Path(folder), onnx=onnx, adapter=adapter, force=force)
 
+    @checks_arguments
     def push(self, name: str, *, private: bool = False, revision: str = "", update: bool = False) -> str:
         """Upload the model to the Hugging Face hub and return the commit's address; see docs/use.md."""
         options = PushOptions(name=name, private=private, revision=revision, update=update)
@@ -185,8 +216,12 @@ class Model(FineTuned, Generic[Predicted]):
         for number, value in enumerate(values):
             is_none = value is None and what == "translation"
             with located(name := f"{what} {number}"):
-                example = None if is_none else self.kind.example(value, name, language)
-            yield example
+                if is_none:
+                    yield None
+                elif isinstance(value, Mapping):
+                    yield self.kind.from_json(value, name, language)
+                else:
+                    yield self.kind.example(value, name, language)
 
 
 @dataclass(frozen=True, repr=False)
@@ -344,14 +379,15 @@ def _provenance_of_all(all_of_them: Sequence[Provenance]) -> Provenance:
 
 
 @overload
-def load_model(folder: str | Path, *, precision: str = ...) -> Model[Any]: ...
+def load_model(folder: str | Path, *, precision: Precision = ...) -> Model[Any]: ...
 
 
 @overload
-def load_model(folder: Sequence[str | Path], *, precision: str = ...) -> Model[Any]: ...
+def load_model(folder: Sequence[str | Path], *, precision: Precision = ...) -> Model[Any]: ...
 
 
-def load_model(folder: str | Path | Sequence[str | Path], *, precision: str = "auto") -> Model[Any]:
+@checks_arguments
+def load_model(folder: str | Path | Sequence[str | Path], *, precision: Precision = "auto") -> Model[Any]:
     """Load the model of a finished fine-tuning run, or an exported model, from its folder or the hub.
 
     Models of other programs need a token, sequence, multiple-choice or question-answering head. ModelError
@@ -367,8 +403,7 @@ def load_model(folder: str | Path | Sequence[str | Path], *, precision: str = "a
     return ensemble([_load_one(path, precision) for path in folder])
 
 
-def _load_one(folder: str | Path, precision: str) -> Model[Any]:
-    check_named("load_model", "precision", PRECISIONS, precision)
+def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
     name, folder = str(folder), completed(folder_of(folder))
     of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
     made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()

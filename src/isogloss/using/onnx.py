@@ -59,7 +59,6 @@ def write_onnx(model: FineTuned, path: Path) -> float:
     network = deepcopy(model.network).cpu().float().eval()
     names = tuple(model.tokenizer.model_input_names)
     forward = _Forward(network, names, OUTPUTS[kind])
-    length = torch.export.Dim.DYNAMIC
     with _quiet():
         torch.onnx.export(
             forward,
@@ -68,7 +67,7 @@ def write_onnx(model: FineTuned, path: Path) -> float:
             dynamo=True,
             input_names=list(names),
             output_names=list(OUTPUTS[kind]),
-            dynamic_shapes=(tuple({0: length, 1: length} for _ in names),),
+            dynamic_shapes=(tuple({0: "batch", 1: "sequence"} for _ in names),),
             external_data=False,
             verbose=False,
         )

@@ -23,7 +23,7 @@ from isogloss.core.languages import language_of_text
 from isogloss.encoders.added.language_layers import ActiveLanguage, LanguageMap, routed
 from isogloss.encoders.added.language_modules import ModuleTree, encoder_of, module_tree
 from isogloss.encoders.added.module_settings import language_error
-from isogloss.encoders.families import family_of
+from isogloss.encoders.families import family_of, languages_of
 from isogloss.encoders.family import Model, Output
 
 _MAPS = "language_maps"
@@ -181,8 +181,7 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
 
 def adapter_languages(model: nn.Module) -> tuple[str, ...]:
     """Return the languages with adapters in the order of their numbers; none in other families."""
-    encoder = encoder_of(model)
-    return family_of(encoder).languages(encoder.config)
+    return languages_of(encoder_of(model))
 
 
 def adapter_number(languages: Sequence[str], language: str) -> int:
