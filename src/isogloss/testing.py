@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -320,7 +320,7 @@ def _digest(content: bytes) -> str:
 
 def _bitext(count: int = 20) -> list[Translation]:
     """Return pairs of sentences in two built-in languages."""
-    return cast(list[Translation], load_corpus("bitext", "qaa-qab", examples=count))
+    return load_corpus("bitext", "qaa-qab", examples=count)
 
 
 def _expect(actual: object, expected: object, what: str) -> None:
