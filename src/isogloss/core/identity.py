@@ -2,9 +2,9 @@
 
 Equal content gives an equal id, whatever the order of its fields.
 
-The kind of every part goes into the hash, so two methods without fields have different ids, and so does
-a part's ``version``: raise it when the part's results change and old records must not be reused. A part
-from another package has that package and its version there, too (``plug_ins``).
+The kind of every part goes into the hash, so two methods without fields have different ids. A part's
+``version`` also goes into it. Raise the version when the part's results change and old records must not be
+reused. The hash of a part from a plug-in includes the plug-in's package and version (``plug_ins``).
 """
 
 import json
@@ -22,7 +22,7 @@ ID_LENGTH = 12
 """Hexadecimal digits of an id: 48 bits, a collision among a million runs is rarer than one in 500."""
 
 ID = re.compile(rf"[0-9a-f]{{{ID_LENGTH}}}")
-"""An id, and nothing else that may name a folder."""
+"""Pattern of a valid id, which prevents ids from naming other folders."""
 
 
 CACHED = "_identity"
@@ -86,7 +86,7 @@ def _number(value: float) -> float:
 
 
 def identity(value: object) -> str:
-    """Return the content id of a run or any part of one; that of a frozen part is computed once."""
+    """Return the content id of a run or any part of it; ids of frozen parts are computed once."""
     kind: Any = type(value)
     if not _is_frozen(kind):
         return _identity(value)

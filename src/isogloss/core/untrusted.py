@@ -1,4 +1,4 @@
-"""What comes from outside: JSON, texts that may be paths, names that must stay below a folder; the cache.
+"""Read untrusted input: JSON, texts that may be paths, names that must stay below a folder; find the cache.
 
 JSON is read strictly and of bounded depth; anything else raises ValueError.
 """
@@ -93,7 +93,8 @@ def _finite(digits: str) -> float:
 
 
 MAX_DIGITS = 400
-"""Digits of a whole number: more than any float has. Python refuses thousands, with a message of its own."""
+"""Maximum digits of a whole number, more than any float has. Python refuses thousands of digits with a
+separate message."""
 
 
 def _whole(digits: str) -> int:
@@ -107,7 +108,7 @@ _WITH_INFINITY = json.JSONDecoder(parse_int=_whole)
 
 
 FORBIDDEN_CHARACTERS = frozenset('\\:<>"|?*')
-"""Characters of no name: they part or begin paths on some system, or cannot stand in one."""
+"""Characters forbidden in names, because they separate or begin paths on some system."""
 
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4096
 """Bytes of a file's name, and of names with the folders between."""
@@ -179,5 +180,6 @@ def _is_safe(name: str) -> bool:
 
 
 def user_cache() -> Path:
-    """Return the folder of what can be downloaded or made again: below XDG_CACHE_HOME, else ~/.cache."""
+    """Return the folder for data that can be downloaded or computed again: below XDG_CACHE_HOME, else
+    ~/.cache."""
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "isogloss"
