@@ -1,4 +1,4 @@
-"""The runs that measurements are taken of: models of a grid, singly or compared, and a recipe's encoders."""
+"""Subjects of measurements: models of a grid, single or compared, and a recipe's encoders."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class MeasureRequest:
 
     @property
     def sources(self) -> Sources:
-        """Where corpora and encoders are."""
+        """Locations of corpora and encoders."""
         return self.planning.sources
 
     @property
@@ -151,7 +151,8 @@ def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
 
 
 def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measured]:
-    """Yield each encoder in the languages named, or in its own, or in those of the grid that it reads."""
+    """Yield each encoder with its languages: the given ones, or the encoder's, or the grid's languages that
+    it reads."""
     of_grid = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
     for encoder in request.encoders:
         readable = tuple(code for code in of_grid if encoder.reads(code, request.sources.encoders))
@@ -179,7 +180,7 @@ def masked_lms(request: MeasureRequest) -> Iterator[Measured]:
 
 
 def encoders_and_models(request: MeasureRequest) -> Iterator[Measured]:
-    """Yield each encoder, then each model for the encoder within; paired inputs are for models alone."""
+    """Yield each encoder, then each model as an encoder. Paired inputs need models."""
     if not request.choice.inputs:
         yield from encoders(request)
     yield from models(request)
