@@ -120,8 +120,7 @@ def located(location: str) -> Iterator[None]:
 
 @contextmanager
 def explaining_missing_models() -> Iterator[None]:
-    """Turn the failed import of a package that models need into a ConfigError that names the packages to
-    install."""
+    """Turn a failed import of a package for models into a ConfigError that names what to install."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -58,8 +58,10 @@ def host() -> str:
 
 
 def has_ended(process: str) -> bool:
-    """Return whether a process has certainly ended. False for processes of other machines and unknown
-    texts."""
+    """Return whether a process has certainly ended.
+
+    False for processes of other machines and unknown texts.
+    """
     match = _PROCESS.fullmatch(process)
     if match is None or match["host"] != host() or os.name == "nt":
         return False

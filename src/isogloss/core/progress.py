@@ -20,7 +20,7 @@ class Progress:
     remark: str = ""
     rows: "tuple[Row, ...]" = ()
     job: int = 0
-    """Number of the reporting process, from 1. 0 if there is only one process."""
+    """Number of the reporting process, from 1. 0 for a single process."""
 
 
 OnProgress = Callable[[Progress], None]

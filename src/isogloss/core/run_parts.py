@@ -198,10 +198,10 @@ class NewSubwords:
     """Maximum number of new subwords: from a vocabulary of this size, the subwords that the tokenizer lacks
     (new merges for BPE)."""
     embeddings: Literal["subword-averages", "translations", "random"] = "subword-averages"
-    """Initial embeddings. subword-averages: the average of the old subwords of the same text. translations: the average
-    of the words they translate, by word alignments, and of old subwords where they translate none. random:
-    random numbers with the mean and variance of the old embeddings. Subwords of unknown characters are always
-    random."""
+    """Initial embeddings. subword-averages: the average of the old subwords of the same text. translations:
+    the average of the words they translate, by word alignments, and of old subwords where they translate
+    none. random: random numbers with the mean and variance of the old embeddings. Subwords of unknown
+    characters are always random."""
     bitext: str = ""
     """Corpus of translations that is aligned by [align], for translations. A dictionary also works."""
     pairs: tuple[str, ...] = ()

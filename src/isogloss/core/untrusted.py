@@ -180,6 +180,8 @@ def _is_safe(name: str) -> bool:
 
 
 def user_cache() -> Path:
-    """Return the folder for data that can be downloaded or computed again: below XDG_CACHE_HOME, else
-    ~/.cache."""
+    """Return the folder of the user's cache: below XDG_CACHE_HOME, else ~/.cache.
+
+    It contains only data that can be downloaded or computed again.
+    """
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "isogloss"

@@ -1,5 +1,4 @@
-"""Find damaged files of runs (disk errors, loss of power, incomplete copies), quarantine them and mark the
-runs as unfinished.
+"""Quarantine damaged files of runs (disk errors, loss of power, incomplete copies) for recomputation.
 
 Records are always compared with their checksums. Other files are compared if an unfinished run needs them or
 if they are small. For the rest only sizes are compared, because reading all models takes too long.

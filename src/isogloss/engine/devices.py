@@ -246,11 +246,11 @@ def assign_devices(devices: Sequence[Device], jobs: int) -> list[Device]:
 
 
 def choose_device(need: int | None, running: Mapping[Device, Sequence[int | None]]) -> Device | None:
-    """Return the device to start a run on that needs ``need`` bytes (None: unknown), or None if it has to
-    wait.
+    """Return the device to start a run on that needs ``need`` bytes, or None if it has to wait.
 
-    ``running`` lists the memory of the runs on each device in bytes, None if unknown. Among the devices with
-    room, the device with the fewest runs is chosen. An idle device has room for every run.
+    ``need`` is None if unknown. ``running`` lists the memory of the runs on each device in bytes, None if
+    unknown. Among the devices with room, the device with the fewest runs is chosen. An idle device has room
+    for every run.
     """
     with_room = [device for device, needs in running.items() if _has_room(device, needs, need)]
     return min(with_room, key=lambda device: len(running[device]), default=None)
@@ -328,8 +328,10 @@ class Room:
 
     @contextmanager
     def taken(self, run: Run, leases: Leases, *, alone: bool) -> Iterator[Seat]:
-        """Reserve the memory that a run needs on this machine, or all of it. No seat if other runs use too
-        much."""
+        """Reserve the memory that a run needs on this machine, or all of it.
+
+        No seat if other runs use too much.
+        """
         need = self.needs.of(run) if self.needs else None
         entry = _Running(self.folder, identity(run), self.device.visible, need, alone, monotonic())
         with self._others() as others:

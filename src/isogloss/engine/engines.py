@@ -1,5 +1,6 @@
-"""The engines by name, and options of execution. Cheap to import: requirements of an engine are imported
-late.
+"""The engines by name, and options of execution.
+
+Cheap to import: requirements of an engine are imported late.
 
 An engine on this machine is a number of jobs (``engine``). An engine beyond this machine starts the same work
 there.
@@ -121,7 +122,8 @@ class ExecutionOptions(TypedDict, total=False):
 def parse_execution(**options: Unpack[ExecutionOptions]) -> Execution:
     """Parse options of execution.
 
-    Raises ConfigError for options that contradict each other."""
+    Raises ConfigError for options that contradict each other.
+    """
     devices, track = options.get("devices", ""), options.get("track", ())
     fields: dict[str, Any] = {
         **options,

@@ -1,5 +1,6 @@
-"""The process that forks the workers of ``--jobs``. It imports everything that runs need, but computes
-nothing.
+"""The process that forks the workers of ``--jobs``.
+
+It imports everything that runs need, but computes nothing.
 
 Cheap to import: the server begins before torch is imported here, and both import side by side.
 """

@@ -354,8 +354,7 @@ class RayTasks:
         return {"num_cpus": cpus, "num_gpus": share}, max(1, int(sum(places)))
 
     def _choose_cpu_resources(self, need: int | None) -> Mapping[str, float]:
-        """Return the resources of a task without a GPU: its memory, at most the memory of the largest
-        node."""
+        """Return the resources of a task without a GPU: its memory, up to the largest node's memory."""
         most = max((node.get("memory", 0) for node in self._nodes), default=0)
         return {"num_cpus": self.context.threads, "memory": int(min(need or 0, most))}
 

@@ -272,7 +272,7 @@ def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Out
 
 
 def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, object]]:
-    """List every setting if there are at most ``trials``; else return an empty list."""
+    """List every setting, or nothing if they are more than ``trials``."""
     lists = [space.values for space in spaces.values() if isinstance(space, Choices)]
     if len(lists) < len(spaces) or prod(map(len, lists)) > trials:
         return []

@@ -117,7 +117,7 @@ def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) ->
 
 
 def _alignment(run: Align, record: Record) -> Row:
-    """Return corpus, aligner and counts of an alignment, with scores if there are gold links."""
+    """Return corpus, aligner and counts of an alignment, with scores on gold links."""
     (row,) = record.rows
     scored = bool(row["gold_pairs"])
     return {
@@ -189,7 +189,7 @@ def translate_split(
 
 
 def _translation(run: Translate, record: Record) -> Row:
-    """Return corpus, translator and counts of a translation, with scores if there are references."""
+    """Return corpus, translator and counts of a translation, with scores on references."""
     (row,) = record.rows
     return {
         "corpus": run.corpus,

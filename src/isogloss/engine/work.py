@@ -330,8 +330,7 @@ class Work:
         return is_own and computes(here, self.context.resolved(run.precision))
 
     def attempt(self, run: Run) -> Event:
-        """Compute a run unless a different process does or did; record a failure that affects only this
-        run."""
+        """Compute a run unless a different process does or did; record a failure of only this run."""
         key, store = identity(run), self.context.store
         if store.is_finished(run):
             store.remove_leftovers(run)

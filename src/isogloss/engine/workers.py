@@ -136,7 +136,8 @@ class Processes:
     def _count_lost_start(self, cause: str) -> None:
         """Count a process that ended before its first run.
 
-        Raises RunError if that recurs."""
+        Raises RunError if that recurs.
+        """
         self._lost_starts += 1
         if self._lost_starts >= STARTS:
             raise RunError(

@@ -134,8 +134,8 @@ class CrossLingualAdjustment(Adjustment):
         default=Updates(learning_rate=5e-5, weight_decay=0.0, beta2=0.98, epsilon=1e-9, clip=0.0),
         metadata=NESTED,
     )
-    """Optimization: Adam as in Cao et al. (2020), after Vaswani et al. (2017), Section 5.3. There is no
-    clipping, because clipping would make the sum of Eq. 1 depend on the number of words in a batch."""
+    """Optimization: Adam as in Cao et al. (2020), after Vaswani et al. (2017), Section 5.3. Gradients are not
+    clipped, because clipping would make the sum of Eq. 1 depend on the number of words in a batch."""
 
     _nested = nested_fields()
 
@@ -160,8 +160,7 @@ class CrossLingualAdjustment(Adjustment):
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastiveAlignment(Adjustment):
-    """Train a contrastive objective: a word must be nearer to its translation than to all other words of the
-    batch.
+    """Train by contrast: a word must be nearer to its translation than to all other words of the batch.
 
     Words with the same spelling in either language are not used as negatives, because function words occur in
     every sentence.

@@ -249,7 +249,8 @@ def _shared(tensors: Mapping[str, Tensor], parts: Sequence[Part]) -> list[str]:
 def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
     """Load a part.
 
-    Raises ModelError if its tokenizer differs."""
+    Raises ModelError if its tokenizer differs.
+    """
     config, other = (load_encoder_config(folder) for folder in (part.folder, setting.start))
     if (config.model_type, config.num_hidden_layers) != (other.model_type, other.num_hidden_layers):
         raise ModelError(

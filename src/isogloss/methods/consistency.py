@@ -194,8 +194,7 @@ def linked_labels(batch: Sides) -> tuple[Tensor, Tensor, Tensor]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConsistency(AuxiliaryLoss):
-    """Keep predictions near the predictions of an earlier model (the teacher), on the source and on its
-    translations."""
+    """Keep predictions near an earlier model's (the teacher), on the source and on its translations."""
 
     name: ClassVar[str] = "model-consistency"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")

@@ -257,8 +257,10 @@ def largest_changes(start: Model, end: Model, share: float) -> dict[str, Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskAdapter(Peft):
-    """Train a bottleneck after each feed-forward layer, behind the language adapter. Only the bottlenecks and
-    the head are trained."""
+    """Train a bottleneck after each feed-forward layer, behind the language adapter.
+
+    Only the bottlenecks and the head are trained.
+    """
 
     name: ClassVar[str] = "adapter"
 

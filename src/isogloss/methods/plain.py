@@ -122,8 +122,8 @@ class FewShot(Method):
 
     dev: Literal["target", "source", "shots", "none"] = "target"
     """Data that chooses the epoch. target: the training language's dev set, as in the paper. source: its dev
-    set, without target labels. shots: as many further training examples, so that only few examples are labelled. none: the
-    model of the last epoch is kept."""
+    set, without target labels. shots: as many further training examples, so that only few examples are
+    labelled. none: the model of the last epoch is kept."""
 
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Refuse to count examples of each label where an example has several, a number, or none."""

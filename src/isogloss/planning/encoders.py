@@ -76,8 +76,10 @@ def _check_start_named(part: _Part, labels: set[str]) -> None:
 
 
 def _made_in_order(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
-    """Return the encoders of each part, in the order of the parts. Each follows the encoder it starts
-    from."""
+    """Return the encoders of each part, in the order of the parts.
+
+    Each follows the encoder it starts from.
+    """
     starts = [{other for other, maker in enumerate(parts) if part.start in maker.labels} for part in parts]
     made: dict[int, dict[Encoder, str]] = {}
     try:

@@ -151,8 +151,10 @@ def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
 
 
 def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measured]:
-    """Yield each encoder with its languages: the given ones, or the encoder's, or the grid's languages that
-    it reads."""
+    """Yield each encoder with its languages.
+
+    These are the given languages, the encoder's, or the grid's languages that it reads.
+    """
     of_grid = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
     for encoder in request.encoders:
         readable = tuple(code for code in of_grid if encoder.reads(code, request.sources.encoders))

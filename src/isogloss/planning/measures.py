@@ -159,8 +159,10 @@ def _on_examples(request: MeasureRequest, measured: Measured, corpus: str) -> Me
 
 
 def _treebanks(request: MeasureRequest, corpus: str, measured: Measured) -> Treebanks:
-    """Return the treebanks that a table names (a single name applies to all its languages), or else the
-    grid's."""
+    """Return the treebanks that a table names, or else the grid's.
+
+    A single name applies to all languages of the table.
+    """
     named, cell = request.choice.treebanks, measured.cell
     by_language = dict.fromkeys(measured.languages, named) if isinstance(named, str) else named
     of_cell = cell.treebanks if cell is not None and corpus == cell.corpus else ()

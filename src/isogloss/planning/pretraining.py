@@ -91,7 +91,8 @@ def _aligned(
 ) -> tuple[Align, ...] | None:
     """Return the alignments that initialise new embeddings.
 
-    Raises ConfigError if nothing uses them."""
+    Raises ConfigError if nothing uses them.
+    """
     new = table.vocabulary
     if new is None:
         return None

@@ -85,7 +85,7 @@ def path_points(m: Measurements) -> pd.DataFrame:
 
 
 def curves(m: Measurements) -> pd.DataFrame:
-    """Return every path's scores over seeds by α, raw and divided by those of its end (``by``)."""
+    """Return every path's scores over seeds by α, raw and divided by the scores of its end (``by``)."""
     rows = path_points(m)
     if rows.empty:
         return rows
@@ -147,7 +147,7 @@ def _aggregate_figure(rows: pd.DataFrame, along: pd.DataFrame) -> list[Figure]:
 
 
 def _spread(band: str, curves: int) -> str:
-    """Return what is drawn around a mean of so many curves."""
+    """Return the kind of spread that is drawn around a mean of a number of curves."""
     return f"bands: {band}" if curves >= FEWEST_CURVES else "thin lines: each of them"
 
 

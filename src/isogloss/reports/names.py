@@ -16,7 +16,7 @@ INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 
 OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "teacher.", "average.", "translator")
 NOT_NAMED = ("optimization.limit", "optimization.overlap", "examples_read")
-"""Prefixes of the columns on how a model was trained; and columns that names leave out."""
+"""Prefixes of the columns about a model's training, and columns that names omit."""
 
 NONE = "none"
 """What a field says that a way of training leaves out; its name is shorter without."""

@@ -1,4 +1,4 @@
-"""Published numbers next to those of these runs, and differences from a baseline on both sides."""
+"""Published numbers next to the results of these runs, and differences from a baseline on both sides."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ SYSTEM = ["system", "encoder"]
 UNCERTAIN = " ?: the number is of one of the encoders that have it here, and which is not certain."
 
 ALTERNATIVE = "|"
-"""Separates the encoders one of which a published number is of, where which is not certain."""
+"""Separator between the candidate encoders of a published number, if the encoder is uncertain."""
 
 Row = Mapping[str, Any]
 

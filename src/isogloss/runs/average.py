@@ -33,11 +33,11 @@ class AverageRequest:
     members: Sequence[Mapping[str, FineTune]]
     """The models of each seed, by the label of their method."""
     seed: int
-    """First part, whose settings the average has."""
+    """Seed of the first member, which is the seed of the average."""
     encoder: Encoder
     """The origin of all vectors."""
     encoders: Mapping[Encoder, str]
-    """Models of the recipe, by label."""
+    """Encoders of the recipe, with their labels."""
     sources: Sources
 
 

@@ -271,7 +271,7 @@ class _Inputs:
 
     @cached_property
     def model(self) -> FineTune:
-        """The measured model. If there are several, tokenizer and lengths come from the first."""
+        """The measured model. Among several, tokenizer and lengths come from the first."""
         if self.run.model is None:
             raise TypeError(f"{self.run.title}: a measurement of no model has no inputs")
         return self.run.model
@@ -313,8 +313,7 @@ class _Inputs:
         return replace(encoded, baseline=task.majority(self.trained_on, examples)) if labelled else encoded
 
     def paired(self, language: str) -> Evaluation:
-        """Pair a language's examples with their translations; source examples with themselves, or
-        unpaired."""
+        """Pair a language's examples with translations; source examples with themselves, or unpaired."""
         unpaired, source = self.evaluation(language), self.model.source_languages
         mixup = load_mixup(self.folder)
         _, *pairs = codes_read(PAIRED, language, source)

@@ -148,8 +148,7 @@ def translation_model(source: str) -> Pretrained:
 
 
 def in_folder(folder: Path, name: str = "") -> Pretrained:
-    """Name a model by its files' fingerprint and its folder's name, or the name of the run that contains
-    it."""
+    """Name a model by its files' fingerprint and the name of its folder or run."""
     folder_name = folder.parent.name if folder.name == "model" else folder.name
     return Pretrained(source=name or folder_name, data=fingerprint(folder))
 

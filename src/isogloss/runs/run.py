@@ -309,8 +309,10 @@ class Encoder(Run):
                 )
 
     def check_unmapped(self, folders: Folders, name: str) -> None:
-        """Raise ConfigError for an encoder with maps, called ``name``, because training would not update the
-        maps."""
+        """Raise ConfigError for an encoder with maps, called ``name``.
+
+        Training would not update the maps.
+        """
         if self.mapped_languages(folders) is not None:
             raise ConfigError(
                 f"{name} maps each language's states, and what changes it would leave its maps behind. "

@@ -24,7 +24,7 @@ def principal_components(
 ) -> tuple[Float[Tensor, "component dim"], Float[Tensor, "component"]]:
     """Return the directions of largest variance, and the share of the variance along each.
 
-    The largest absolute entry of a direction is made positive, so that maps do not flip.
+    The largest absolute entry of a direction is positive, so that maps do not flip.
     """
     centred = x.double() - x.double().mean(dim=0)
     values, vectors = torch.linalg.eigh(centred.T @ centred)

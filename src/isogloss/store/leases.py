@@ -272,7 +272,7 @@ class Leases:
             time.sleep(RETRY_EVERY)
 
     def holder(self, key: str) -> str:
-        """Return the holder of the lease of a run, for messages. Empty if there is none."""
+        """Return the holder of the lease of a run, for messages; empty without a holder."""
         history = self.history(key)
         return history.holder if history.is_held else ""
 
@@ -380,8 +380,10 @@ class Leases:
             self._stop_renewing()
 
     def renew(self, lease: Lease, *, if_over: bool = False) -> None:
-        """Renew a lease unless a different process has taken it over. ``if_over``: only after its
-        duration."""
+        """Renew a lease unless a different process has taken it over.
+
+        ``if_over``: only after its duration.
+        """
         if if_over and _now() - lease.renewed <= self.duration:
             return
         with self._writing:

@@ -337,7 +337,8 @@ class Remote:
 def remote_at(url: str, root: Path) -> Remote:
     """Return the files below a URL, the same object for all callers in this process.
 
-    Raises ConfigError for an invalid location."""
+    Raises ConfigError for an invalid location.
+    """
     address, _, rest = url.rstrip("/").partition("://")[2].partition("/")
     if ":" in address.partition("@")[0] and "@" in address:
         raise ConfigError(
@@ -353,8 +354,10 @@ def remote_at(url: str, root: Path) -> Remote:
 
 @cache
 def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
-    """Return a file system and the path of a URL in it. A forked process cannot use its parent's file
-    systems."""
+    """Return a file system and the path of a URL in it.
+
+    A forked process cannot use its parent's file systems.
+    """
     protocol = url.partition("://")[0]
     try:
         from fsspec.core import url_to_fs

@@ -68,8 +68,7 @@ class Run(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a plan: ids of runs computed now, runs found finished, and failed runs (with the
-    message).
+    """The outcome of a plan: ids of new runs, of runs found finished, and of failed runs (with the message).
 
     ``damaged`` describes the damage of runs that were repeated or restarted. ``died`` has the reasons for
     runs that were repeated because their process died or the memory of a shared GPU ran out.

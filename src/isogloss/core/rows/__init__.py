@@ -1,5 +1,6 @@
-"""Rows of measurements. Each kind is declared once, returned by diagnostics, stored in records and read by
-reports.
+"""Rows of measurements.
+
+Each kind is declared once, returned by diagnostics, stored in records and read by reports.
 
 A row has the ids of its runs and measured numbers, never a display name: the description of a run (method,
 encoder, seed …) is in its record. The class of a row names its ``frame``. ``ROWS`` lists the classes of rows
