@@ -68,8 +68,8 @@ def canonical_language(text: str) -> str:
 
     ``zh-Hant`` becomes ``zh_Hant``, but ``yor_Latn`` ``yo`` and ``kor_Hang`` ``ko``: a language's usual
     script is dropped. A three-letter code becomes the two-letter code if one exists (``yor``, but not
-    ``yue``). The code of a standard variety becomes the code of its language (``swh``, ``arb_Arab``, but not
-    ``ary``). Other texts and codes of two letters are returned unchanged.
+    ``yue``). A standard variety becomes its language (``swh``, ``arb_Arab``, but not ``ary``). Other texts
+    and codes of two letters are returned unchanged.
     """
     return "".join(map(_canonical, _BETWEEN_LANGUAGES.split(text)))
 

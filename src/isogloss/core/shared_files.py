@@ -3,8 +3,8 @@
 A file is a folder and a name in it, with / between the parts of the name. Links are followed on the way to
 the folder, which the user chose, but never below it. A folder within a run's is opened in the same way: links
 are followed up to the folder of runs, but not from the run's folder on. Only regular files are opened, so
-that no pipe is waited for, and none that is larger than ``most`` is read whole. Anything else in the place of
-a file is an ``IrregularFileError``.
+that a pipe cannot block the process. Files larger than ``most`` are not read whole. Anything else in the
+place of a file is an ``IrregularFileError``.
 
 A folder with the setgid bit is a group's: whatever the umask, files and folders created in it grant that
 group the permissions that the folder itself grants.

@@ -249,8 +249,7 @@ def choose_device(need: int | None, running: Mapping[Device, Sequence[int | None
     """Return the device to start a run on that needs ``need`` bytes, or None if it has to wait.
 
     ``need`` is None if unknown. ``running`` lists the memory of the runs on each device in bytes, None if
-    unknown. Among the devices with room, the device with the fewest runs is chosen. An idle device has room
-    for every run.
+    unknown. The device with room and the fewest runs is chosen. An idle device always has room.
     """
     with_room = [device for device, needs in running.items() if _has_room(device, needs, need)]
     return min(with_room, key=lambda device: len(running[device]), default=None)

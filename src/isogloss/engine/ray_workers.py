@@ -1,8 +1,8 @@
 """Tasks of a Ray cluster that work on a plan, with the processors, memory or share of a GPU that runs need.
 
 A cluster with GPUs has two kinds of tasks. Tasks with a share of a GPU compute the runs with a model, and
-tasks without one compute all others. So nodes without a GPU have work, and no GPU waits for a processor. The
-number of tasks follows the runs that are ready and the resources. Idle tasks end after a while, and tasks
+tasks without one compute all others. So nodes without a GPU have work, and GPUs never wait for a processor.
+The number of tasks follows the runs that are ready and the resources. Idle tasks end after a while, and tasks
 that die are replaced. ``work`` decides the order of runs and their repetitions, so Ray's retries are off. All
 nodes need access to the folder of runs.
 """
@@ -168,7 +168,7 @@ class _Kind:
     """Tasks with equal resources, and the runs that they make."""
 
     memory: Mapping[str, int | None]
-    """Memory of runs in bytes: of a GPU, or of the machine for tasks without a GPU. None if unknown."""
+    """Memory of runs in bytes, on a GPU, or on the machine for tasks without a GPU. None if unknown."""
     others: ray.ObjectRef
     """Ids of the runs that tasks of the other kind make."""
     waiting: str

@@ -8,8 +8,8 @@ A failure stops only the runs that need the failed run. A failure of one run is 
 affects all runs (the disk, a mistake in the code) is raised. If a process died without a new checkpoint, or
 the memory of a shared GPU ran out, the run is repeated with no other run on its machine. A run has failed
 once ``DEATHS`` processes died with it since its last checkpoint. During an outage of the folder of runs (a
-server restart, a lost mount) the process waits. Runs resume from their last checkpoints, and nothing is
-created in place of the folder.
+server restart, a lost mount) the process waits. Runs resume from their last checkpoints, and the folder is
+never created again.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Alignment loss: translated words stay aligned while a task is learned (continual learning).
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
-Eq. 2: L = L_task + α·L_align, with aligned sentence pairs drawn at random at each step. Any fine-tuning
-method can use this auxiliary loss; the paper adds it to source-only.
+Eq. 2: L = L_task + α·L_align. Aligned sentence pairs are drawn at random at each step. Any fine-tuning method
+can use this auxiliary loss; the paper adds it to source-only.
 """
 
 from collections.abc import Callable

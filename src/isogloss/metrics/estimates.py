@@ -120,7 +120,7 @@ class Estimate:
 
 
 def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, examples: int = 0) -> Estimate:
-    """Estimate a mean from its value with each unit (seed), and the error due to examples.
+    """Estimate a mean from its value with each unit (seed) and the error over examples.
 
     ``example_error`` is the standard error over ``examples`` of the mean over units. 0, for unknown examples
     or examples that are not a sample, gives the t-test over units.

@@ -3,16 +3,17 @@
 BIO tags mark spans of words: B-X begins a span of type X, I-X continues it, O is outside. Predicted tags may
 be invalid; as in the CoNLL-2000 scorer, an I- tag that continues no span begins one.
 
-- span F1: whole spans, as in CoNLL-2003 and seqeval's default ``f1_score``. - word F1: single words inside
-entities of the right type, B- and I- being equal ("The Impact of Cross-Lingual Adjustment …", Table 3:
-token-level F1, micro-averaged). - seqeval's F1: XTREME's score for part-of-speech tagging, seqeval's span F1
-(1.2.2, default mode) of tags that mark no spans. It takes the first letter of a tag for B, I, E, S or O and
-the rest for a type: NOUN becomes "OUN", and neighbours of one type merge to one span. So one wrong tag of
-five can cost two thirds of the score. Published XTREME numbers are of this kind; accuracy is not. - macro F1,
-weighted F1, MCC: what suites report of classes, as in scikit-learn. - attachment: the share of words with the
-right head (UAS), and with the right relation too (LAS). The CoNLL 2018 shared task (Zeman et al. 2018)
-defines them as F1 over all words, and CLAS over content words only. Here gold and predicted words are the
-same, because the words are given.
+- span F1: whole spans, as in CoNLL-2003 and seqeval's default ``f1_score``.
+- word F1: single words inside entities of the right type, B- and I- being equal ("The Impact of
+  Cross-Lingual Adjustment …", Table 3: token-level F1, micro-averaged).
+- seqeval's F1: XTREME's score for part-of-speech tagging, seqeval's span F1 (1.2.2, default mode) of tags
+  that mark no spans. Seqeval takes the first letter of a tag for B, I, E, S or O and the rest for a type.
+  NOUN becomes "OUN", and neighbours of one type merge to one span. So one wrong tag of five can cost two
+  thirds of the score. Published XTREME numbers are of this kind; accuracy is not.
+- macro F1, weighted F1, MCC: measures of classes in benchmark suites, as in scikit-learn.
+- attachment: the share of words with the right head (UAS), or with the right head and relation (LAS). The
+  CoNLL 2018 shared task (Zeman et al. 2018) defines them as F1 over all words, and CLAS over only content
+  words. Here gold and predicted words are the same, because the words are given.
 """
 
 from bisect import bisect_right

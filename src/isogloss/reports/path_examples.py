@@ -30,8 +30,10 @@ class Added:
 
 @dataclass(frozen=True)
 class PathExamples:
-    """Contributions of examples on a path or plane in one language, which are not cached because they are
-    many."""
+    """Contributions of examples on a path or plane in one language.
+
+    They are read again on each access, because they are too many to cache.
+    """
 
     m: Measurements
     run: str

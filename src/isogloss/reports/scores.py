@@ -185,16 +185,18 @@ def find_baselines(system: Facts, systems: Sequence[Facts]) -> Sequence[Facts]:
 
     The first kind that exists is returned:
 
-    - on an adjusted encoder: the same way of training on the original one; - on one of several encoders
-    pretrained here: the same way on the joint one (``_joint``); - with an auxiliary loss, as in continual
-    learning: the same method without it; - continued from a model: that model; - trained on translations, or
-    reading them: what is trained on translations by the same translator, with only the loss of its task
-    (translate-train); - what is trained on source labels alone, on the loss of its task (source-only); - with
-    a part of the weights trained (LoRA …): the same method with all of them.
+    - on an adjusted encoder: the same way of training on the original encoder;
+    - on one of several encoders pretrained here: the same way on the joint encoder (``_joint``);
+    - with an auxiliary loss, as in continual learning: the same method without it;
+    - continued from a model: that model;
+    - trained on translations, or reading them: systems trained on translations by the same translator, with
+      only the loss of its task (translate-train);
+    - systems trained only on source labels, with the loss of its task (source-only);
+    - with a part of the weights trained (LoRA …): the same method with all weights.
 
-    All but the first two are on the same encoder. Hyper-parameters and the trained part of the weights
-    (``TRAINING``) are equal, but for a model that another goes on from. Several systems are returned where
-    these differ in fields of their methods.
+    All except the first two use the same encoder. Hyper-parameters and the trained part of the weights
+    (``TRAINING``) are equal, except for a model that the system continues from. Several systems are returned
+    if they differ in fields of their methods.
     """
     others = [other for other in systems if key_of(other) != key_of(system)]
     if not system["auxiliary"] and (same_way := _on_first_encoder(system, systems, others)):
