@@ -94,7 +94,7 @@ def users() -> Iterator[Users]:
 
 @pytest.fixture
 def shared(users: Users) -> Path:
-    """A recipe, and beside it a folder of runs of the group."""
+    """A recipe, and a shared folder of runs of the group."""
     (users.place / "r.toml").write_text(RECIPE)
     out = users.place / "runs"
     out.mkdir()
