@@ -181,8 +181,7 @@ class Server:
                 sys.exit()
 
     def forked(self, line: socket.socket) -> tuple[Mapping[str, Any], Sequence[int]] | None:
-        """Read a request, if the line was not closed, and fork; return the request only in the new process.
-        """
+        """Read a request, if the line is open, and fork; return the request only in the new process."""
         self.ready.unregister(line)
         _, streams, *_ = socket.recv_fds(line, 1, 3)
         if not streams:

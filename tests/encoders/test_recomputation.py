@@ -17,8 +17,7 @@ IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 8, 8, 10, 3]])
 
 
 def gradients(model, *, anew, languages=(), mixup=None):
-    """Compute gradients after all contexts of the forward pass have ended; also return the recorded states.
-    """
+    """Compute gradients after all contexts of the forward pass; also return the recorded states."""
     model.train().zero_grad()
     torch.manual_seed(0)
     with ExitStack() as contexts:

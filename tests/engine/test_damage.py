@@ -164,6 +164,6 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
 
 
 def test_what_another_process_has_set_aside_meanwhile_is_no_error(tmp_path):
-    """Of two searching processes, one may be paused while the second quarantines the damage."""
+    """While one of two searching processes is paused, the second quarantines the damage."""
     damage_module._quarantine(tmp_path, RECORD)
     assert list(tmp_path.iterdir()) == []

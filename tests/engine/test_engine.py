@@ -1,4 +1,4 @@
-"""Records are equal to the byte, serial or parallel, interrupted or not, and no run is repeated."""
+"""Records are equal to the byte, serial or parallel, interrupted or not, and runs are never repeated."""
 
 import errno
 import json

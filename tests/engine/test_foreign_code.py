@@ -263,8 +263,7 @@ def answer(tmp_path: Path, monkeypatch, capsys) -> Callable[..., Answer]:
 
 
 def check(place: str, error: str, answer: Callable[..., Answer]) -> None:
-    """Check for one line with the plug-in's name, exit code 1 or 2 unless all runs finished, and one attempt.
-    """
+    """Check for one line with the plug-in's name, exit code 1 or 2 unless all runs end, and one attempt."""
     said = answer(place, error)
     name = {"tracker": "own", "claim": "its rule failed"}.get(place.partition(" ")[0], "foreign_")
     about = [line for line in said.lines if name in line and "bug in isogloss" not in line]

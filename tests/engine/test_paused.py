@@ -1,4 +1,4 @@
-"""A process paused for longer than its lease uses the results of a different process and leaves it running.
+"""A process paused for longer than its lease uses a different process's results and does not disturb it.
 
 More rounds, by hand: benchmarks/paused.py.
 """

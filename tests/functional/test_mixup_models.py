@@ -168,8 +168,7 @@ def test_without_mixing_the_loss_of_any_family_is_that_of_transformers(family, r
 
 
 def expected(family, head, _, problem, labels):
-    """Return the expected result of ``check_neutral``: None if transformers lacks the class, False if
-    refused."""
+    """Return the expected result: None if transformers lacks the class, False if refused."""
     if family == "m2m_100" or (family == "gemma3_text" and head == WORDS):
         return None
     # mT5 classifies texts by a decoder, and DeBERTa reads numbers as shares of classes.

@@ -1,4 +1,4 @@
-"""xTune's model consistency: its loss by hand in every task, its reads, and no effect at weight 0."""
+"""xTune's model consistency: its loss by hand in every task, its reads, without effect at weight 0."""
 
 from dataclasses import replace
 

@@ -1,5 +1,4 @@
-"""Parameter-efficient fine-tuning changes nothing before the first step, and only its weights after the last.
-"""
+"""Parameter-efficient fine-tuning changes nothing before the first step, and then only its weights."""
 
 import json
 from copy import deepcopy

@@ -1,7 +1,7 @@
 """Laws of choosing without labels, on generated studies.
 
-Signals without labels rank models and give no score: no number of a choice may depend on their level, no
-interval may rest on a few languages, and no label of a language may decide the choice there.
+Signals without labels rank models and give no score: numbers of a choice must not depend on their level.
+Intervals must not rest on a few languages. Labels of a language must not decide the choice there.
 """
 
 from dataclasses import dataclass

@@ -232,7 +232,7 @@ def test_an_encoder_of_another_budget_changes_nothing_within_a_language(stranger
 
 
 def test_modules_are_compared_with_encoders_that_know_the_language_as_they_do() -> None:
-    """A joint encoder with language embeddings counts as modules, and is compared with only those modules."""
+    """Modules with language embeddings are compared only with joint encoders that also have them."""
     modules = halves(pretrained("adapter", modules__embedding=True), MORE, MORE)
     for start, compared in ((pretrained(), False), (pretrained("embedding"), True)):
         rows = measured(scores=[*halves(start, UP, UP), *modules])
@@ -255,8 +255,7 @@ def test_half_the_steps_alone_stand_beside() -> None:
 
 
 def test_encoders_of_equal_seeds_are_not_paired() -> None:
-    """A number shared by both encoders of a seed does not reduce the error, which is the error of two means.
-    """
+    """A number shared by both encoders of a seed does not reduce the error of the two means."""
     noise = np.array([0.2, -0.1, 0.0, 0.1, -0.2])
     rows = [*seeds(JOINT, [*noise], **WITHIN), *seeds(ALONE, [*(noise + 0.05)], **WITHIN)]
     (check,) = Judged(CLAIMS, measured(scores=rows))["4a"].checks

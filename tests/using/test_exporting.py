@@ -337,8 +337,7 @@ def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_m
 
 
 def shallow(folder, place, layers):
-    """Copy an encoder with only its first layers, because the time of an ONNX export grows with their number.
-    """
+    """Copy an encoder with only its first layers, because an ONNX export takes time for each layer."""
     shutil.copytree(folder, place)
     config = json.loads((place / "config.json").read_text())
     config["num_hidden_layers"] = layers

@@ -1,7 +1,7 @@
 """Write the report of a folder of runs: an HTML page, figures as PDF, tables as CSV and LaTeX.
 
-It needs only records, and no torch. Equal records give equal bytes. If nothing has changed since the last
-report, nothing is drawn or written.
+It needs only records, and no torch. Equal records give equal bytes. If the records are unchanged since the
+last report, drawing and writing are skipped.
 """
 
 import json

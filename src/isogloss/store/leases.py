@@ -45,7 +45,7 @@ from isogloss.core.shared_files import (
 from isogloss.core.untrusted import parse_json
 
 LEASES, LOG = ".claims", "log"
-"""Folder of leases and its folder of logs. Names and fields equal those of older versions of isogloss,
+"""Folder of leases and its folder of logs. Names and fields are the same as in older versions of isogloss,
 because machines with different versions may share a folder of runs."""
 
 LEASE_DURATION = 60.0
