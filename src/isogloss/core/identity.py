@@ -58,7 +58,7 @@ def _content_of_part(part: Any) -> dict[str, object]:
             continue
         # A whole number in a field of fractions is one: 0 and 0.0 are the same weight decay.
         data = content(float(value) if is_fraction and isinstance(value, int) else value)
-        if nested:  # Its fields stand among the others.
+        if nested:  # Its fields are listed with the others.
             parts |= {key: inside for key, inside in data.items() if key not in ("kind", "package")}
         else:
             parts[name] = data
@@ -90,7 +90,7 @@ def identity(value: object) -> str:
     kind: Any = type(value)
     if not _is_frozen(kind):
         return _identity(value)
-    attributes = vars(value)  # Where ``cached_property`` keeps values, too: ``replace`` leaves them behind.
+    attributes = vars(value)  # ``cached_property`` also stores values here, and ``replace`` drops them.
     if CACHED not in attributes:
         attributes[CACHED] = _identity(value)
     return str(attributes[CACHED])

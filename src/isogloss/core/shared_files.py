@@ -92,7 +92,7 @@ def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
         try:
             with FileIO(number, "wb") as file:
                 _write(file, content)
-        except OSError:  # On a full disk an empty file can be made, and would be waited for.
+        except OSError:  # A full disk allows an empty file, which other processes would wait for.
             with suppress(OSError):
                 os.unlink(entry.name, dir_fd=entry.folder)
             raise

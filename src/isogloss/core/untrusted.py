@@ -38,7 +38,7 @@ def parse_json(content: str | bytes, *, finite: bool = True, unicode: bool = Tru
     text = content if isinstance(content, str) else content.decode()
     try:
         value = (_DECODER if finite else _WITH_INFINITY).decode(text)
-        # Without so many brackets nothing is nested so deep: most files are small.
+        # With fewer brackets the nesting cannot be too deep, as in most (small) files.
         level: list[Any] = [[value]] if text.count("{") + text.count("[") > MAX_JSON_DEPTH else []
         depth = 0
         while level := [child for part in level for child in _inside(part) if isinstance(child, dict | list)]:

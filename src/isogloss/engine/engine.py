@@ -66,7 +66,7 @@ def make_planned(
     elif missing:
         jobs = jobs or (1 if classes_in_main(missing) else default_jobs(missing, execution.threads, devices))
         jobs = min(jobs, len(missing))
-        # One job alone computes where the caller does.
+        # A single job computes in the caller's process.
         requested = devices[:jobs] if execution.devices or jobs > 1 else ()
         _work_here(context, missing, tally, jobs, requested)
     return tally.finished()
@@ -191,7 +191,7 @@ def prepared(
         threads=execution.threads,
         track=execution.track,
     )
-    if missing and not execution.beyond:  # Else it is found where they are made.
+    if missing and not execution.beyond:  # Else the machines that compute the runs find it.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
         _check_precision(context, missing)
@@ -255,7 +255,7 @@ def default_jobs(runs: Sequence[Run], threads: int = 1, devices: Sequence[Device
 def _width(runs: Sequence[Run]) -> int:
     """Return the largest number of runs at the same depth of the graph."""
     depths: dict[str, int] = {}
-    for run in runs:  # What a run needs stands before it.
+    for run in runs:  # The needs of a run precede it.
         below = [depths[key] for key in map(identity, needs(run)) if key in depths]
         depths[identity(run)] = max(below, default=0) + 1
     return max(Counter(depths.values()).values(), default=1)
@@ -328,7 +328,7 @@ def _outage_as_error(store: Store) -> Iterator[None]:
 def _help(context: RunContext, run: Run) -> Event:
     """Compute trainings together with the main process, on its request."""
     if from_main_process(lambda: False):
-        with suppress(ConfigError, DataError, ModelError, RunError):  # The main process meets it, too.
+        with suppress(ConfigError, DataError, ModelError, RunError):  # The main process also fails.
             compute_without_recording(context, run)
     return Event(identity(run), "done")
 

@@ -102,7 +102,7 @@ def private_folder(root: Path) -> Path:
                 f"{folder}: others may write to this folder, and files of jobs are run as code. Make it "
                 f"yours alone (chmod 700), or let XDG_CACHE_HOME name a folder of yours that all nodes see."
             )
-        if status.st_mode & 0o077:  # What is made in it follows the umask, and may be written by a group.
+        if status.st_mode & 0o077:  # Files in it follow the umask, so a group may have write access.
             folder.chmod(0o700)
     return folder / blake2s(str(root.resolve()).encode(), digest_size=6).hexdigest()
 
@@ -221,7 +221,7 @@ class PlanJob:
         """
         in_time, received = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"], list[int]()
         queue_again = signal.getsignal(in_time)
-        signal.signal(in_time, signal.SIG_IGN)  # Slurm sends it to all processes that are begun below, too.
+        signal.signal(in_time, signal.SIG_IGN)  # Slurm also sends it to all child processes.
 
         def leave(number: int, _: object) -> None:
             received.append(number)

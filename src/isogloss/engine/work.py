@@ -159,7 +159,7 @@ class Agenda:
     def postpone(self) -> None:
         """Set the run that ``next`` returned aside: another process makes it."""
         entry = self._taken()
-        if entry[-1] not in self._leased:  # The listing is out of date, so the next run may be leased, too.
+        if entry[-1] not in self._leased:  # The listing is out of date, so the next run may also be leased.
             self._look()
         self._set_aside.append(entry)
 
@@ -286,7 +286,7 @@ class Work:
         try:
             self.report(event)
         except Exception as error:
-            self._report_error = error  # It is no outage of the folder.
+            self._report_error = error  # The error is not an outage of the folder.
             raise
 
     def _patiently(self, act: Callable[[], T]) -> T:
@@ -486,7 +486,7 @@ def failure_reason(error: Exception) -> str:
     """Return why a run failed if other runs can go on; empty for errors of the disk."""
     if isinstance(error, ConfigError | DataError | ModelError | RunError):
         return str(error)
-    # torch has no error of its own for the machine's memory.
+    # torch has no separate error for the machine's memory.
     of_machine = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     if of_machine or isinstance(error, MemoryError) or ran_out(error):
         message = " ".join(str(error).split()) or type(error).__name__

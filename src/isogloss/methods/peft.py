@@ -317,7 +317,7 @@ class LayerFreezing(Peft):
         weights = encoder_weights(setting.model)
         first = next(n for n, name in enumerate(weights) if name.startswith(prefixes[0]))
         for n, (name, weight) in enumerate(weights.items()):
-            host = _host_module(name)  # Modules of languages are in layers, or at the embeddings, too.
+            host = _host_module(name)  # Language modules may be in layers and at the embeddings.
             if n < first or name.startswith(lower) or (host != name and not host.startswith(upper)):
                 freeze([weight])
         return Prepared()

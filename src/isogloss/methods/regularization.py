@@ -133,7 +133,7 @@ def add_noise_to_embeddings(model: Model, *, sigma: float, noise: Noise, seed: i
     """
     encoder = model.base_model
     table = encoder.get_input_embeddings().weight
-    # Encoders of mT5 read the table in a module of their own.
+    # Encoders of mT5 read the table in a separate module.
     modules = [part for part in encoder.modules() if isinstance(part, nn.Embedding) and part.weight is table]
     generator = torch.Generator(table.device).manual_seed(seed)
 

@@ -327,7 +327,7 @@ class _PairBatches:
     def __getitem__(self, step: int) -> TranslationBatch:
         if not self._plan:
             self._plan.append((0, self._epoch(0)))
-        # Numbers of batches differ a little, as each epoch is cut anew: all have the length of the first.
+        # Each epoch is cut into slightly different numbers of batches. All use the first length.
         epoch, index = divmod(step, len(self._plan[0][1]))
         if self._plan[-1][0] != epoch:
             self._plan[1:] = [(epoch, self._epoch(epoch))]

@@ -163,9 +163,9 @@ class RandomEffects:
 def random_effects(means: Sequence[float], errors: Sequence[float]) -> RandomEffects:
     """Estimate the mean effect over studies from the effect of each and its standard error.
 
-    Variance between studies by DerSimonian and Laird (1986); the 95 % interval by Hartung and Knapp (2001),
-    with Student's t (number of studies minus 1 degrees of freedom), and at least as wide as without the
-    correction.
+    Variance between studies is estimated by DerSimonian and Laird (1986). The 95 % interval is by Hartung and
+    Knapp (2001), with Student's t (number of studies minus 1 degrees of freedom), and at least as wide as
+    without the correction.
     """
     if len(means) != len(errors) or len(means) < 2 or not all(error > 0 for error in errors):
         raise InputError(

@@ -50,7 +50,7 @@ def class_contributions(
     """Compute the contribution of each example to accuracy, macro F1, weighted F1 and MCC.
 
     Classes are those that are gold or predicted anywhere. F1 of each class is averaged, equally or by its
-    share of gold labels; MCC is Matthews' correlation for several classes (Gorodkin 2004, "Comparing two
+    share of gold labels. MCC is Matthews' correlation for several classes (Gorodkin 2004, "Comparing two
     K-category assignments", Equation 8), and 0 if one side has only one class. None of them is a sum over
     labels: a label adds its influence (Efron & Tibshirani 1993, Chapter 21), so that the mean over labels is
     the score. Raises ValueError if the numbers of labels differ.

@@ -125,8 +125,8 @@ def correlation_contributions(x: Sequence[float], y: Sequence[float]) -> ByMeasu
     """Compute the contribution of each pair of values to Spearman's and to Pearson's correlation.
 
     A correlation is not a sum over pairs, so a pair contributes its influence (Hampel 1974; Efron &
-    Tibshirani 1993, Chapter 21), so that the mean over pairs is the correlation, and their spread its
-    standard error. All contributions are 0 if one side is constant.
+    Tibshirani 1993, Chapter 21). The mean over pairs is the correlation, and their spread its standard
+    error. All contributions are 0 if one side is constant.
     """
     if len(x) != len(y):
         raise ValueError(f"{len(x)} gold numbers, but {len(y)} predicted ones.")

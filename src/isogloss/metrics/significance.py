@@ -170,8 +170,8 @@ def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -
 
     The statistic is the difference of the measure over the pooled predictions of all seeds. In each round the
     two systems swap their predictions of some sentences, for all seeds at once. The seeds of a sentence are
-    not independent: swapping them one by one, as in the paper, rejects a true null far too often. p is (as
-    large or larger + 1) / (rounds + 1), or, where few sentences differ, exact.
+    not independent: swapping them one by one, as in the paper, rejects a true null far too often. The p-value
+    is (as large or larger + 1) / (rounds + 1), or exact if few sentences differ.
     """
     if rounds < 1:
         raise InputError(f"permutation test: {rounds} rounds. Use 1 or more; {ROUNDS} is usual.")

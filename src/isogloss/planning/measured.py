@@ -93,7 +93,7 @@ def models(request: MeasureRequest) -> Iterator[Measured]:
     for model, (targets, cell) in targets_of.items():
         reads_pairs = request.choice.inputs != PAIRED or model.method.reads((), ()).mixes
         if reads_pairs and _same_translator(request, model):
-            # Sorted, so that a recipe with its lists in another order asks for the same runs.
+            # Sorted, so that the order of a recipe's lists does not change its runs.
             languages = (*cell.source, *sorted(targets - {*cell.source}))
             yield Measured((model,), model.encoder, request.choice.languages or languages, cell)
 

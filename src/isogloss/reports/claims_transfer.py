@@ -89,7 +89,7 @@ def compare_stds(m: Measurements) -> list[Check]:
         which = f" pretraining seed {first['encoder.seed']}" if several[first["encoder"]] else ""
         table = group.pivot_table(index="seed", columns="language", values="score")
         if len(table) == 1:
-            continue  # One seed says nothing of their spread.
+            continue  # One seed has no spread.
         sources = [code for code in table if code in group["source"].iloc[0].split("+")]
         targets = table.drop(columns=sources).dropna(axis="columns")
         if targets.columns.size and sources:

@@ -1,7 +1,7 @@
 """Compare files of outputs: JSON lines, one example each, with its answer and the gold answer.
 
 What `isogloss predict` writes has ``labels`` (of words), a ``label`` (a list of several, a number, or the
-index of one of its ``options``) or an ``answer``; the gold answer is ``gold`` in the same object, or in a
+index of one of its ``options``) or an ``answer``. The gold answer is ``gold`` in the same object, or in a
 separate file. Samples of other suites (``samples.py``) have the value of each metric, which is a mean over
 examples.
 """

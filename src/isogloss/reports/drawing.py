@@ -144,7 +144,7 @@ def _find_fonts() -> None:
     try:
         import matplotlib.font_manager  # noqa: F401 (importing it is the search)
     finally:
-        log.setLevel(level)  # What it says of a user's own figures is theirs.
+        log.setLevel(level)  # Warnings about a user's other figures must not be hidden.
 
 
 FigureText = Mapping[str, str]

@@ -303,7 +303,9 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
         axis.axvline(1, color=FAINT, linewidth=0.8)
         axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
         groups = group.groupby(label)
-        for i, (name, marks) in enumerate(groups):  # Hollow and ever smaller: equal ones lie in each other.
+        for i, (name, marks) in enumerate(
+            groups
+        ):  # Hollow and ever smaller, so that equal points stay visible.
             look: dict[str, Any] = {"edgecolors": PALETTE[i % 8], "marker": MARKERS[(i + i // 8) % 8]}
             size = 18 + 30 * (1 - i / len(groups))
             axis.scatter(marks["ratio"], marks["angle"], s=size, facecolors="none", label=name, **look)

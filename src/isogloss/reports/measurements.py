@@ -279,7 +279,7 @@ class Measurements:
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
             rows = rows.join(self.models[["way", "method", "reference"]].add_prefix(f"{other}."), on=other)
-        # As objects, all texts lie in one block, which makes selecting rows some ten times as fast.
+        # As objects, all texts are in one block, which makes selecting rows about ten times as fast.
         return rows.astype(dict.fromkeys(rows.select_dtypes("str"), object)).copy()
 
 

@@ -90,9 +90,9 @@ class MixupComparison:
     def unlike_paper(self) -> tuple[int, ...]:
         """Distance of a full X-Mixup from the paper; the nearest systems are judged.
 
-        In order: whether it lacks a baseline, whether the translator of its test inputs differs from
-        training, the number of settings that differ from the paper, and the number of optimization fields
-        that differ from the baseline.
+        In order: whether it lacks a baseline, and whether the translator of its test inputs differs from
+        training. Then the number of settings that differ from the paper, and of optimization fields that
+        differ from the baseline.
         """
         facts = self.full.iloc[0]
         reads = json.loads(facts["inputs.translator"] or "{}")

@@ -1,9 +1,9 @@
 """Outputs of a file or a list: an answer, the gold answer, their task, contributions to measures.
 
-The task follows from the labels: texts, whole numbers and truth values are classes, fractions are numbers,
-several labels of a text are a set, labels of words are tags, which mark spans in one of the schemes of
-``core.tag_schemes`` or label each word. If labels fit two tasks, the named measure decides; without a measure
-an error lists the measures to name. A task is never guessed.
+The task follows from the labels: texts, whole numbers and truth values are classes, and fractions are
+numbers. Several labels of a text are a set. Labels of words are tags, which mark spans in one of the schemes
+of ``core.tag_schemes`` or label each word. If labels fit two tasks, the named measure decides; without a
+measure an error lists the measures to name. A task is never guessed.
 """
 
 import re

@@ -66,7 +66,7 @@ def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     for test_set in sets:
         if test_set.about["metric"] == measure and len(values := _values(m, test_set, row, gain=gain)):
             by_best[bool(test_set.rows["best"].all())].append(values)
-    measured = by_best[True] or by_best[False]  # A language that has dev alone is measured there.
+    measured = by_best[True] or by_best[False]  # A language with only a dev split uses it.
     # Of several test sets, none is meant.
     return measured[0] if len(measured) == 1 else pd.Series(dtype=float)
 
@@ -202,7 +202,7 @@ def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Ta
             key: scored.set_index("language")[sides] for key, scored in group.groupby(SYSTEM, sort=False)
         }
         for (system, encoder), numbers in systems.items():
-            # Encoders are either what is compared, with the original, or each has systems of its own.
+            # Encoders are compared with the original, or each has separate systems.
             base = (first, ORIGINAL) if (first, ORIGINAL) in systems else (first, encoder)
             similar = (" · ".join((first.partition(" · ")[0], *system.split(" · ")[1:])), ORIGINAL)
             if encoder != ORIGINAL and similar in systems:

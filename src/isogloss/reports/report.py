@@ -80,7 +80,7 @@ def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
     def test(m: Measurements) -> list[Check]:
         try:
             checks = [*claim.test(m)]
-            judge([replace(claim, needs=(), test=lambda _: checks)], m)  # Their numbers may fail, too.
+            judge([replace(claim, needs=(), test=lambda _: checks)], m)  # Their numbers may also fail.
             return checks
         except BaseException as error:  # Whatever the code of others raises.
             if not is_of_code(error):

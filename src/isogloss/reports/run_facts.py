@@ -190,7 +190,7 @@ def _way(run: Content) -> Facts:
         facts |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": facts["method"]}
         facts["method"] = f"{facts['method']} + {auxiliary['kind']}"
     facts |= _part(fields["peft"], "peft") if fields.get("peft") else {}
-    # A name of its own: rows have examples too, those that were scored.
+    # A separate name, because rows also have examples, which are the scored ones.
     facts |= {"optimization.examples": fields["examples"]} if fields.get("examples") else {}
     facts |= _translator(fields.get("translated"))
     facts |= _parts_facts(fields) if fields.get("parts") else {}

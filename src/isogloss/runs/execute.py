@@ -176,7 +176,7 @@ def data_warnings(run: Run, sources: Sources) -> Iterator[str]:
     for split in run.splits_read:
         yield from sources.remarks(split.corpus, split.language, split.split)
         labelled = "bitext" not in sources.corpus(split.corpus).tasks
-        # Examples that were lost in translation are counted where the translation was made.
+        # The run of the translation counts the examples lost in it.
         if split.examples and not (labelled and is_translation(split.language)):
             yield from _warning(split, _size(split, sources))
 

@@ -344,7 +344,7 @@ def fine_tuned(runs: Iterable[Run]) -> tuple[FineTune, ...]:
 
 def assumed_sizes(runs: Iterable[Run]) -> list[str]:
     """List what the operations of runs assume about corpora, in words."""
-    # Methods without source examples have languages in their target alone.
+    # Methods without source examples have languages only in their target.
     models = [run for run in fine_tuned(runs) if not any(map(is_built_in, (*run.source, *run.target)))]
     names = {run.corpus.partition(":")[0] for run in models} & TRAIN_SIZES.keys()
     sizes = ", ".join(f"{name} {TRAIN_SIZES[name]:,}" for name in sorted(names))

@@ -152,7 +152,7 @@ class FolderBoard:
         remove(self.folder.parent, f"{self.folder.name}/{name}")
 
     def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: D102
-        if begins:  # Later the folder may have gone away: none is made in its place.
+        if begins:  # Later the folder may be unreachable, and must not be replaced.
             make_folder(self.folder.parent, f"{self.folder.name}/{name}".rpartition("/")[0])
         append_file(self.folder.parent, f"{self.folder.name}/{name}", line.encode())
 

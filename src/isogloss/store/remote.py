@@ -369,7 +369,7 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
         raise ConfigError(
             f"{url}: the package for {protocol}:// is not installed ({error}).{advice}"
         ) from error
-    except Exception as error:  # Some connect at once, and have errors of their own.
+    except Exception as error:  # Some connect at once, and raise different errors.
         raise ConfigError(
             f"{url}: the store cannot be opened ({one_line(error)}). Expected a URL as in s3://bucket/study."
         ) from error

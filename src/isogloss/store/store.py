@@ -70,8 +70,8 @@ class Run(Protocol):
 class Outcome:
     """The outcome of a plan: ids of new runs, of runs found finished, and of failed runs (with the message).
 
-    ``damaged`` describes the damage of runs that were repeated or restarted. ``died`` has the reasons for
-    runs that were repeated because their process died or the memory of a shared GPU ran out.
+    The field ``damaged`` describes the damage of runs that were repeated or restarted. ``died`` has the
+    reasons for runs that were repeated because their process died or the memory of a shared GPU ran out.
     """
 
     made: list[str] = field(default_factory=list)
