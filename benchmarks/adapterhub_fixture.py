@@ -1,11 +1,11 @@
-"""Make what tests/encoders/adapterhub holds: small adapters of the library adapters, and its own outputs.
+"""Create the files of tests/encoders/adapterhub: small adapters of the library adapters, with its outputs.
 
     python benchmarks/adapterhub_fixture.py tests/encoders/adapterhub   # in an environment with adapters 1.3
     python benchmarks/adapterhub_fixture.py FOLDER --read EXPORTS       # read what isogloss wrote instead
 
-The library requires transformers 4.57, so it has an environment of its own. Each family's folder holds a
-random encoder (``base``), an adapter folder for each kind, and ``expected.safetensors`` with the library's
-last states, masked-LM scores and tag scores of the input ``ids``.
+The library requires transformers 4.57, so it needs a separate environment. Each family's folder has a random
+encoder (``base``), an adapter folder for each kind, and ``expected.safetensors`` with the library's last
+states, masked-LM scores and tag scores of the input ``ids``.
 """
 
 import argparse

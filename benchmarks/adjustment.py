@@ -1,12 +1,12 @@
-"""How fast is adjustment beside a straightforward Eq. 1 with two models? Ratios, from one run on one thread.
+"""Compare the speed of adjustment with a plain Eq. 1 with two models, in one run on one thread.
 
     python benchmarks/adjustment.py                # about two minutes
     python benchmarks/adjustment.py --shape base   # multilingual BERT's shape; longer
     python benchmarks/adjustment.py --quick        # does it work? Its numbers mean nothing.
 
-The straightforward one pads batches in the order of the file. Both adjust the same encoder to the same
-sentence pairs, each in a process of its own. Time is that of the process, so that other programs disturb
-little.
+The plain implementation pads batches in the order of the file. Both adjust the same encoder to the same
+sentence pairs, each in a separate process. Times are processor times, to reduce the influence of other
+programs.
 """
 
 import argparse
@@ -36,7 +36,7 @@ SIZES = {"small": (12, 3), "base": (2, 1)}
 """Steps and rounds."""
 QUICK = (2, 1)
 GOAL = 1.8
-"""How many times as many sentence pairs a second we want, at equal precision."""
+"""Target speed-up in sentence pairs per second, at equal precision."""
 
 WAYS = ("two models, float32", "isogloss, float32", "two models, bfloat16", "isogloss, bfloat16")
 
@@ -147,7 +147,7 @@ def words(states: torch.Tensor, encoded: BatchEncoding, row: int) -> torch.Tenso
 
 
 def sentence_pairs(count: int, tokenizer: object) -> list[Translation]:
-    """Draw sentences as long as those of treebanks, and translations of about their length, words linked."""
+    """Draw sentences with the lengths of treebanks, and translations of about their length, words linked."""
     from material import _sentences
 
     rng = np.random.Generator(np.random.PCG64(1))

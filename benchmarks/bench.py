@@ -1,11 +1,11 @@
-"""How fast is isogloss beside Hugging Face's Trainer? Ratios, from one run on one thread.
+"""Compare the speed of isogloss with Hugging Face's Trainer, as ratios from one run on one thread.
 
     python benchmarks/bench.py                 # about six minutes
     python benchmarks/bench.py --shape base    # multilingual BERT's shape; longer
     python benchmarks/bench.py --quick         # does it work? Its numbers mean nothing.
 
-Both sides see the same rows, in turns; the time counted is that of the process, so that other programs on
-the machine disturb little; what is compared are ratios.
+Both sides see the same rows, in turns. Times are processor times, to reduce the influence of other programs.
+Only ratios are compared.
 """
 
 import argparse

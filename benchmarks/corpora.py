@@ -73,7 +73,7 @@ and pairs keep the ids they have read, to find duplicates; other formats need th
 
 @dataclass(frozen=True)
 class Found:
-    """What reading and writing back came to."""
+    """Result of reading a corpus and writing it back."""
 
     check: Check
     read: str
@@ -87,7 +87,7 @@ class Found:
 
     @property
     def sound(self) -> bool:
-        """Whether counts are equal where stated, and nothing was lost in writing."""
+        """Whether counts are equal if stated, and writing lost nothing."""
         return self.equal != "NO" and self.written != "LOST"
 
 
@@ -103,7 +103,7 @@ def look(folder: DiskFolder, check: Check) -> Found:
 
 
 def written_back(folder: Source, check: Check, examples: Sequence[Example]) -> str:
-    """Write the examples and say what is equal to what was on disk: its bytes, or its data."""
+    """Write the examples and return the part that is unchanged on disk: the bytes, or the data."""
     corpus, language, split = check.corpus, check.language, check.splits[0]
     text = "".join(line + "\n" for line in corpus.write(examples, language))
     original = "".join("".join(file.read()) for file in corpus.files(folder, language, split))
@@ -137,7 +137,7 @@ class Written:
 
 @dataclass(frozen=True)
 class Behind:
-    """A folder of which only paths with a certain part are seen."""
+    """A folder in which only paths with a certain part are visible."""
 
     folder: DiskFolder
     part: str
@@ -176,7 +176,7 @@ def _without_id(example: Example, documents: dict[int, int]) -> Example:
 
 
 def peak(read: Callable[[], Iterable[object]]) -> int:
-    """Measure the peak of bytes allocated while what is read is taken one by one and dropped."""
+    """Measure the peak of allocated bytes while examples are read and dropped one by one."""
     tracemalloc.start()
     for _ in read():
         pass
@@ -247,7 +247,7 @@ def memory(folder: DiskFolder, largest: Sequence[Found]) -> Iterator[str]:
 
 
 def _largest(results: Sequence[Found]) -> list[Found]:
-    """Give what has most examples of each folder."""
+    """Return the source with most examples of each folder."""
     most: dict[str, Found] = {}
     for result in results:
         most_examples = most.setdefault(result.check.place, result)

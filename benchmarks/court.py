@@ -1,10 +1,10 @@
-"""How often each claim gets a wrong verdict: `python benchmarks/court.py [TABLE]`.
+"""Measure how often each claim gets a wrong verdict: `python benchmarks/court.py [TABLE]`.
 
 Writes a row for each claim, world in which one of its statements is false, and number of seeds: how often its
 rule finds it supported, and contradicted. 100 draws, and 500 where 4 % or more are supported. A file with
 `-power` in its name has, for each claim and number of seeds, how often it is supported where all is true, and
-the effect that is seen in 80 % of draws. What was drawn is kept beside the table (`.draws.json`): a second
-run continues, and a rule that has changed needs this file deleted.
+the effect that is seen in 80 % of draws. The draws are stored next to the table (`.draws.json`): a second run
+continues, and a rule that has changed needs this file deleted.
 """
 
 import csv
@@ -25,7 +25,7 @@ SEEDS = (3, 6)
 FEW, MANY, HIGH = 100, 500, 0.04
 POWER_DRAWS, POWER = 100, 0.8
 STRENGTHS = (0.125, 0.25, 0.375, 0.5, 0.75, 1.0, 1.5, 2.0, 4.0, 8.0)
-"""Of an effect, as a multiple of the one that the trials of rows have."""
+"""Size of an effect, as a multiple of the effect in the trials of rows."""
 
 Row = dict[str, object]
 

@@ -1,13 +1,13 @@
-"""Do small models train faster side by side on one GPU? Seconds, and whether the records are the same.
+"""Compare the training of small models in parallel on one GPU: seconds, and equality of the records.
 
     python benchmarks/devices.py            # some minutes
     python benchmarks/devices.py --jobs 4
     python benchmarks/devices.py --quick    # does it work? Its numbers mean nothing.
 
-The same recipe on the built-in languages is run one run after the other, then with as many processes as
-asked for on the same GPU; the seconds hold the start of those. Where there are several GPUs, also on all of
-them. The exit code is 1 if a record differs, or a run failed or was made again for want of memory. Without
-a GPU it says so.
+The same recipe on the built-in languages is run sequentially, then with a number of processes on the same
+GPU, then on all GPUs if the machine has several. Seconds include the start of processes. The exit code is 1
+if a record differs, or if a run failed or was repeated for lack of memory. Without a GPU a message is
+printed.
 """
 
 import argparse
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def compared(folder: Path, sizes: dict[str, int], way: str, devices: str, jobs: int) -> bool:
-    """Run the recipe in one way, say what it took; return whether all records are those of one process."""
+    """Run the recipe in one way and print its time; return whether all records equal a single process's."""
     start = perf_counter()
     outcome = isogloss.run(
         recipe(**sizes), out=folder / way, devices=devices, jobs=jobs, report=False
@@ -84,7 +84,7 @@ def read(path: Path) -> bytes:
 
 
 def beside_tensors() -> int:
-    """Return what this process takes of an otherwise idle GPU beside what torch's allocator holds."""
+    """Return the memory of this process on an idle GPU beyond torch's allocator."""
     torch.cuda.synchronize()
     free, total = torch.cuda.mem_get_info()
     return total - free - torch.cuda.memory_reserved()

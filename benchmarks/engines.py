@@ -1,9 +1,9 @@
-"""What does an engine cost for each run, and do two processes that share a folder make anything twice?
+"""Measure the cost of an engine per run, and whether two processes in a shared folder repeat runs.
 
     python benchmarks/engines.py            # 200 runs of a millisecond by each engine; about three minutes
 
-Everything is real but what a run computes: it is planned, leased and recorded. An engine's start (processes,
-a cluster) is all time but that from the first finished run to the last, which is what runs cost.
+Runs are planned, leased and recorded, but compute nothing. The cost of runs is the time from the first
+finished run to the last. All other time is the engine's start (processes, a cluster).
 """
 
 import argparse
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def together(engine: str, runs: int, processes: int) -> tuple[float, float, Counter[str]]:
-    """Return the slowest process's seconds, those of them in which runs are made, and how often each was."""
+    """Return the slowest process's seconds, its seconds of runs, and the count of each run."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, __file__, "--one", engine, str(runs), folder]
         running = [subprocess.Popen(words, stdout=subprocess.PIPE, text=True) for _ in range(processes)]

@@ -1,4 +1,4 @@
-"""How long does a move of the explorer take with encoders of a base's size?
+"""Measure a move of the explorer with encoders of a base's size.
 
     python benchmarks/explorer.py
 

@@ -1,11 +1,11 @@
-"""What does a folder of very many finished runs cost? To plan them, to look at them again, to report on them.
+"""Measure the cost of a folder with many finished runs: planning, inspecting and reporting them.
 
     python benchmarks/finished_runs.py [--runs 12000 50000 100000] [--folders DIR] [--out FILE --as after]
 
 Records are written directly, as engines write them, without waiting for the disk; with ``--folders`` they are
-kept for other versions to read. Processor seconds, each of a process of its own, imports aside; memory is the
-peak of that process. A grid is the whole command ``isogloss run`` on finished runs with an up-to-date report,
-imports included.
+kept for other versions to read. Times are processor seconds of separate processes, without imports. Memory is
+the peak of the process. A grid is the whole command ``isogloss run`` on finished runs with an up-to-date
+report, imports included.
 """
 
 import argparse
@@ -63,7 +63,7 @@ def ensure_runs(count: int, out: Path) -> None:
 
 
 def process(task: str, count: int, out: Path) -> str:
-    """Do a task in a process of its own, whose peak of memory is its own, and return what it prints."""
+    """Do a task in a separate process, to measure its peak of memory, and return its output."""
     words = ["--task", task, "--runs", str(count), "--folders", str(out)]
     return subprocess.run(
         [sys.executable, __file__, *words], check=True, stdout=subprocess.PIPE, text=True

@@ -1,17 +1,17 @@
-"""Kill runs at random moments and start them again, until all is done: do records and leases survive that?
+"""Kill runs at random moments and restart them until all are finished, then check records and leases.
 
     python benchmarks/kills.py --kills 100 --engine serial --engine processes
     python benchmarks/kills.py --kills 25 --bucket
 
 Each round starts a small recipe with an engine, in two processes that share a folder in every second round,
-and kills one of them with SIGKILL again and again: the main process, one that it started, or all. What was
-killed is started again until the recipe is done. Then the records are compared with those of a run that
-nobody disturbed, and the log of leases says whether a run was made twice. Exit code 1 if anything differs, a
-run was made twice, anything is left behind, or a process ends with an error ("told": of a run whose process
-was killed twice, which has failed by rule; it is made with --retry-failed).
+and kills one of them with SIGKILL again and again: the main process, one that it started, or all. Killed
+processes are restarted until the recipe is done. Then the records are compared with an undisturbed run, and
+the log of leases shows repeated runs. The exit code is 1 if a record differs, a run was repeated, files are
+left behind, or a process ends with an error. "told" counts errors about runs whose process was killed twice.
+These have failed by rule, and are repeated with --retry-failed.
 
-With ``--bucket`` the processes make one run after the other in a bucket, of a server on this machine, with a
-cache each; every second one that is killed starts again with an empty cache, as another machine does.
+With ``--bucket`` the processes compute runs sequentially in a bucket of a local server, each with a separate
+cache. Every second killed process restarts with an empty cache, like a new machine.
 
 The same seed kills after the same waits; how far a run is by then depends on the machine.
 """
@@ -73,23 +73,23 @@ LONGEST = 0.9
 STUCK = 600
 """Seconds after which something is taken to wait for ever."""
 BUCKET = "bucket"
-"""What stands for an engine: one run after the other, in a bucket."""
+"""Name for the sequential computation in a bucket, in the place of an engine."""
 
 
 @dataclass
 class Found:
-    """What was found with one engine."""
+    """Results with one engine."""
 
     kills: Counter[str] = field(default_factory=Counter)
     """By whom they hit."""
     rounds: int = 0
     restarts: int = 0
     differing: int = 0
-    """Rounds that ended with records other than those of the undisturbed run."""
+    """Rounds that ended with records different from the undisturbed run."""
     twice: int = 0
-    """Runs that were made twice."""
+    """Repeated runs."""
     left: Counter[str] = field(default_factory=Counter)
-    """What was left behind, by kind."""
+    """Files left behind, by kind."""
     killed_twice: int = 0
     """Processes that told of a run whose process was killed twice: it has failed, until it is retried."""
     errors: int = 0
@@ -102,7 +102,7 @@ class Found:
 
 
 def main() -> None:
-    """Kill as often as is asked for, and print what was found."""
+    """Kill the given number of times, and print the results."""
     options = _options()
     drawn = random.Random(options.seed)
     with ExitStack() as stack:

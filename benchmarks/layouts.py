@@ -1,8 +1,8 @@
-"""What `isogloss corpus check` says of files in the layouts of the field, as a page.
+"""Write the output of `isogloss corpus check` for files in the layouts of the field, as a page.
 
     python benchmarks/layouts.py --data DIR > docs/results/layouts/README.md
 
-DIR has the folder `layouts` with files of the corpora themselves; without it small files alone are looked at.
+DIR has the folder `layouts` with files of the corpora themselves; without it only small files are checked.
 """
 
 import argparse

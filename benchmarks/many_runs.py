@@ -1,10 +1,10 @@
-"""What does a plan of very many runs cost? Plan, leases, records and report, of runs that take a millisecond.
+"""Measure the cost of a plan with many short runs: plan, leases, records and report.
 
     python benchmarks/many_runs.py                       # 1,000, 4,000 and 16,000 runs; two minutes
     python benchmarks/many_runs.py --runs 100000         # ten minutes
 
-Everything is real but what a run computes: it is planned from a recipe, leased, recorded, looked for again,
-and reported on. Each size has a process of its own, so that peaks of memory are its own.
+Runs are planned from a recipe, leased, recorded, found again and reported, but compute nothing. Each size has
+a separate process, to separate the peaks of memory.
 """
 
 import argparse

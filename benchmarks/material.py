@@ -1,4 +1,4 @@
-"""What is timed: a tagging corpus of mean length 36 subwords, and an encoder with random weights.
+"""Material for timing: a tagging corpus of mean length 36 subwords, and an encoder with random weights.
 
 Speed does not depend on what the words mean, so the words are drawn; lengths are spread as in treebanks.
 """
@@ -31,7 +31,7 @@ SHAPES = {
     "base": Architecture(layers=12, dim=768, heads=12, feed_forward=3072, vocabulary=119547),
     "paper": Architecture(layers=8, dim=512, heads=8, feed_forward=2048, vocabulary=32000),
 }
-"""That of ``--quick``, of the shipped recipes' encoders, of multilingual BERT, of the pretraining papers."""
+"""Shapes: for ``--quick``, the shipped recipes' encoders, multilingual BERT, the pretraining papers."""
 
 BATCH = 32
 
@@ -60,7 +60,7 @@ class Material:
 
     @cached_property
     def features(self) -> list[dict[str, list[int]]]:
-        """The same rows as Trainer takes them: a label for each first subword, -100 elsewhere."""
+        """Return the same rows in Trainer's form: a label for each first subword, -100 elsewhere."""
         rows = []
         for row in self.rows:
             labels = np.full(len(row.subwords), -100)

@@ -1,12 +1,12 @@
-"""What does meta-learning cost beside joint training? Time and memory of a step, as ratios from one run.
+"""Compare the cost of meta-learning with joint training: time and memory of a step, as ratios from one run.
 
     python benchmarks/meta_learning.py                 # about three minutes
     python benchmarks/meta_learning.py --shape paper   # 8 x 512, 32,000 subwords: for a GPU; longer
     python benchmarks/meta_learning.py --quick         # does it work? Its numbers mean nothing.
 
 Joint training is masked language modelling of the same encoder, with the same adapters for two languages, by
-the same batches. Each way is a process of its own; on a CPU the time is that of the process on one thread, so
-that other programs disturb little.
+the same batches. Each way has a separate process. On a CPU, times are processor times on one thread, to
+reduce the influence of other programs.
 """
 
 import argparse
@@ -42,7 +42,7 @@ STEPS, WARM, ROUNDS = 3, 1, 2
 
 
 class Words:
-    """A vocabulary of numbers alone, as ``new_encoder`` asks for it."""
+    """A vocabulary of only numbers, for ``new_encoder``."""
 
     pad_token_id, cls_token_id, sep_token_id = 0, 2, 3
 
@@ -126,7 +126,7 @@ class Clock:
         return now() - self.begun
 
     def peak(self) -> float:
-        """Return the most MiB above what there was before training."""
+        """Return the maximum MiB in addition to the memory before training."""
         return peak_above(self.before)
 
 

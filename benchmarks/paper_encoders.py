@@ -1,13 +1,13 @@
-"""How fast are the papers' encoders trained here? Teraflops a second by the plan's own count, and memory.
+"""Measure the training speed of the papers' encoders: TFLOP/s by the plan's count, and memory.
 
     python benchmarks/paper_encoders.py             # on a GPU a minute
     python benchmarks/paper_encoders.py --capture   # updates as CUDA graphs
     python benchmarks/paper_encoders.py --quick     # does it work? Its numbers mean nothing.
 
-Real loops (``fit``) in one process, on encoders of the papers' shapes with weights of random numbers. Rows of
-128 subwords are what the operations of ``isogloss run RECIPE --dry-run`` count, whatever the real lengths:
-"of the plan" is what to give to its ``--speed``, for rows as long as allowed and for those of a mean sentence
-of a treebank. The first updates are not timed.
+Real loops (``fit``) in one process, on encoders of the papers' shapes with weights of random numbers.
+``isogloss run RECIPE --dry-run`` counts operations for rows of 128 subwords, whatever the real lengths. "of
+the plan" is the value for its ``--speed``, for rows of maximum length and for mean sentences of a treebank.
+The first updates are not timed.
 """
 
 import argparse

@@ -1,18 +1,18 @@
-"""Pause a process at a rename for longer than its lease, then let it go on: do both processes end well?
+"""Pause a process at a rename for longer than its lease, resume it, and check that both processes end well.
 
     python benchmarks/paused.py --rounds 24 --at model --at record.json
     python benchmarks/paused.py --rounds 8 --bucket
 
 Each round starts a small recipe in two processes that share a folder. The first stops itself (SIGSTOP) right
 before, or right after, a file or folder gets its name: a model, a record, what is written with it, the second
-checkpoint, a lease. The second one takes the run over. When it has just leased it, when it has made
-something, or when it is done, the first goes on. Exit code 1 unless both end with 0, records are those of an
-undisturbed run, and nothing is left behind.
+checkpoint, a lease. The second takes the run over. The first resumes after the lease, after a first result,
+or at the end of the second. The exit code is 1 unless both end with 0, records equal an undisturbed run, and
+all temporary files are removed.
 
-Rounds go through all places, sides and moments in turn; the last three of them pause at a random moment.
-With ``--bucket`` the two processes share a bucket, of a server on this machine, and have a cache each; they
-pause around uploads. A run of this recipe is shorter than the time between uploads of checkpoints, so that no
-pause is at one.
+Rounds go through all places, sides and moments in turn; the last three of them pause at a random moment. With
+``--bucket`` the two processes share a bucket of a local server and have separate caches; they pause around
+uploads. A run of this recipe is shorter than the time between uploads of checkpoints, so that no pause is at
+one.
 """
 
 import argparse
@@ -64,7 +64,7 @@ SMALL = RECIPE.partition('[[grid.method]]\nname = "target-only"')[0] + (
 
 @dataclass(frozen=True)
 class Pause:
-    """Where the first process stops, and when it goes on."""
+    """Place where the first process stops, and moment when it resumes."""
 
     place: str
     side: str
@@ -269,7 +269,7 @@ def played(
 
 
 def main() -> None:
-    """Pause as often as is asked for, and print what was found."""
+    """Pause the given number of times, and print the results."""
     options = _options()
     chosen = pauses(IN_A_BUCKET if options.bucket else PLACES)
     chosen = [pause for pause in chosen if not options.at or pause.place in options.at]

@@ -1,4 +1,4 @@
-"""Where does the time of a point of a path go? Mixing, forward, decoding and scoring, for four tasks.
+"""Measure the parts of the time of a point of a path: mixing, forward, decoding and scoring, for four tasks.
 
     python benchmarks/point_parts.py [--examples 200] [--points 5] [--out FILE]
 

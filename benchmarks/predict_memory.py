@@ -1,9 +1,9 @@
-"""Predict files of several lengths and say how much memory each took.
+"""Predict files of several lengths and print the memory of each prediction.
 
     python benchmarks/predict_memory.py [--lines 1000 100000] [--mixed]
 
 The model is the shipped encoder with a random head: its answers are nonsense, its size and speed are not.
-Each file is predicted by a process of its own, as ``isogloss predict RUN FILE --out OUT`` does. Mixed: the
+Each file is predicted by a separate process, as ``isogloss predict RUN FILE --out OUT`` does. Mixed: the
 model is one of x-mixup, and each line has a translation (itself).
 """
 

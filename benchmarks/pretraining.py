@@ -1,13 +1,13 @@
-"""How fast is masked-LM pretraining beside Hugging Face's Trainer? Subwords a second, from one run.
+"""Compare the speed of masked-LM pretraining with Hugging Face's Trainer, in subwords a second, from one run.
 
     python benchmarks/pretraining.py                 # about two minutes on one thread, or on a GPU
     python benchmarks/pretraining.py --shape paper   # 8 layers of width 512, 32k subwords; longer
     python benchmarks/pretraining.py --quick         # does it work? Its numbers mean nothing.
 
-All train one model on one text in one precision, without dropout, in turns. "blocks": the very rows that we
-train on, full and of one length, masked by Trainer's collator; what is left between it and us is that our
-head runs on the hidden subwords alone, and what the loops cost. "lines": a sentence a row, as many rows as
-come to the same number of real subwords, padded to the longest; what is between it and "blocks" is padding.
+All train one model on one text in one precision, without dropout, in turns. "blocks": the same rows as
+isogloss, full and of one length, masked by Trainer's collator. The remaining difference is that isogloss
+applies the head only to hidden subwords, and the cost of the loops. "lines": one sentence per row, with the
+same number of real subwords per batch, padded to the longest. Its difference from "blocks" is padding.
 """
 
 import argparse
@@ -53,7 +53,7 @@ QUICK = (1, 1)
 BATCH_SUBWORDS = {"cpu": 4096, "cuda": 16384}
 QUICK_SUBWORDS = 512
 GOAL = 2.0
-"""How many times the subwords a second we want, at equal precision."""
+"""Target speed-up in subwords per second, at equal precision."""
 
 OURS, BLOCKS, LINES = "isogloss", "Trainer, blocks", "Trainer, lines"
 
@@ -77,7 +77,7 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Text:
-    """What all train on: blocks, as we draw them, and lines."""
+    """Training data of all contestants: blocks, as isogloss draws them, and lines."""
 
     tokenizer: Any
     batches: TextBatches
@@ -123,7 +123,7 @@ def contest(
 
 
 def text_of(folder: Path, *, shape: Architecture, steps: int, budget: int) -> Text:
-    """Draw sentences as long as those of treebanks, and put as many into blocks as the steps take."""
+    """Draw sentences with the lengths of treebanks, and pack enough for all steps into blocks."""
     material = make_material(folder, shape, sentences=max(64, steps * budget // 30))
     tokenizer, stream = material.tokenizer, stream_of(material, folder)
     batches = TextBatches(
@@ -227,7 +227,7 @@ def markdown(trained: dict[str, Contestant], shape: Architecture, where: str, pe
 
 @dataclass(frozen=True)
 class _Size:
-    """As much of a tokenizer as an encoder's configuration asks for."""
+    """The parts of a tokenizer that an encoder's configuration needs."""
 
     size: int
     pad_token_id: int = 0

@@ -1,4 +1,4 @@
-"""The report of a large study: 1,000 finished runs that never ran, written by one process on one core.
+"""Measure the report of a large study: 1,000 artificial finished runs, in one process on one core.
 
     python benchmarks/report.py [--runs 1000] [--keep DIR]
 
@@ -131,7 +131,7 @@ def make(out: Path, number: int) -> int:
 
 
 def written(out: Path) -> str:
-    """Write the report in a process of its own; return what it says of itself."""
+    """Write the report in a separate process; return its output."""
     one_core = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
     ended = subprocess.run(
         [sys.executable, "-c", WRITE, str(out)],

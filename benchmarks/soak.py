@@ -1,18 +1,18 @@
-"""Share one store between processes for minutes while everything around them goes wrong.
+"""Share one store between processes for minutes under kills, pauses, hostile files and slow storage.
 
     python benchmarks/soak.py --seconds 600
     python benchmarks/soak.py --seconds 600 --bucket
 
-Several processes make the runs of one recipe. They are killed, paused and interrupted at random, and started
-again. Meanwhile links to files elsewhere and leases of odd content are planted, and removed after some
+Several processes compute the runs of one recipe. They are killed, paused and interrupted at random, and
+restarted. Meanwhile links to files elsewhere and leases of odd content are planted, and removed after some
 seconds, as a user does who reads the message. Storage is slow: in a folder each call takes a millisecond, and
 each process sees new files up to 30 seconds late, as a client of NFS does; in a bucket each request takes up
 to 50 ms.
 
-At the end nothing may be lost (a record that was there is there, with the same bytes), made twice (by the log
-of leases), or changed outside, and some records are compared with those of an undisturbed process. Processes
-may end with 0, by a signal, with 130 or 143 after it, and with 2 and a message that names what was planted.
-Exit code 1 if anything else was found.
+At the end nothing may be lost (a record that was there is there, with the same bytes), repeated (by the log
+of leases), or changed outside. Some records are compared with an undisturbed process. Processes may end with
+0, by a signal, with 130 or 143 after it, and with 2 and a message that names what was planted. Exit code 1 if
+anything else was found.
 """
 
 import argparse
@@ -95,7 +95,7 @@ PLANTED_SECONDS = (12.0, 20.0)
 
 @dataclass
 class Result:
-    """What was done and found."""
+    """Counts of disturbances and results."""
 
     seconds: float = 0.0
     signals: Counter[str] = field(default_factory=Counter)
@@ -113,7 +113,7 @@ class Result:
     failed: int = 0
     compared: int = 0
     differing: int = 0
-    """Records that differ from those of an undisturbed process, of those compared."""
+    """Compared records that differ from the undisturbed process."""
     odd_ends: list[str] = field(default_factory=list)
     """Messages of processes that ended as none may."""
 
@@ -359,7 +359,7 @@ def be(request: str) -> None:
 
 
 def main() -> None:
-    """Disturb for as long as is asked for, and print what was found."""
+    """Disturb for the given time, and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--processes", type=int, default=4)

@@ -1,9 +1,9 @@
-"""What does it cost to start? Processor seconds of whole processes, and as ratios to the import of torch.
+"""Measure the cost of starting: processor seconds of whole processes, and as ratios to the import of torch.
 
     python benchmarks/start.py [--rounds 3] [--out FILE]
 
-The least of several rounds, in turns; a prediction is that of one sentence by the shipped encoder with a
-random head.
+Times are the least of several rounds, in turns. The prediction is for one sentence by the shipped encoder
+with a random head.
 """
 
 import argparse
@@ -27,7 +27,7 @@ ASKED_BY = {
     "accelerate": "transformers' loading of weights, where it is installed",
     "pydantic.types": "isogloss",
 }
-"""Imports that take long, and what asks for each."""
+"""Slow imports, each with the module that needs it."""
 
 
 def main() -> None:
@@ -64,7 +64,10 @@ def main() -> None:
 
 
 def import_shares(report: str) -> list[dict[str, object]]:
-    """Return what imports take, and what asks for them, as shares of all; ``report`` is Python's own."""
+    """Return the shares of imports in the total time, by the module that needs them.
+
+    ``report`` is Python's report of import times.
+    """
     lines = [line.removeprefix("import time:").split("|") for line in report.splitlines() if "|" in line]
     microseconds = {
         name.strip(): int(cumulative) for _, cumulative, name in lines if cumulative.strip().isdigit()

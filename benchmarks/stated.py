@@ -1,4 +1,4 @@
-"""What the SOURCE.md beside each real corpus states, and what reads it: one check a file or language.
+"""Statements of the SOURCE.md of each real corpus, with their readers: one check per file or language.
 
 No count is written here: each is found in the text of SOURCE.md.
 """

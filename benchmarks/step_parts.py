@@ -1,9 +1,9 @@
-"""Where does the time of a step of training go? By kind of operation, for several kinds of training.
+"""Measure the parts of the time of a training step, by kind of operation, for several kinds of training.
 
     python benchmarks/step_parts.py [--shape small] [--precision float32] [--kinds tagging NLI] [--out FILE]
 
-Every kind is trained by the method itself, loading and encoding left out of the operations; times are torch's
-own count of each operation on one thread, whose shares other programs change little.
+Every kind is trained by the method itself, without counting loading and encoding. Times are torch's count of
+each operation on one thread, whose shares depend little on other programs.
 """
 
 import argparse

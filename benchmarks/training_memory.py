@@ -1,11 +1,11 @@
-"""Train models of several shapes for a few steps, and hold the estimated peak of memory against the measured.
+"""Train models of several shapes for a few steps, and compare the estimated and measured peak of memory.
 
     python benchmarks/training_memory.py [--shapes small base] [--out FILE]
 
-Each training is a process of its own, with one thread and weights of random numbers: real loops (``fit``),
-all rows as long as the limit. Measured is the largest resident size of the process, on a GPU what torch
-allocated at most. The ratio is estimate / measured, of the whole process (with what this one took before it
-made a model) and of what the training adds.
+Each training is a separate process, with one thread and random weights: real loops (``fit``), all rows as
+long as the limit. Measured is the largest resident size of the process, on a GPU what torch allocated at
+most. The ratio is estimate / measured, of the whole process (with what this one took before it made a model)
+and of what the training adds.
 """
 
 import argparse

@@ -71,7 +71,7 @@ def _contestants(material: Material) -> list[Contestant]:
 def ours(
     material: Material, precision: str, *, task: Task = UPOS, rows: list[EncodedRow] | None = None
 ) -> Callable[[], float]:
-    """Train as ``fine_tune`` does, without its evaluation; another task has ``rows`` of its own."""
+    """Train as ``fine_tune`` does, without its evaluation. Some tasks need separate ``rows``."""
     model = task.head(material.folder, seed=0, attention=fastest_attention())
     updates = Updates(learning_rate=2e-5, precision=precision)
 
@@ -96,10 +96,10 @@ def batches(material: Material, rows: list[EncodedRow] | None = None) -> Buckete
 
 
 def products_alone(material: Material, precision: str, *, rounds: int) -> float:
-    """Return the real subwords a second of nothing but an epoch's products of matrices, as our batches are.
+    """Return the real subwords a second of only an epoch's products of matrices, in batches of isogloss.
 
-    Those of the layers and of attention, forwards and backwards, on matrices that are there already: no
-    training by these products can be faster.
+    The products are those in the layers and in attention, forwards and backwards, on existing matrices.
+    Training with these products cannot be faster.
     """
     model = UPOS.head(material.folder, seed=0)
     dtype, config = getattr(torch, precision), model.config

@@ -1,4 +1,4 @@
-"""Contestants in turns, each time in a process of its own, so that neither memory nor caches are shared."""
+"""Run contestants in turns, each time in a separate process, so that neither memory nor caches are shared."""
 
 import json
 import resource
@@ -23,7 +23,7 @@ def in_turns(
 
 
 def now() -> float:
-    """Return seconds: of this process on a CPU, so that other programs disturb little; else of the wall."""
+    """Return processor seconds on a CPU, to reduce the influence of other programs; else wall time."""
     import torch
 
     if torch.cuda.is_available():
@@ -39,7 +39,7 @@ def resident() -> float:
 
 
 def peak_above(start: float) -> float:
-    """Return by how many MiB the peak of memory (a GPU's, if there is one) exceeds ``start``; at least 1."""
+    """Return the MiB by which the peak of memory (a GPU's, if available) exceeds ``start``; at least 1."""
     import torch
 
     if torch.cuda.is_available():

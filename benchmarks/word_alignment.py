@@ -1,12 +1,12 @@
-"""How good are word alignments? AER of every aligner against gold, on real and on built-in languages.
+"""Measure the quality of word alignments: AER of every aligner against gold, on real and built-in languages.
 
     python benchmarks/word_alignment.py --data DIR --encoder DIR            # about ten minutes
     python benchmarks/word_alignment.py --only qaa --training 2000
 
 Statistical aligners see the gold sentences (never their links) and, for en-fr, the verses of the Bible; for
-zh-en the gold sentences alone, whose Chinese is split into words as no other text here is; for the built-in
-languages translations of their own. Left out are eflomal where no such program is, and systran-align, a
-port of fast_align, where it is not installed.
+zh-en only the gold sentences, because no other text here has their segmentation of Chinese; for the built-in
+languages their translations. Eflomal and systran-align, a port of fast_align, are skipped if they are not
+installed.
 """
 
 import argparse

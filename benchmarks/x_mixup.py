@@ -1,13 +1,13 @@
-"""What does X-Mixup cost beside translate-train on the same pairs? Time and memory, as ratios from one run.
+"""Compare the cost of X-Mixup and translate-train on the same pairs: time and memory, as ratios of one run.
 
     python benchmarks/x_mixup.py                # about a minute
     python benchmarks/x_mixup.py --shape base   # multilingual BERT's shape; longer
     python benchmarks/x_mixup.py --quick        # does it work? Its numbers mean nothing.
 
 Every way reads the same labelled pairs of texts and their translations, and updates as often, with as many
-rows an update; the paper's layer for classification mixes, the first. "Pairs alone" is X-Mixup without
-mixing, schedule and consistency, which is translate-train by other batches. Each way is a process of its own;
-on a CPU the time is that of the process on one thread, so that other programs disturb little.
+rows an update; the paper's layer for classification mixes, the first. "Pairs alone" denotes X-Mixup without
+mixing, schedule and consistency, which is translate-train with different batches. Each way has a separate
+process. On a CPU, times are processor times on one thread, to reduce the influence of other programs.
 """
 
 import argparse

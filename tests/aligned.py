@@ -11,7 +11,7 @@ from made_up import TEXT
 
 
 def translations(count, *, seed=0, longest=8):
-    """Sentences and their words in another order, every word but the last linked."""
+    """Sentences with their words in a different order, every word except the last linked."""
     rng = random.Random(seed)
     made = []
     for number in range(count):
@@ -31,7 +31,7 @@ def in_float64(folder):
 
 
 class Slowly:
-    """Eq. 1, one sentence at a time, with the words' subwords found by splitting each word alone."""
+    """Compute Eq. 1 for one sentence at a time, splitting each word into subwords separately."""
 
     def __init__(self, folder, *, layer=-1, word="average", aligned="all", drop_identical=False):
         self.tokenizer = load_tokenizer(folder)
@@ -49,7 +49,7 @@ class Slowly:
         ]
 
     def states(self, model, text):
-        """Return for each word the list of states that represent it, and those of both special subwords."""
+        """Return the states that represent each word, and the states of both special subwords."""
         parts = self.split(text)
         flat = [s for part in parts for s in part]
         ids = torch.tensor([[self.tokenizer.cls_token_id, *flat, self.tokenizer.sep_token_id]])

@@ -1,4 +1,4 @@
-"""What all tests share: where the real corpora are, and tiny random encoders of every kind of family."""
+"""Shared by all tests: paths of the real corpora, and tiny random encoders of every kind of family."""
 
 import gc
 import os
@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Hide GPUs, which torch looks for when it is first asked; write files without waiting for the disk."""
+    """Hide GPUs, which torch searches on first use; write files without waiting for the disk."""
     os.fsync = lambda number: None  # No test cuts the power, and disks are slow.
     os.environ["HF_DEACTIVATE_ASYNC_LOAD"] = "1"  # For weights this small, threads cost more than reading.
     says.is_recorded_anew = config.getoption("--record-messages")
@@ -65,7 +65,7 @@ def pytest_configure(config: pytest.Config) -> None:
 DRAWN = Figure.drawn
 
 RECIPES_MADE = ("made", "mixup_runs")
-"""Fixtures that make all runs of a recipe, which takes seconds: whatever looks at these is slow."""
+"""Fixtures that run a whole recipe, which takes seconds. Tests that use them are slow."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -99,13 +99,13 @@ def _undrawn(figure: Figure, layout: Layout, *formats: str) -> dict[str, bytes]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Leave figures of reports undrawn where no test looks at them: drawing is most of a report."""
+    """Skip drawing the figures of reports in tests that do not use them, because it takes longest."""
     Figure.drawn = DRAWN if item.nodeid.startswith("tests/reports/") else _undrawn
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """Forget the folders of code that a test added to the path: packages are looked for in all of them."""
+    """Remove folders of code that a test added to the path, because every import searches them."""
     before = [*sys.path]
     result = yield
     sys.path[:] = before
@@ -113,7 +113,7 @@ def pytest_runtest_call() -> Iterator[None]:
 
 
 def pytest_collection_finish() -> None:
-    """Leave what imports and collection made, and no test drops, out of every garbage collection."""
+    """Exclude objects of imports and collection from every garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 20)  # A test makes little garbage, and looking for it often takes long.
@@ -159,7 +159,7 @@ def _word_pieces() -> object:
 
 
 def _unigrams(kind: str, *special: str, mask: str = "<mask>", **options: object) -> Callable[[], object]:
-    """Unigram subwords in a tokenizer of transformers, which may take their numbers alone."""
+    """Unigram subwords in a tokenizer of transformers, which may have only their numbers."""
     letters = [(letter, -9.0) for letter in _letters()]
     pieces = [(piece, -6.0) for piece in WORD_PIECES if len(piece) > 1]
     words = [(f"▁{word}", -5.0) for word in dict.fromkeys(TEXT.split())]
@@ -205,7 +205,7 @@ def _bytes(frame: tuple[str, str] | None = None, **special: str) -> Callable[[],
 
 
 def _gemma_pieces() -> object:
-    """BPE over characters with ▁ for spaces; a text is opened, and nothing closes it."""
+    """BPE over characters with ▁ for spaces. A text has a first special subword, but no last one."""
     from tokenizers import Tokenizer, decoders, models, normalizers, processors, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -242,7 +242,7 @@ _XLM_R_SIZES = {**_SIZES, "max_position_embeddings": 162, "type_vocab_size": 1}
 _DECODER_SIZES = {**_SIZES, "num_key_value_heads": 2, "head_dim": 12}
 """Keys that two heads share, and heads wider than their part of the states."""
 _HALF_SIZES = {"layers": 3, "attention_heads": 4, "ffn_dim": 48}
-"""Of the encoder, and of the decoder."""
+"""Families of the encoder and of the decoder."""
 
 _XLM_R_UNIGRAMS = _unigrams("XLMRobertaTokenizer", "<s>", "<pad>", "</s>", "<unk>")
 
@@ -269,7 +269,7 @@ deberta_v2_folder = _encoder(
     position_biased_input=False,
     type_vocab_size=0,
 )
-"""Distances alone and no segments, as mDeBERTa-v3 has it."""
+"""Only relative positions, without segments, as in mDeBERTa-v3."""
 
 modernbert_folder = _encoder(
     "ModernBertForMaskedLM",
@@ -296,7 +296,7 @@ xmod_folder = _encoder(
     languages=["en_XX", "sw_KE", "de_DE"],
     default_language="en_XX",
 )
-"""Adapters of three languages, named as on the hub, and a language for texts of which none is said."""
+"""Adapters of three languages, named as on the hub, and a default language for texts."""
 
 rembert_folder = _encoder(
     "RemBertForMaskedLM", _word_pieces, **_SIZES, input_embedding_size=8, output_embedding_size=24
@@ -323,7 +323,7 @@ llama_folder = _encoder(
     **_DECODER_SIZES,
     **{"bos_token_id": 0, "eos_token_id": 1},
 )
-"""As on the hub: nothing closes a text or stands between two, and there is no padding."""
+"""As on the hub: no subword closes or separates texts, and padding is missing."""
 
 qwen3_folder = _encoder(
     "Qwen3ForCausalLM",
@@ -331,7 +331,7 @@ qwen3_folder = _encoder(
     **_DECODER_SIZES,
     **{"bos_token_id": None, "eos_token_id": 0},
 )
-"""As on the hub: the end of a text is also the padding, and nothing opens one."""
+"""As on the hub: the end of a text is also the padding, without an opening subword."""
 
 gemma3_text_folder = _encoder(
     "Gemma3ForCausalLM",
@@ -394,7 +394,7 @@ any_folder = _in_turn(*ENCODERS, *MASKED, *WITHOUT_HEAD)
 """The folder of every family, for the laws of families themselves."""
 
 any_language_folder = _in_turn(*(one for one in (*ENCODERS, *MASKED, *WITHOUT_HEAD) if one != "xmod"))
-"""Those that read any language; X-MOD has languages of its own."""
+"""Families that read any language; X-MOD is limited to its languages."""
 
 tied_folder = _in_turn(*ENCODERS, "xlm-roberta-xl", "eurobert")
 """Those whose masked-LM head compares states with embeddings; RemBERT's are wider."""

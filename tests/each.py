@@ -1,4 +1,4 @@
-"""Looking at things one by one."""
+"""Check things one by one."""
 
 from collections.abc import Iterable
 from typing import Any

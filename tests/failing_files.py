@@ -33,14 +33,14 @@ FILE_CALLS = ("read", "readall", "write", "flush", "truncate", "close", "seek")
 
 @dataclass
 class Faults:
-    """Which calls below a folder fail, and which were made."""
+    """Calls that fail below a folder, and calls so far."""
 
     folder: Path
     number: int = 0
     """The first call that fails, counted from 1; 0: none."""
     error: int = 0
     stays: bool = False
-    """Whether all calls after it fail too."""
+    """Whether all later calls also fail."""
     calls: list[str] = field(default_factory=list)
 
     def count(self, call: str, path: object) -> None:

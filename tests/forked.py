@@ -1,8 +1,8 @@
-"""Processes that begin at once: each is forked from one that has imported everything.
+"""Processes that start at once: each is forked from a process that has imported everything.
 
-A Python of its own takes seconds to import torch and transformers. What is tested of a process is what it
-does when it is killed, paused or asked to end: its number, streams, environment, folder and exit code, which
-are its own here too. That `isogloss` begins as a program is tested with others (cli/test_streams.py).
+A new Python takes seconds to import torch and transformers. Tests kill, pause or end processes, which need a
+separate number, streams, environment, folder and exit code. Forked processes have these. Other tests start
+`isogloss` as a program (cli/test_streams.py).
 """
 
 import fcntl
@@ -65,7 +65,7 @@ class Forked:
         self.pid = int(self._answers.readline())
 
     def poll(self) -> int | None:
-        """Return how it ended, minus the signal's number where by one; None as long as it runs."""
+        """Return the exit code, minus the signal's number after a signal, or None during the run."""
         with suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self.returncode
@@ -80,7 +80,7 @@ class Forked:
         return self.returncode
 
     def communicate(self, timeout: float | None = None) -> tuple[Any, Any]:
-        """Read the streams one after the other, and wait."""
+        """Read both streams sequentially, and wait."""
         printed = [stream and stream.read() for stream in (self.stdout, self.stderr)]
         self.wait(timeout)
         return printed[0], printed[1]
@@ -109,7 +109,7 @@ def completed(
 
 
 def _stream(wanted: int | None, inherited: int) -> tuple[Any, int]:
-    """Return our end of a stream, where there is one, and that of the process."""
+    """Return the test's end of a stream, if any, and the end of the process."""
     if wanted == subprocess.PIPE:
         ours, theirs = os.pipe()
         return os.fdopen(ours, encoding="utf-8"), theirs
@@ -125,7 +125,7 @@ def _connected() -> socket.socket:
 
 
 _lines: list[socket.socket] = []
-"""What tells the server that this process may want more."""
+"""Message that keeps the server for further requests of this process."""
 
 
 @cache
@@ -150,7 +150,7 @@ def _server() -> str:
 
 @dataclass
 class Server:
-    """What forks a process for each request, and says its number and how it ended, until nobody may ask."""
+    """Server that forks a process for each request, and reports its number and its end."""
 
     listening: socket.socket
     running: dict[int, socket.socket] = field(default_factory=dict)
@@ -181,7 +181,7 @@ class Server:
                 sys.exit()
 
     def forked(self, line: socket.socket) -> tuple[Mapping[str, Any], Sequence[int]] | None:
-        """Read a request, if the line was not closed, and fork; return it in the new process alone."""
+        """Read a request, if the line is open, and fork; return the request only in the new process."""
         self.ready.unregister(line)
         _, streams, *_ = socket.recv_fds(line, 1, 3)
         if not streams:
@@ -232,7 +232,7 @@ def become(request: Mapping[str, Any], streams: Sequence[int]) -> list[str]:
 
 
 class Understudy:
-    """A process with everything imported, which waits to be the one that forks those of ``--jobs``."""
+    """A process with everything imported, which waits to become the fork server of ``--jobs``."""
 
     def __init__(self, start: Callable[..., int]) -> None:
         self.start = start

@@ -48,7 +48,7 @@ ANOTHER_METHOD = """
 [[grid.method]]
 name = "oracle-stopping"
 """
-"""What the recipe has in addition where systems are compared."""
+"""Addition to the recipe if systems are compared."""
 
 SECONDS = 120.0
 """A process that lives longer hangs: on an idle machine it takes two."""
@@ -140,7 +140,7 @@ def _record(runs: Path, seen: Path) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """Output and exit code of a command."""
 
     code: int | None
     """None where it hung."""
@@ -268,7 +268,7 @@ def _published(here: Path) -> bool:
 
 
 STATES = ("empty", "interrupted", "finished", "compared")
-"""Of a folder of runs: compared is a finished study of two methods."""
+"""Commands on a folder of runs; compared is a finished study of two methods."""
 
 
 def make_states(base: Path) -> None:

@@ -1,4 +1,4 @@
-"""Made-up examples with their made-up translations: a language's words are those of English, spelled anew."""
+"""Artificial examples with artificial translations: each language respells the words of English."""
 
 import random
 from dataclasses import replace
@@ -30,7 +30,7 @@ def drawn(count, seed, shortest=2, longest=7):
 
 
 def pairs(language, count=24, *, seed=0):
-    """Pairs whose label is told by the first text's length."""
+    """Pairs with a label determined by the first text's length."""
     firsts, seconds = drawn(count, seed), drawn(count, seed + 100)
     return [
         SentencePair(
@@ -56,10 +56,9 @@ def sentences(language, count=24, *, seed=0, longest=7):
 
 
 def linked(examples):
-    """Give sentences the links of their words to those of what they were made from, in their place of tags.
+    """Replace the tags of sentences by links of their words to the words they translate.
 
-    The words stand the other way round, in English made from another language too; what is translated back
-    lacks the word that stood last.
+    Translations have the reverse order of words, in any direction. Back-translations lack the last word.
     """
     return [
         replace(one, tags=(), links=tuple((len(one.words) - 1 - n, n) for n in range(len(one.words))))
@@ -121,7 +120,7 @@ READ = {"nli": pairs, "upos": sentences, "qa": questions, "multiple-choice": cho
 
 
 def further(task):
-    """A task that is learned beside another."""
+    """A task that is learned in addition."""
     return FurtherTask(
         task=TASKS[task],
         corpus="made-up",

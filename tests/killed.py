@@ -41,15 +41,15 @@ examples = 40
 alphas = [-0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5]
 """
 LONG = RECIPE.replace("epochs = 2", "epochs = 8").replace("checkpoint_every = 4", "checkpoint_every = 30")
-"""Its models are half trained for long; checkpoints of steps that 30 does not divide were asked for."""
+"""Models are half trained for long, with requests for checkpoints at steps that 30 does not divide."""
 ALONE = LONG.partition('[[grid.method]]\nname = "target-only"')[0]
-"""One of these models alone."""
+"""A recipe with only one of these models."""
 PATIENCE = 300
 """Seconds a busy machine may take until what is waited for."""
 
 
 def command(folder: Path, out: str, engine: str, recipe: str = "r.toml") -> list[str]:
-    """Give the words that make a recipe's runs in a folder beside it, in the precision known there."""
+    """Return the command for a recipe's runs in a neighbouring folder, with the precision known there."""
     as_precise_as(folder, folder / out)
     return [
         *(sys.executable, "-m", "isogloss", "run", str(folder / recipe), "--out", str(folder / out)),
@@ -62,7 +62,7 @@ def records(out: Path) -> dict[str, bytes]:
 
 
 def made(out: Path) -> Counter[str]:
-    """Count how often each run was made, by the log of leases."""
+    """Count how often each run was computed, by the log of leases."""
     lines = [json.loads(line) for path in (out / LEASES / "log").iterdir() for line in path.open()]
     return Counter(
         line["run"] for line in lines if line["event"] == "finished" and line["run"] in records(out)

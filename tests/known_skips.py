@@ -1,7 +1,7 @@
-"""The reasons for which a test may be skipped in CI: any other one fails it, so no test is lost silently.
+"""Allowed reasons for skipping a test in CI. Any other reason fails, so no test is lost silently.
 
-`pytest --only-known-skips`, which .ci/run gives where CI is set. They are those of Linux with the extra dev
-installed; the runs on other systems skip what these lack, and say so alone.
+`pytest --only-known-skips`, which .ci/run gives where CI is set. They apply to Linux with the extra dev
+installed. Runs on other systems skip missing parts and only report that.
 """
 
 import re

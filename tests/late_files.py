@@ -21,7 +21,7 @@ ASKS = ("mkdir", "replace", "rename", "unlink", "rmdir", "scandir", "listdir")
 
 @dataclass
 class Client:
-    """What one machine remembers of missing names below a folder."""
+    """Missing names that one machine remembers below a folder."""
 
     folder: Path
     seconds: float = 60.0
@@ -50,7 +50,7 @@ def seen_by(client: Client) -> Iterator[Client]:
 
 @contextmanager
 def network_folders(everywhere: Client | None = None) -> Iterator[None]:
-    """Replace the calls of the system; threads without a client of their own have the one given."""
+    """Replace the calls of the system. Threads without a separate client use the given one."""
     real = {name: getattr(os, name) for name in ("open", "stat", "lstat", *ASKS)}
 
     def wrapped(name: str) -> Any:

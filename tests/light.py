@@ -1,4 +1,4 @@
-"""Commands of one process that imported the command line alone: each is a fork of it, and begins at once."""
+"""Forks of a process that has imported only the command line, so each command starts at once."""
 
 import json
 import subprocess
@@ -42,7 +42,7 @@ MAIN = "from isogloss.cli import main; main()"
 
 @dataclass(frozen=True)
 class Ended:
-    """How code ended, what it printed, and what was imported by then."""
+    """Exit code, output and imports of code."""
 
     returncode: int
     stdout: str

@@ -1,4 +1,4 @@
-"""A hub of datasets on this machine: the endpoints that the Hugging Face hub's client and a download ask for.
+"""A local hub of datasets, with the endpoints that the Hugging Face hub's client and a download use.
 
 It serves the files of repositories at commits, and plain files under any other path, as GitHub does.
 """

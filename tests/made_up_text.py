@@ -1,4 +1,4 @@
-"""Text of three languages with letters of their own, and what a tiny encoder is pretrained with."""
+"""Text of three languages with separate alphabets, and a recipe to pretrain a tiny encoder."""
 
 import random
 
@@ -11,7 +11,7 @@ TINY = {"steps": 8, "block": 16, "learning_rate": 5e-3, "precision": "float32", 
 """Fields of a method of pretraining that a test can wait for."""
 
 METHOD = with_fields(MaskedLanguageModelling(), **TINY, batch_subwords=96)
-"""How a tiny encoder is pretrained."""
+"""Settings for the pretraining of a tiny encoder."""
 
 LETTERS = {"en": "abcdef", "de": "ghijkl", "sw": "mnopqr"}
 
@@ -41,7 +41,7 @@ def known_lines(language, count=40):
 
 
 def further(start, folder, **changes):
-    """Return what trains an encoder further on such lines."""
+    """Return a recipe that trains an encoder further on such lines."""
     given = {
         "text": known_lines,
         "translations": None,

@@ -1,4 +1,4 @@
-"""The least plug-in of each kind: the members that its protocol declares as abstract, and no others."""
+"""The minimal plug-in of each kind, with only the members that its protocol declares as abstract."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
@@ -178,7 +178,7 @@ class Rated:
 
 @dataclass(frozen=True)
 class LeastTask:
-    """Grade words, given other words: its examples are of its own class."""
+    """Grade words, given other words, with a separate class of examples."""
 
     name: str = "least-task"
     metric: str = "accuracy"

@@ -3,9 +3,8 @@
     python tests/near.py [COMMIT]
 
 A change is what differs from COMMIT (default: the last commit), with new files. Near a module are the test
-files with its name (src/isogloss/data/files.py: tests/data/test_files*.py); if there are none, those that
-import it; if none does, the folder of tests of its package. The rules of the whole project are near every
-change.
+files with its name (src/isogloss/data/files.py: tests/data/test_files*.py); else the files that import it;
+else the folder of tests of its package. The rules of the whole project are near every change.
 """
 
 import re

@@ -1,8 +1,8 @@
-"""Long files first: where workers share tests, the last minute is then one of short tests.
+"""Sort long files first, so that workers who share tests end with short tests.
 
-Each worker of `--dist worksteal` begins with a part of all tests in their order, and who has none left takes
-from the end of another's part. So the long files are dealt to the beginnings of all parts, each file whole,
-for its fixtures are made once by each worker that has tests of it.
+Each worker of `--dist worksteal` begins with a part of all tests in their order. Idle workers steal from the
+end of other workers' parts. So the long files are placed at the beginnings of all parts. Files stay whole,
+because each worker with tests of a file computes its fixtures.
 """
 
 import os

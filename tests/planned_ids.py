@@ -1,6 +1,6 @@
 """The runs of all packaged recipes at all scales: how many, and a digest of their ids in order.
 
-`python tests/planned_ids.py` writes them anew where a change is meant; the changelog says which and why.
+`python tests/planned_ids.py` updates them after an intended change, which the changelog explains.
 """
 
 import json

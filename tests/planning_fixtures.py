@@ -57,9 +57,9 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def whole(
     tmp_path_factory: pytest.TempPathFactory, runs_of: Callable[[str, str], Path]
 ) -> tuple[Path, Mapping[str, bytes]]:
-    """A folder with a recipe of a few seconds as r.toml, and the records of a run that nobody disturbed.
+    """A folder with a recipe of a few seconds as r.toml, and the records of an undisturbed run.
 
-    The precision of that run is beside the recipe.
+    The precision of that run is in the same folder.
     """
     undisturbed = runs_of("undisturbed", RECIPE)
     folder = tmp_path_factory.mktemp("whole")

@@ -18,7 +18,7 @@ NODE = "ISOGLOSS_TEST_NODE"
 """Environment variable with the name of the node that a process belongs to."""
 
 SAMPLE_EVERY = 0.3
-"""Seconds between two looks at the processes of the cluster: a worker lives longer, to import torch alone."""
+"""Seconds between two checks of the cluster's processes, less than the time to import torch."""
 
 MEMORY = 78 * 2**20
 """Bytes of shared memory of a node."""

@@ -7,7 +7,7 @@ from isogloss import methods
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT
 
 SUFFIX = "-own"
-"""What the names of copies end in, so that they sort as the names of the originals do."""
+"""Suffixes of the names of copies, which sort like the names of the originals."""
 
 NAME = re.compile(r'(    name: ClassVar\[str\] = "[\w-]+)"')
 

@@ -1,11 +1,11 @@
-"""An S3 server on this machine (moto's), in a process of its own, which obeys what comes on its input.
+"""A local S3 server (moto's) in a separate process, which reads commands from its input.
 
-"away" and "back": every connection breaks off, or none. "hold" and "go": leases of runs wait, or do not, so
-that processes which begin at different times meet before the first of them makes anything; "held" asks how
-many machines wait (``environment_of`` gives each a name that its requests tell).
+"away" and "back": every connection breaks off, or none. "hold" and "go": leases of runs wait, or do not. So
+processes that start at different times meet before the first run starts. "held" returns the number of waiting
+machines (``environment_of`` gives each a name that its requests contain).
 
-Requests are answered one after the other, for moto looks whether there is an object and then writes it, in
-two steps: a real server does both in one.
+Requests are answered sequentially, because moto checks for an object and then writes it, in two steps. A real
+server does both in one step.
 """
 
 import subprocess
@@ -30,7 +30,7 @@ class S3:
     address: str
 
     def environment_of(self, machine: str = "") -> Mapping[str, str]:
-        """Return what a process needs to find the server, and to be told from other machines by its name."""
+        """Return the environment that lets a process find the server and identify itself by a name."""
         return {
             "AWS_SDK_UA_APP_ID": machine,
             "AWS_ENDPOINT_URL_S3": self.address,

@@ -1,6 +1,6 @@
-"""What errors say: their facts stand in the tests, their wordings in messages.json.
+"""Texts of errors: tests assert their facts, and messages.json records their wordings.
 
-`pytest -n 0 --record-messages TESTS` records the wordings anew, one line each; the diff is what to read.
+`pytest -n 0 --record-messages TESTS` records the wordings again, one line each. Review the diff.
 """
 
 import json
@@ -20,7 +20,7 @@ OF_THE_DAY = {
     re.escape(str(Path(__file__).parents[1])): "ROOT",
     r"\b[0-9a-f]{40}\b": "COMMIT",
 }
-"""What differs from run to run in a message, and what stands for it on record."""
+"""Parts of a message that vary between runs, with their replacements on record."""
 is_recorded_anew = False
 _read: Counter[str] = Counter()
 

@@ -88,7 +88,7 @@ LOSSES = {
         model, tokenizer, FIRST, SECOND, LINKS, languages=LANGUAGES
     )().detach(),
 }
-"""Of the same arguments: losses of a training, with the model's own dropout."""
+"""Losses of a training with the same arguments and the model's dropout."""
 
 
 def flat(model):

@@ -32,7 +32,7 @@ SCRIPTS = {
 
 @dataclass(frozen=True)
 class Notation:
-    """How a file writes its tags."""
+    """Notation of tags in a file."""
 
     scheme: str
     separator: str = "-"
@@ -86,7 +86,7 @@ UNTYPED = [
     for scheme, is_lower, outside in product(LETTERS, (False, True), OUTSIDES)
     if scheme not in ("IOB1", "IOE1")
 ]
-"""Every notation without types. I and O alone are no evidence of spans with any outside symbol."""
+"""Every notation without types. Only I and O are not evidence of spans, with any outside symbol."""
 
 SMALL = [("PER", 2, 1), ("LOC", 1, 0), ("LOC", 2, 1)]
 """Spans of a file of seven words in which each scheme shows."""

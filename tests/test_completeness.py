@@ -1,4 +1,4 @@
-"""Every plug-in stands in its table, under a name of the documented form, each field with its help text."""
+"""Every plug-in is in its table, under a name of the documented form, each field with its help text."""
 
 import ast
 import inspect
@@ -42,10 +42,10 @@ TABLES = {
 """A package's table, and what only its plug-ins have."""
 
 NOT_NAMED = {"Concatenated", "DescribedCorpus", "Unlinked"}
-"""What no table names: corpora put together or described, and the aligner of what reads whole sentences."""
+"""Parts without a table entry: combined or described corpora, and the aligner for whole sentences."""
 
 PLAIN = {"SourceOnly", "OracleStopping", "TargetOnly"}
-"""Methods whose training is that of their base."""
+"""Methods with the training of their base."""
 
 KEBAB = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 SNAKE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -143,7 +143,7 @@ def names_in(node: ast.ClassDef) -> Iterator[str]:
 
 
 def documented_fields(kind: type) -> Iterator[str]:
-    """Name the fields with a text right below them, those that a class inherits too."""
+    """Name the fields with a text right below them, including inherited fields."""
     for own in filter(is_dataclass, kind.__mro__[1:]):
         yield from documented_fields(own)
     (node,) = ast.parse(inspect.cleandoc("\n" + inspect.getsource(kind))).body

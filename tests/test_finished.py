@@ -27,7 +27,7 @@ Places = tuple[Path, Path, Path]
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Places:
-    """Write recipe, data and a folder as a run leaves it; what is in it never ran."""
+    """Write recipe, data and a folder as after a run, without running it."""
     data, out, encoder = tmp_path / "data", tmp_path / "runs", tmp_path / "encoder"
     for place in (data / "ud", encoder):
         place.mkdir(parents=True)

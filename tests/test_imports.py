@@ -1,4 +1,4 @@
-"""What it costs to import the package and to ask the command line for help."""
+"""Cost of importing the package and of the command line's help."""
 
 import resource
 import subprocess

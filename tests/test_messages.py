@@ -1,4 +1,4 @@
-"""The wordings on record are those of tests that there are; the helper misses neither facts nor wordings."""
+"""Recorded wordings belong to existing tests; the helper misses neither facts nor wordings."""
 
 import pytest
 

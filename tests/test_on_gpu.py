@@ -1,4 +1,4 @@
-"""What a GPU computes is what a CPU computes, within rounding: whole recipes are made on both.
+"""A GPU computes the same as a CPU, within rounding: whole recipes run on both.
 
 For a machine with a GPU: ``pytest --gpu tests/test_on_gpu.py``. All other tests hide GPUs.
 """

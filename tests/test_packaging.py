@@ -1,4 +1,4 @@
-"""What is declared is what is imported, and what is packed is all that is needed."""
+"""Declared requirements equal imports, and the package contains everything it needs."""
 
 import ast
 import re
@@ -28,8 +28,8 @@ UNIMPORTED = {
     *("tensorboard", "wandb", "SQLAlchemy", "alembic", "s3fs"),
     *("sphinx", "myst_parser", "furo", "sphinx_copybutton"),
 }
-"""What others import: transformers for sentencepiece and GGUF, torch for ONNX, Accelerate for trackers,
-MLflow for its database, fsspec for S3; eflomal and Sphinx are programs."""
+"""Indirect requirements: transformers imports sentencepiece and GGUF, torch imports ONNX, trackers import
+Accelerate, MLflow its database, fsspec S3. Eflomal and Sphinx are programs."""
 
 
 def names(requirements: list[str]) -> set[str]:

@@ -1,6 +1,6 @@
-"""The signatures of all public names are those that were promised.
+"""The signatures of all public names equal the recorded ones.
 
-`python tests/test_public.py` writes them to public.json anew: a change there is one for the CHANGELOG.
+`python tests/test_public.py` records them in public.json again. A change there belongs in the CHANGELOG.
 """
 
 import inspect
@@ -17,7 +17,7 @@ KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYW
 
 
 def parameters(function):
-    """Return the parameters of a function: their names, which are keywords alone, and which are required."""
+    """Return the parameters of a function: names, keyword-only ones, and required ones."""
     return [
         ("" if parameter.kind in KINDS else "*")
         + name

@@ -26,7 +26,7 @@ RECIPES = {
     ),
     4: ("interference/claims", "interference/table-4", "interference/table-5"),
 }
-"""Of each paper the recipes whose runs, in one folder, have the systems of all its claims."""
+"""For each paper, the recipes whose runs, in one folder, have the systems of all its claims."""
 
 PATHS = ("interpolation all source-only bilingual", "interpolation all target-only bilingual")
 PARTS = tuple(f"interpolation {part} source-only bilingual" for part in ("all", "encoder", "head"))
@@ -95,7 +95,7 @@ NEEDS = {
     "4l": ("scores en-fr joint en-fr", "scores en-ru joint en-ru"),
     "4m": ("scores en-hi joint en-hi", "scores en-hi joint en-hi-mr"),
 }
-"""What the frames of each claim are made of: diagnostic, task or inputs or language, system, encoder."""
+"""Sources of the frames of each claim: diagnostic, task or inputs or language, system, encoder."""
 
 
 @pytest.fixture(autouse=True)
@@ -115,7 +115,7 @@ def plan(name, scale="published"):
 
 
 def systems(planned):
-    """Name what is measured, of which systems and encoders, in words that a claim may ask for."""
+    """Name the measured systems and encoders in the words of claims."""
     labels = {key: label for label, keys in planned.methods.items() for key in keys}
     encoders = {identity(encoder): label for encoder, label in planned.encoders.items()}
     for run in planned.runs:

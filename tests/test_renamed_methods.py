@@ -1,8 +1,8 @@
-"""A method of another package has the page, tables and baselines that the same method of isogloss has.
+"""A plug-in's method has the page, tables and baselines that the same method of isogloss has.
 
-Each method is copied under another name, a study is planned with it and with the original, and records with
-equal made-up scores are written. The reports are equal once the name is replaced. Claims are left out: they
-judge a paper's own method.
+Each method is copied under a new name. A study is planned with the copy and with the original, and records
+with equal artificial scores are written. The reports are equal once the name is replaced. Claims are
+excluded, because they judge only a paper's method.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The scripts of docs/results run from the rows kept beside them, and write the tables that are there."""
+"""The scripts of docs/results run from their stored rows, and write the existing tables."""
 
 import shutil
 import subprocess

@@ -62,13 +62,13 @@ MADE = {
     "\nlicense:": "a field of a card",
     "model-index": "a field that the hub's library writes",
 }
-"""Texts that tests do not expect, and that stand nowhere in the package because they are made."""
+"""Texts that tests do not expect, and that the package composes, so its source does not contain them."""
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_what_is_not_expected_could_be_found():
-    """A text that the package no longer has is never found, and its absence is no news."""
+    """A text that the package no longer has is never found, so its absence proves nothing."""
     kinds = {".py", ".toml", ".html", ".j2", ".js", ".css", ".csv", ".tsv"}
     files = [path for path in (TESTS.parent / "src").rglob("*") if path.suffix in kinds]
     texts = (path.read_text(encoding="utf-8") for path in files)

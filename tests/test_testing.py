@@ -39,7 +39,7 @@ CALLS = Counter[str]()
 
 @dataclass(frozen=True, kw_only=True)
 class Moody(SourceOnly):
-    """Train with another seed each time."""
+    """Train with a new seed each time."""
 
     name: ClassVar[str] = "moody"
 

@@ -104,7 +104,7 @@ def tiny(folder: Path, text: str = TINY) -> Path:
 
 
 def as_precise_as(there: Path, out: Path) -> Path:
-    """Let "auto" be in a folder of runs what it is in another: a busy machine may measure anything."""
+    """Copy the measured precision of "auto" between folders of runs: on a busy machine measurements vary."""
     out.mkdir(exist_ok=True)
     shutil.copy(there / PRECISION, out)
     return out

@@ -1,4 +1,4 @@
-"""Filler words in code: names that say nothing of what they name, and phrases that nobody in the field uses.
+"""Filler words in code: names without meaning, and phrases that nobody in the field uses.
 
 `python tests/words.py` prints today's counts by package of src, and of names in scripts of docs, examples and
 benchmarks; with `--record` it sets the bounds in words.json to them. Counts may only fall: name a local for
@@ -91,7 +91,7 @@ def counts() -> dict[str, Counter[str]]:
 
 
 def totals(words: Counter[str]) -> dict[str, int]:
-    """Return how many fillers are bound, and how many phrases written."""
+    """Count bound fillers and written phrases."""
     phrases = sum(count for word, count in words.items() if word.startswith('"'))
     return {"names": words.total() - phrases, "phrases": phrases}
 

@@ -1,4 +1,4 @@
-"""Lexicons are those of the formulas, word by word, and those that a port of fast_align learns."""
+"""Lexicons equal the formulas, computed word by word, and the lexicons of a port of fast_align."""
 
 import os
 from collections import defaultdict

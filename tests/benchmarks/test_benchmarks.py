@@ -99,7 +99,7 @@ def test_finished_runs_are_planned_looked_at_and_reported_on(script, tmp_path):
 
 @pytest.fixture
 def killed(script, monkeypatch, tmp_path):
-    """Let what stands in for isogloss be killed twice; return the cells of what was found."""
+    """Kill the substitute for isogloss twice; return the cells of the results."""
 
     def run(stand_in, code):
         package = tmp_path / "stand_in" / "isogloss"

@@ -41,7 +41,7 @@ def _starts(name: str) -> bool:
 
 
 class Opened:
-    """A page in the browser, with what it wrote to the console and what it asked for."""
+    """A page in the browser, with its console output and its requests."""
 
     def __init__(self, page: Any) -> None:
         self.page, self.errors, self.requests = page, list[str](), list[str]()
@@ -64,7 +64,7 @@ Open = Callable[..., Any]
 
 @pytest.fixture
 def opened(browser: Any) -> Open:
-    """Open a file in a fresh context, such as that of a phone in dark mode."""
+    """Open a file in a fresh context, such as a phone in dark mode."""
 
     @contextmanager
     def open_file(path: Path, *, width: int = WIDTHS["desk"], **context: Any) -> Iterator[Opened]:

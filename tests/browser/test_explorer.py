@@ -1,4 +1,4 @@
-"""The explorer answers as the models do, for this machine's user alone."""
+"""The explorer answers as the models do, and serves only this machine's user."""
 
 import json
 import re
@@ -121,7 +121,7 @@ def test_what_cannot_be_answered_is_refused_in_a_line(explorer, path):
 
 @pytest.fixture(scope="module")
 def server(explorer):
-    """The page as the command serves it, with a token of its own: its host."""
+    """Serve the page with the command and a separate token; return the host."""
     uvicorn = pytest.importorskip("uvicorn")
     from isogloss.using.explorer.server import application
 
@@ -202,11 +202,11 @@ def test_the_page_moves_by_keyboard_without_an_error_or_a_request_out(browser, s
 STATUS = re.compile(
     r"(\w+): (.*) \((not measured here; )?measured on (\w+)(?: at the nearest point, (.*))?\)"
 )
-"""Metric, scores, whether they are of another point, split, and that point."""
+"""Metric, scores, whether they belong to a different point, split, and that point."""
 
 
 def check_status(page, route, point, *, points):
-    """Assert that the status has the measured scores of the nearest point, and says which that is."""
+    """Assert that the status has the measured scores of the nearest point, and names the point."""
     metric, scores, elsewhere, split, place = STATUS.fullmatch(page.text_content("#status")).groups()
     assert (metric, split) == (route["metric"], "dev")
     nearest = min(points, key=lambda one: sum(abs(a - b) for a, b in zip(one, point, strict=True)))
@@ -249,7 +249,7 @@ def test_scores_are_those_of_measured_points_alone(explorer, browser, server, si
 
 
 def check_marked_cell(page, point):
-    """Assert that the point lies on the cell whose score is shown, or beside the plane on its side."""
+    """Assert that the point is on the cell with the shown score, or outside the plane on its side."""
     for circle, cell in zip(
         page.locator("#chart circle").all(), page.locator("#chart .measured").all(), strict=True
     ):

@@ -1,4 +1,4 @@
-"""The first figure in a browser: slider and line stand at the same α, and all that they move is the rows'."""
+"""The first figure in a browser: slider and line show the same α, and all moving parts equal the rows."""
 
 import io
 import itertools

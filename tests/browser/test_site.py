@@ -71,7 +71,7 @@ def served(folder: Path) -> Iterator[str]:
 
     class Silent(SimpleHTTPRequestHandler):
         def do_GET(self) -> None:
-            """Answer that there is no icon, which a browser asks every server for."""
+            """Answer the browser's request for an icon without content."""
             self.send_error(204) if self.path == "/favicon.ico" else super().do_GET()
 
         def log_message(self, *_: object) -> None:

@@ -13,7 +13,7 @@ from isogloss.cli import display, main
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """Output and exit code of a command."""
 
     status: int
     out: str
@@ -54,7 +54,7 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
 
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a busy machine take its time before it tells of progress, which nothing here expects."""
+    """Delay progress on a busy machine, because no test here expects it."""
     monkeypatch.setattr(display, "FIRST_LINE_SECONDS", 3600.0)
     monkeypatch.delenv("COLUMNS", raising=False)  # A runner of tests may set it; tables are as wide.
 

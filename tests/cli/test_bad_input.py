@@ -1,4 +1,4 @@
-"""What users get wrong is one line that says what to do: exit code 2, no traceback, nothing trained."""
+"""Mistakes of users give one line with advice: exit code 2, no traceback, nothing trained."""
 
 import errno
 import json

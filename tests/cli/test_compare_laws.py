@@ -1,7 +1,7 @@
-"""Laws of compare: for every type of label, container and measure the right task is stated, or it is refused.
+"""Laws of compare: for every type of label, container and measure it states the right task or refuses.
 
-What is computed equals scikit-learn, seqeval or SQuAD's script; files through the command line give what
-lists give. Nothing is ever taken for another task in silence.
+Results equal scikit-learn, seqeval or SQuAD's script. Files on the command line give the same results as
+lists. The task is never misread silently.
 """
 
 import json
@@ -61,7 +61,7 @@ THEIRS = [1, 1, 2, 0, 0, 2, 0, 2, 1, 1, 0, 0]
 
 
 def contained(container, labels):
-    """Return labels in a container; None where it cannot hold them."""
+    """Return labels in a container; None if the container cannot represent them."""
     try:
         return CONTAINERS[container](labels)
     except (TypeError, ValueError, RuntimeError):
@@ -142,7 +142,7 @@ def check_one_label(kind, container, metric):
 
 
 def tags_of(scheme):
-    """Return gold tags and those of two systems, some of them invalid, in a scheme."""
+    """Return gold tags and the tags of two systems, some of them invalid, in a scheme."""
     gold = [
         ["B-PER", "I-PER", "O"],
         ["O", "B-LOC", "B-LOC"],
@@ -162,7 +162,7 @@ def tags_of(scheme):
 
 
 def in_scheme(tags, scheme):
-    """Write BIO tags in another scheme."""
+    """Write BIO tags in a different scheme."""
     if scheme == "untyped":
         return [tag[0] for tag in tags]
     if scheme in ("BIO", "words"):

@@ -400,7 +400,7 @@ LACKS = {
     "no key": lambda sample: {name: value for name, value in sample.items() if name != "exact_match"},
     "a list": lambda sample: {**sample, "exact_match": [1, 2]},
 }
-"""What a sample may have in the place of a number."""
+"""Values of a sample in the place of a number."""
 
 
 @pytest.mark.parametrize("lacks", LACKS)

@@ -1,4 +1,4 @@
-"""What a person sees of the command line: help in groups, completed values, bars, the end of a run."""
+"""The visible parts of the command line: help in groups, completion, bars, the end of a run."""
 
 import re
 

@@ -30,7 +30,7 @@ def objects(path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A labelled file and unlabelled text of another language, in the folder one is in."""
+    """A labelled file and unlabelled text of a second language, in the current folder."""
     monkeypatch.chdir(tmp_path)
     write_csv(tmp_path / "reviews.csv", [(one.first, one.label) for one in pairs("qaa", 60)])
     lines = [f"{one.first}\n" for one in pairs("qab", 20)]

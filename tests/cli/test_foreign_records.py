@@ -1,4 +1,4 @@
-"""Records, plans and what lies beside them, damaged or of others: set aside, or a line names the file."""
+"""Damaged or foreign records, plans and neighbouring files are quarantined, or a line names the file."""
 
 import json
 import math
@@ -75,7 +75,7 @@ DAMAGED: dict[str, Callable[[Content], object]] = {
     "an id that leads out": lambda body: body.update(id="../../x"),
     "70,000 letters": lambda body: body.update(id="x" * 70_000),
 }
-"""What makes a record damaged, whoever reads it."""
+"""Changes that make a record damaged for every reader."""
 
 READ_ALONE = {
     "show": lambda runs, model: ("show", model.name, "--in", runs),
@@ -298,7 +298,7 @@ WRONG = (
 
 
 def mutate(body: Content, draw: random.Random) -> None:
-    """Remove a value, or put another into its place, a new one beside it, or two in each other's."""
+    """Remove, replace or insert a value, or swap two values."""
     way = draw.choice([*mutations(body)])
     place = body
     for name in way[:-1]:

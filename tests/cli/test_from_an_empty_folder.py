@@ -1,4 +1,4 @@
-"""From an empty folder suites are fetched from a hub of this machine, run and reported, by commands alone."""
+"""Suites are fetched from a local hub into an empty folder, run and reported, only by commands."""
 
 import csv
 import io
@@ -33,7 +33,7 @@ from isogloss.cli import main
 
 main()
 """
-"""The command line, whose hub is that of this machine, and whose files of GitHub come from there too."""
+"""The command line with a local hub, which also serves the files from GitHub."""
 
 MADE_OF = {"en": "qaa", "yo": "qab", "ace": "qac", "hi": "qaa", "ta": "qad"}
 TOPICS = {"entailment": "travel", "neutral": "sports", "contradiction": "health"}
@@ -74,7 +74,7 @@ def hub() -> Iterator[LocalHub]:
 
 @pytest.fixture
 def isogloss(hub: LocalHub, tmp_path: Path) -> Callable[..., str]:
-    """Run a command in the folder in a process of its own."""
+    """Run a command in the folder in a separate process."""
     found = {name: str(tmp_path / "home" / name) for name in ("XDG_CACHE_HOME", "HF_HOME")}
     environment = {**os.environ, "HF_ENDPOINT": hub.address, "HF_HUB_OFFLINE": "0", **found}
 

@@ -1,4 +1,4 @@
-"""Lists name what the package contains, and say what it is, without importing it."""
+"""Lists name and describe the contents of the package without importing them."""
 
 import subprocess
 import sys

@@ -41,7 +41,7 @@ BROKEN = {
     "loud": "transfer_loud:Mine",
     "twice": "transfer_extras:LabelSmoothing",
 }
-"""Entry points of methods that cannot be used, of another package."""
+"""Entry points of unusable methods in a second package."""
 
 HALF = """
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def install(project: Path, site_folder: Path, code: str, about: str) -> None:
 
 @pytest.fixture(scope="module")
 def site_folder(tmp_path_factory):
-    """The folder that the package was installed into, and one beside it whose plug-ins are all broken."""
+    """The folder that the package was installed into, and a folder with only broken plug-ins."""
     pytest.importorskip("setuptools", "77")
     pytest.importorskip("pip")
     folder = tmp_path_factory.mktemp("plug-ins")

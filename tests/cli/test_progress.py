@@ -1,4 +1,4 @@
-"""Verbs that read whole folders of runs say how far they are, unless they are asked not to."""
+"""Verbs that read whole folders of runs report progress, unless it is turned off."""
 
 import pytest
 
@@ -13,7 +13,7 @@ VERBS = {
     "show": (("show", "RUN", "--in", "FOLDER"), ("runs",)),
     "list": (("list", "runs", "--in", "FOLDER"), ("records",)),
 }
-"""What is asked, and what progress is told of."""
+"""Commands and their expected progress."""
 
 
 @pytest.fixture(params=VERBS)

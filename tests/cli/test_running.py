@@ -1,4 +1,4 @@
-"""What each verb prints, where, and the exit code it ends with."""
+"""Output, streams and exit code of each verb."""
 
 import json
 import os
@@ -306,7 +306,7 @@ def test_a_table_too_wide_for_its_words_is_printed_as_cards(command):
 
 @pytest.mark.parametrize(("columns", "whole"), [(1, 1), (7, 7), (8, 1)])
 def test_a_table_cuts_no_word_and_keeps_short_cells_on_a_line(columns, whole, capsys):
-    """As many columns as there is room for; where there is too little, the long cell is broken first."""
+    """The table has the columns that fit. If the room is too small, the long cell is broken first."""
     heads = [f"difference-{number}" for number in range(columns)]
     Display().table(["what", *heads], [["a title of many words " * 9, *["-31.6 … +27.0"] * columns]])
     lines = capsys.readouterr().out.splitlines()

@@ -1,4 +1,4 @@
-"""A message that states a cause is true; exit codes of signals are theirs alone."""
+"""A message that states a cause is true; exit codes of signals are used for nothing else."""
 
 import errno
 import io
@@ -19,7 +19,7 @@ NETWORK = ("ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "EPIPE", "EBADF")
 
 @pytest.fixture
 def ended(monkeypatch, capsys) -> Callable[[BaseException], tuple[int, str]]:
-    """Return how a command ends whose code raises an error: its exit code and its line."""
+    """Return the exit code and the line of a command whose code raises an error."""
 
     def run(error: BaseException) -> tuple[int, str]:
         def command(*_: object, **__: object) -> None:
@@ -133,7 +133,7 @@ cli.main()
     ("grace", "seconds", "said"), [(600, 0.5, "interrupted."), (0, 600, "ended at once")]
 )
 def test_ctrl_c_several_times_is_one_line_and_130(grace, seconds, said):
-    """What ends a run is finished first; if that takes long, a further Ctrl-C ends it at once."""
+    """Cleanup is finished first. If it takes long, a further Ctrl-C ends the process at once."""
     code = CLEANS_UP.format(seconds=seconds, grace=grace)
     running = Forked([sys.executable, "-c", code, "run"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout.readline() == "begun\n"

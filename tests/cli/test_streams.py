@@ -1,4 +1,4 @@
-"""Standard streams that are closed lead nowhere, and one that is full is said in a line."""
+"""Closed standard streams discard output, and a full stream is reported in one line."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What finished runs warn of is printed at the end of ``run``: each kind of warning once."""
+"""Warnings of finished runs are printed at the end of ``run``, each kind once."""
 
 from types import SimpleNamespace
 

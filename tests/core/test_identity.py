@@ -143,7 +143,7 @@ def test_a_part_changes_the_id_of_the_whole():
 
 
 def test_golden_id():
-    """Ids name folders on users' disks: when this changes, all their runs are made again."""
+    """Ids name folders on users' disks: if this changes, all their runs are repeated."""
     run = FineTune(
         encoder=Pretrained(source="shipped", data="f00d"),
         corpus="ud",

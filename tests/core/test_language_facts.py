@@ -1,4 +1,4 @@
-"""Facts of languages: found by any code, taken from the table alone, and those that papers name are right."""
+"""Facts of languages are found by any code, come only from the table, and agree with papers."""
 
 import re
 

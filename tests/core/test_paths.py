@@ -1,4 +1,4 @@
-"""What others wrote into a folder leads nowhere else."""
+"""Files from others in a folder never lead outside it."""
 
 import json
 

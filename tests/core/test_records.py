@@ -75,7 +75,7 @@ def test_damaged_checksums_are_damage(folder, text):
 
 
 def test_a_record_is_strict_json(tmp_path):
-    """nan and infinity are no JSON: what reads records besides Python would stumble over them."""
+    """JSON has neither nan nor infinity, so other readers than Python would fail on them."""
     rows = [{"std": float("nan"), "loss": float("inf"), "score": 0.5}]
     write_record(tmp_path, a_record(rows=rows))
 

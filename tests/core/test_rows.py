@@ -12,7 +12,7 @@ KINDS = list(dict.fromkeys(kind for kinds in ROWS.values() for kind in kinds))
 
 
 def instance(kind, *, whole):
-    """Make a row; a whole one has values in the fields that may be left out too."""
+    """Create a row. A whole row also has values in the optional fields."""
     return kind(**{one.name: 1 for one in fields(kind) if whole or one.default is MISSING})
 
 

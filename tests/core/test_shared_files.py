@@ -1,4 +1,4 @@
-"""What others put into a shared folder leads nobody out of it, and nobody waits for it for ever."""
+"""Files from others in a shared folder never lead outside it, nor block a process forever."""
 
 import ast
 import errno
@@ -164,7 +164,7 @@ def test_a_file_of_any_size_is_read_up_to_a_bound(tmp_path):
 @pytest.mark.parametrize("act", ["write", "write text", "fill a folder"])
 @pytest.mark.parametrize("target", ["c", "b", "nothing"])
 def test_a_link_under_the_name_of_a_temporary_file_is_removed(tmp_path, act, end, target):
-    """Whoever reads a lease knows the name of its process, and with it those of its temporary files."""
+    """Readers of a lease know the name of its process, and so the names of its temporary files."""
     outside = victim(tmp_path)
     before = contents(outside)
     (tmp_path / "runs").mkdir()
@@ -215,7 +215,7 @@ ELSEWHERE = {
     "using/pushing.py": {"write_text", "chmod"},  # In the user's cache.
     "using/explorer/server.py": {"read_text", "open", "write_text"},  # Of the package; a browser; its page.
 }
-"""Calls for files that lie in no shared folder, and why."""
+"""Calls for files outside shared folders, with the reason."""
 
 
 def calls_of(path: Path) -> set[str]:
@@ -255,7 +255,7 @@ def test_a_file_is_written_to_its_end_although_the_disk_takes_a_part_at_a_time(t
 
 
 def fill_as_libraries_do(folder: Path, name: str) -> None:
-    """Fill a folder with files and folders for their owner alone, whatever the umask."""
+    """Fill a folder with files and folders that only their owner can read, for any umask."""
     with atomic_folder(folder, name) as new:
         (new / "deep").mkdir(mode=0o700)
         (new / "deep" / "weights").touch(mode=0o600)

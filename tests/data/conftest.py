@@ -53,7 +53,7 @@ def server(running_server: Server) -> Server:
 
 @pytest.fixture
 def own(put: Callable[..., DiskFolder]) -> Callable[..., DescribedCorpus]:
-    """Write the description of a corpus and files beside it (rows: as parquet), and give the corpus."""
+    """Write the description of a corpus with its files (rows: as parquet), and return the corpus."""
 
     def own(body: str, files: dict[str, str | list[dict[str, object]]] | None = None) -> DescribedCorpus:
         contents = {

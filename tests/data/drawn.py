@@ -227,7 +227,7 @@ KINDS: dict[str, tuple[st.SearchStrategy[list[Example]], list[Example]]] = {
         ],
     ),
 }
-"""What is drawn, and one fixed sample of each."""
+"""Strategies for examples, with one fixed sample of each."""
 
 
 @dataclass(frozen=True)
@@ -281,11 +281,10 @@ def held(corpus: Corpus) -> Held | None:
 
 
 def kept(examples: Sequence[Example]) -> list[Example]:
-    """Give what every format keeps, in the order of ids where they are kept.
+    """Return the parts of examples that every format keeps, in the order of ids if the format keeps ids.
 
-    Pairs and lines come back with numbers as ids, documents are numbered anew (a verse's is
-    its book, whatever its number); the language of a question is
-    the corpus's to say; trees come back with their lines.
+    Pairs and lines get numbers as ids. Documents are renumbered (a verse's document is its book). The corpus
+    determines the language of a question. Trees keep their lines.
     """
     documents: dict[int, int] = {}
     for one in examples:

@@ -40,7 +40,7 @@ class Server:
 
     @property
     def starts(self) -> list[int]:
-        """The first byte asked for by each request."""
+        """First byte of each requested range."""
         return [int(headers.get("Range", "bytes=0-")[6:-1]) for _, headers in self.requests]
 
 
@@ -59,7 +59,7 @@ def running() -> tuple[Server, ThreadingHTTPServer]:
 
     class Quiet(ThreadingHTTPServer):
         def handle_error(self, *_: object) -> None:
-            """A client that hangs up is no news."""
+            """Ignore clients that disconnect."""
 
     http = Quiet(("127.0.0.1", 0), Handler)
     http.daemon_threads = True
@@ -77,7 +77,7 @@ def send(
     length: int | None = None,
     shift: int = 0,
 ) -> Behaviour:
-    """Send the file or the range asked for; ``cut`` bytes of it, a false length, a range that is shifted."""
+    """Send the requested file or range: only ``cut`` bytes, with a false length, or a shifted range."""
 
     def behaviour(handler: BaseHTTPRequestHandler, body: bytes) -> None:
         start = int(handler.headers.get("Range", "bytes=0-")[6:-1])

@@ -1,6 +1,6 @@
-"""Layouts of tagging and text files in the field: small files as each writes them, and what must be read.
+"""Layouts of tagging and text files in the field: small files in each layout, and the expected contents.
 
-Counts were made by hand; those of the corpora's own files by a few lines that share nothing with the readers.
+Small files were counted by hand, the corpora's files with a few lines that share no code with the readers.
 """
 
 import gzip
@@ -14,7 +14,7 @@ from typing import NamedTuple
 class Odd(NamedTuple):
     name: str
     body: str
-    """Of the description, without files and language."""
+    """Fields of the description, without files and language."""
     content: str | bytes
     sentences: int
     labels: dict[str, int]
@@ -293,14 +293,14 @@ class Real(NamedTuple):
     language: str
     count: Callable[[list[str]], tuple[int, Counter[str]]]
     left_out: int = 0
-    """Rows that do not fit and are left out."""
+    """Invalid rows that are skipped."""
 
 
 Counted = tuple[int, Counter[str]]
 
 
 def spans(tag: int, *, begins_with_b: bool = True) -> Callable[[list[str]], Counted]:
-    """Count sentences and spans; of IOB1 a span begins where its type does, too."""
+    """Count sentences and spans. In IOB1 a span also begins where the type does."""
 
     def count(lines: list[str]) -> Counted:
         found, sentences, before = Counter[str](), 0, ""

@@ -1,4 +1,4 @@
-"""BUCC: two sides with ids, of which a gold file says what translates what; or one table."""
+"""BUCC: two sides with ids and a gold file of translations, or one table."""
 
 from pathlib import Path
 

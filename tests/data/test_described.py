@@ -299,7 +299,7 @@ def separated(separator, cell=str):
 
 
 def objects(**how):
-    """Options in a list, or under a key each, null where there is none."""
+    """Options in a list, or each under a key, with null for a missing option."""
     found = ""
     for context, asked, options, label in ITEMS:
         listed = dict(zip("abc", (*options, None), strict=False)) if how else {"options": options}

@@ -1,4 +1,4 @@
-"""What stands under its name is whole and right, whatever the server does; else an error says what to do."""
+"""A file with its final name is complete and right, whatever the server does; else an error gives advice."""
 
 import errno
 import gzip

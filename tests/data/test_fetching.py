@@ -330,7 +330,7 @@ def test_the_entries_of_a_table_are_well_formed(name):
 
 FILE_OF_THE_HUB = re.compile(r"hub:[\w-]+/[\w-]+@([0-9a-f]{40}|main)/\S+")
 COMMIT_OR_RELEASE = re.compile(r"/[0-9a-f]{40}/|@([0-9a-f]{40}|main)/|/r2[.]16/")
-"""A file without a checksum is one of a commit, or of a branch whose commit is looked up once."""
+"""A file without a checksum belongs to a commit, or to a branch whose commit is resolved once."""
 
 
 def test_no_two_tables_have_one_place_for_different_files():

@@ -76,7 +76,7 @@ def in_fixtures() -> Iterator[Case]:
 
 @dataclass(frozen=True)
 class Listed:
-    """The fixtures as a folder that is listed once; looking for thousands of names on disk takes long."""
+    """The fixtures as a folder that is listed once, because searching thousands of names takes long."""
 
     paths: dict[str, Path]
     name: str = "fixtures"
@@ -90,7 +90,7 @@ class Listed:
         return next(filter(None, map(self.matching, patterns)), [])
 
     def matching(self, pattern: str) -> list[File]:
-        """Find the files of one pattern, which is looked for once; every collection of bitext asks again."""
+        """Find the files of one pattern, cached because every collection of bitext needs them."""
         if pattern.partition("*")[0] not in self.beginnings:
             return []
         if pattern not in self.found:
@@ -149,7 +149,7 @@ FILES = sorted({*LISTED.paths, *WRITTEN})
 
 @cache
 def cases() -> tuple[Case, ...]:
-    """Find all cases once a test asks for them: every corpus is tried in every language, for seconds."""
+    """Find all cases on first use: every corpus is tried in every language, which takes seconds."""
     return (*in_fixtures(), *written())
 
 
@@ -189,7 +189,7 @@ NOT_THERE = re.compile(r"(\.gz|\.xz)?(: no |: corpus ud has |: collection )")
 
 
 def check_message(message: str, folder: Path, case: Case) -> None:
-    """Check that the message can be printed, and names file and line, or else what was looked for."""
+    """Check that the message can be printed, and names file and line, or else the missing thing."""
     assert message.encode()
     assert len(message) < 2000
     names = [str(folder / name) for name in case.files]
@@ -242,7 +242,7 @@ def check_links(pair: Translation) -> None:
 
 
 def check_written_back(examples: list[Example], case: Case) -> None:
-    """Check that the corpus's own format holds what was read, or says that it cannot."""
+    """Check that the corpus's format preserves the examples, or reports that it cannot."""
     one = replace(HELD[case.corpus.name], corpus=case.corpus, language=case.language, splits=(case.split,))
     try:
         text = one.write(examples)

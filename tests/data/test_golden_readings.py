@@ -1,7 +1,7 @@
 """Each corpus gives, in each language and split, the examples on record: fixtures, built-in, real corpora.
 
 Where a change is meant, `python tests/data/test_golden_readings.py [FOLDER OF THE REAL CORPORA]` records the
-cases of golden_readings.json anew. A new case is added there by hand, with "" for its reading.
+cases of golden_readings.json again. A new case is added there by hand, with "" for its reading.
 """
 
 import json
@@ -27,7 +27,7 @@ GOLDEN = Path(__file__).with_name("golden_readings.json")
 """By source and "corpus language split": the number of the first examples, and a digest of them."""
 RECORDED = json.loads(GOLDEN.read_text(encoding="utf-8"))
 FIRST = 100
-"""All examples of a fixture; of the real corpora benchmarks/corpora.py counts and rewrites all."""
+"""Maximum examples: all of a fixture. For real corpora, benchmarks/corpora.py counts and rewrites all."""
 FIXTURES = DiskFolder(Path(__file__).with_name("fixtures"))
 COMPANIONS = ("bucc2018/de-en/de-en.sample", "bitext/train.en-fr", "word-alignment/enfr", "tatoeba.deu-eng")
 """Files that are read together with those found for a split."""
@@ -61,7 +61,7 @@ def test_a_real_corpus_reads_as_recorded(cases, real_data):
 
 
 class ReadOnce(DiskFolder):
-    """A folder whose names are looked for once, and whose files are unpacked once for all languages."""
+    """A folder whose names are listed once, and whose files are unpacked once for all languages."""
 
     @cached_property
     def known(self) -> dict[str, list[File]]:

@@ -34,7 +34,7 @@ GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "w
 
 
 def word_by_word(texts: Iterable[str]) -> Iterator[Translated]:
-    """Translate each word, keep what is no word, as brackets."""
+    """Translate each word; keep other text, such as brackets."""
     for text in texts:
         words = (GERMAN.get(word, word) for word in text.replace("[", "[ ").replace("]", " ]").split())
         yield Translated(" ".join(words))
@@ -229,7 +229,7 @@ def test_sentences_keep_the_links_of_the_translator_when_asked() -> None:
 
 
 def test_links_of_a_back_translation_lead_from_the_translation() -> None:
-    """Through both, without noise, a word comes back to the word it was made from."""
+    """After both translations without noise, a word becomes the original word again."""
     given, how = list(islice(examples("ud", "qaa", "dev"), 50)), Projection(links="links")
     there = translate_examples(given, built_in("qaa", "qad"), projection=how).examples
     back = translate_examples(there, built_in("qad", "qaa"), projection=how).examples

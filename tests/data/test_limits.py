@@ -1,4 +1,4 @@
-"""Limits: so many examples of a split, drawn at random where its order may mean something."""
+"""Limits on examples of a split, drawn at random because its order may be meaningful."""
 
 import random
 from dataclasses import replace

@@ -140,7 +140,7 @@ print(corpus.hub, *corpus.labels, *texts, *(file.fingerprint() for file in corpu
 
 @pytest.mark.slow
 def test_a_described_dataset_is_read_by_the_library_from_the_hub_and_then_without_it(tmp_path):
-    """In processes of their own, since the library reads HF_ENDPOINT when it is imported."""
+    """Each reader is a separate process, because the library reads HF_ENDPOINT on import."""
     found = {name: str(tmp_path / name) for name in ("HF_HOME", "XDG_CACHE_HOME")}
     (tmp_path / "news.toml").write_text(
         'kind = "text"\nhub = "owner/news"\nconfig = "{language}"\nlanguages = { sw = "swa" }\n'

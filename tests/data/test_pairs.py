@@ -79,7 +79,7 @@ OBJECT = '{"sentence1": "a", "sentence2": "b", "gold_label": "neutral"}\n'
 
 
 def below(head, row):
-    """What is said of a row without a label of the corpus, and of one that lost its columns."""
+    """Messages for a row without a label of the corpus, and for a row that lost its columns."""
     width = f"1 cell; expected {head.count(chr(9)) + 1} as in the header"
     return (f"{head}\n{row}\n", "2: .*label"), (f"{head}\na\n", f"2: {width}")
 

@@ -1,4 +1,4 @@
-"""What is parallel is said by corpus, split and treebank, not by equal ids; and mixtures of two languages."""
+"""Corpus, split and treebank determine parallel examples, not equal ids; and mixtures of two languages."""
 
 from dataclasses import replace
 

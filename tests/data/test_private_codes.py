@@ -1,4 +1,4 @@
-"""Private codes that are not those of the built-in languages: UD has treebanks under some of them."""
+"""Private codes that UD treebanks use for languages other than the built-in ones."""
 
 import pytest
 

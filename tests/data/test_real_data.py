@@ -1,4 +1,4 @@
-"""The real corpora, read whole: counts are those of each SOURCE.md, and writing loses nothing."""
+"""Whole real corpora have the counts of their SOURCE.md, and writing loses nothing."""
 
 import sys
 from collections import Counter
@@ -143,10 +143,10 @@ corpora, stated = import_module("corpora"), import_module("stated")
 
 QUICK = ("mlqa", "mrpc", "nli-train-en", "pawsx", "tydiqa-goldp", "ud-extra", "word-alignment", "xquad")
 STRIDE = 12
-"""Of large folders every twelfth file from the last is read here; benchmarks/corpora.py reads all."""
+"""In large folders this reads every twelfth file from the last; benchmarks/corpora.py reads all."""
 
 AS_ON_DISK = {"ud", "ud-extra", "ud-legacy", "ud-pud", "panx", "udpos-xtreme", "rawtext"}
-"""Whose format is written as it is read; the number of empty lines between two sentences is not kept."""
+"""Formats that are written as read, except the number of empty lines between two sentences."""
 
 PLACES = [
     pytest.param(place, marks=() if place in QUICK else pytest.mark.slow, id=place) for place in stated.CHECKS

@@ -156,7 +156,7 @@ READ = {
     **{"xnli-eu": 5010, "xnli-eu-native": 621, "c-xnli": 2490 + 5010, "myxnli": 2490 + 5010},
     **{"flores200": 11 * (997 + 1012), "xcopa": 7068},
 }
-"""Examples of the real files at hand; of FLORES in twelve languages, each with the next."""
+"""Examples of the available real files. FLORES pairs twelve languages, each with the next."""
 
 FLORES = (
     "en eng_Latn|de deu_Latn|fr fra_Latn|es spa_Latn|ru rus_Cyrl|ar arb_Arab|hi hin_Deva|zh zho_Hans|"
@@ -173,12 +173,12 @@ PLACES = {
         for split, short in (("dev", "dev"), ("devtest", "test"))
     },
 }
-"""Where official files lie among the real ones, where they have other names there."""
+"""Folders of official files among the real ones, if their names differ there."""
 
 
 @pytest.fixture(autouse=True)
 def forgotten(monkeypatch):
-    """What a test makes known is known to it alone."""
+    """Forget the descriptions that a test registers."""
     monkeypatch.setattr("isogloss.data.corpora.described.KNOWN", KNOWN)
     before = dict(KNOWN)
     yield

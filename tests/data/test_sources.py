@@ -91,7 +91,7 @@ TEXTS = {name: {"first": "translated"} for name in ("xnli", "pawsx")}
 
 @pytest.fixture
 def made(monkeypatch):
-    """Let three built-in languages have one example a split; give the splits of which it was made."""
+    """Give three built-in languages one example per split; return the splits that were generated."""
     calls = []
 
     def examples(corpus, language, split):

@@ -1,4 +1,4 @@
-"""Translations as XTREME, XNLI, PAWS-X and X-Mixup lay them out: written in one language, read in another."""
+"""Translations in the layouts of XTREME, XNLI, PAWS-X and X-Mixup: from one language into a second."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Of an archive come the named members and nothing else: all of them, in the folder, whole, or none."""
+"""Only the named members of an archive are unpacked: all of them, completely, in the folder, or none."""
 
 import tarfile
 from hashlib import sha256
@@ -43,7 +43,7 @@ def take(tmp_path: Path):
 
 @pytest.fixture
 def refused(take, tmp_path: Path):
-    """Give the message; nothing may have been written, inside the folder or beside it."""
+    """Return the message, after checking that nothing was written inside the folder or outside."""
 
     def refused(*arguments, **named) -> str:
         before = {path for path in tmp_path.parent.rglob("*") if path.is_file()}
@@ -186,7 +186,7 @@ def test_what_is_no_archive_is_refused(refused, kind, junk):
 @pytest.mark.slow
 @pytest.mark.parametrize("place, value", [(42, 255), (45, 255), (28, 0), (9, 8)])
 def test_a_zip_whose_directory_is_damaged_is_an_error(refused, place, value):
-    """Where the member begins (before the file, after it), its name's length, and that its name is UTF-8."""
+    """Damage the member's offset (before the file, after it), its name's length, and the flag for UTF-8."""
     body = bytearray(zipped([(chr(233) + "/sw/dev.tsv", TEXT[:400])]).replace("é".encode(), b"\xff\xff"))
     body[body.index(b"PK\1\2") + place] = value
     assert "fetch again" in refused(bytes(body))

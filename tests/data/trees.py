@@ -1,4 +1,4 @@
-"""What a tree is, told step by step: the oracle of readers and makers of trees."""
+"""Definition of a tree, step by step: the oracle of readers and makers of trees."""
 
 from collections.abc import Sequence
 

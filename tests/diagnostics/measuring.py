@@ -68,7 +68,7 @@ def translations(firsts, seconds, links=None):
 
 
 def modular(folder, place, kind, *, seed=0, noise=0.3, load=load_masked_lm):
-    """Save an encoder whose language fr has modules of its own, moved by noise drawn from a seed."""
+    """Save an encoder with separate modules for fr, moved by noise drawn from a seed."""
     model = load(folder)
     add_modules(model, Modules(kind=kind), ("en", "fr"), seed=0)
     generator = torch.Generator().manual_seed(seed)

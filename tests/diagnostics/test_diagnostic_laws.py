@@ -1,4 +1,4 @@
-"""What every diagnostic keeps to: declared rows about its subjects, the same twice, and untouched models."""
+"""Laws of every diagnostic: declared rows about its subjects, the same twice, and untouched models."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -24,7 +24,7 @@ OPTIONS = {
     "language-gates": {"draws": 1, "steps": 1, "batch_subwords": 64, "block": 16},
     "word-distance": {"dimensions": (5,)},
 }
-"""What makes a measurement quick, or lets it have all kinds of rows."""
+"""Settings that make a measurement quick, or give it all kinds of rows."""
 
 SUBJECTS = {
     "model",

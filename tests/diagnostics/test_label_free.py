@@ -1,4 +1,4 @@
-"""Label-free signals: their definitions by hand, no look at a target's labels, and every kind of answer."""
+"""Label-free signals: their definitions by hand, without target labels, for every kind of answer."""
 
 from dataclasses import replace
 

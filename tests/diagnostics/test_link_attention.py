@@ -1,4 +1,4 @@
-"""The attention that mixes is looked for where word links say; the answer is known where all is equal."""
+"""The attention to linked words is measured; the answer is known for uniform attention."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""Mixing ratios are numpy's, for target languages alone; a sweep tries every ratio in every layer."""
+"""Mixing ratios equal numpy's, only for target languages; a sweep tries every ratio in every layer."""
 
 from copy import deepcopy
 from dataclasses import fields, replace

@@ -73,7 +73,7 @@ def test_scale_multiplies_l2_and_leaves_cosine(seed, scale):
 
 
 def test_orthogonal_words_that_translate_each_other_are_apart_from_all_others():
-    """Each link has an axis of its own: 0 between related words, √2 or 1 between any others."""
+    """Each link has a separate axis: distances are 0 between related words, √2 or 1 between any others."""
     x = torch.eye(8)
     for kind, distance, far in (("l2", l2, 2**0.5), ("cosine", cosine, 1.0)):
         row = summary(x, x.clone(), range(8), kind, distance)

@@ -1,4 +1,4 @@
-"""What the tests of encoders share: loading with heads, comparing weights, language modules that differ."""
+"""Helpers for tests of encoders: loading with heads, comparing weights, language modules that differ."""
 
 import json
 from copy import deepcopy
@@ -28,7 +28,7 @@ def _loaded(folder, attention):
 
 
 def fresh(folder, *, attention="sdpa"):
-    """Give an encoder of one's own, without reading its folder anew."""
+    """Return an encoder for one test, without reading its folder again."""
     return deepcopy(_loaded(folder, attention))
 
 

@@ -27,7 +27,7 @@ NOT_MERGED = ("Lily", "VB-LoRA of the best vectors")
 """The cases that peft cannot merge."""
 
 Damage = Callable[[dict[str, Tensor]], dict[str, Tensor]]
-"""What befalls the weights of a folder."""
+"""Changes of the weights of a folder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +68,7 @@ class Saved:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a folder: equal, refused, different, or failed within peft; with the details."""
+    """Outcome for a folder: equal, refused, different, or failed within peft; with the details."""
 
     kind: str
     details: str = ""
@@ -136,7 +136,7 @@ def batch_for(config: Any) -> dict[str, Tensor]:
 
 
 def logits_of(model: Any, batch: dict[str, Tensor]) -> Tensor:
-    """Return all numbers that a model gives, or the states of an encoder, at words alone."""
+    """Return all numbers of a model's output, or the states of an encoder, only at words."""
     output = model(**batch)
     if "start_logits" in output:
         return torch.stack([output.start_logits, output.end_logits]) * batch["attention_mask"]

@@ -118,7 +118,7 @@ def saved(bert_folder, tmp_path):
 
 
 def broken(saved, change):
-    """Write the file again after a change of its weights and of what it says of them."""
+    """Write the file again after a change of its weights and metadata."""
     from safetensors import safe_open
 
     with safe_open(saved / MODULES_FILE, framework="pt") as file:

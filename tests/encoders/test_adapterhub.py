@@ -1,4 +1,4 @@
-"""Adapters of AdapterHub: outputs equal those of its library, which made the files in adapterhub."""
+"""Adapters of AdapterHub: outputs equal the outputs of its library, which wrote the files in adapterhub."""
 
 import json
 import pickle

@@ -52,7 +52,7 @@ def changed(place):
 
 
 def seen_from(model, place, *, layer=-1):
-    """The places whose subword has an influence on the state of another."""
+    """Return the positions of subwords that influence the state at a position."""
     plain = states(model, layer=layer)[0, place]
     return [
         other

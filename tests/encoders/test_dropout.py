@@ -1,4 +1,4 @@
-"""Quick dropout: the right share, the right mean, independent draws, and nothing left behind."""
+"""Quick dropout has the right share, the right mean, independent draws, without side effects."""
 
 import pytest
 import torch

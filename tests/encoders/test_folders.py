@@ -1,4 +1,4 @@
-"""Folders and hub names that cannot be used, and what is said; the hub's client is replaced: no network."""
+"""Unusable folders and hub names, and their messages; the hub's client is replaced, without network."""
 
 import errno
 import json

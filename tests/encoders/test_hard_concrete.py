@@ -1,4 +1,4 @@
-"""Gates: what is drawn has the probabilities of the closed form, and gradients are those of differences."""
+"""Gates: draws have the probabilities of the closed form, and gradients equal finite differences."""
 
 import math
 

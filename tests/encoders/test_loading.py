@@ -1,4 +1,4 @@
-"""Models on disk: saved and loaded to the bit, new heads from their seed alone, folders of the hub."""
+"""Models on disk: saved and loaded to the bit, new heads only from their seed, folders of the hub."""
 
 import json
 import os

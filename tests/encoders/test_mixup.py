@@ -207,7 +207,7 @@ def test_padding_changes_nothing(folder, attends):
 
 @pytest.mark.parametrize("residual", ["normed", "summed"])
 def test_gradients_are_those_of_finite_differences(folder, residual):
-    """Along a random direction of all weights at once, those of the ratio included."""
+    """The direction is random in all weights at once, including the weights of the ratio."""
     model, how = fresh(folder).double(), mixup(residual=residual)
     how.ratio_module.double()
     rows, mask = pairs()

@@ -1,4 +1,4 @@
-"""Mixing by word links: evenly from what a subword is linked to, and nothing into what is not linked."""
+"""Mixing by word links: uniformly over linked subwords; subwords without a link are not mixed."""
 
 import pytest
 import test_mixup
@@ -91,7 +91,7 @@ def test_weights_lie_on_what_is_linked_and_nowhere_else(folder):
 
 @pytest.mark.parametrize("side", ["target", "source"])
 def test_words_in_another_order_with_their_links_take_up_the_same(folder, side):
-    """In an encoder without positions, states follow their subwords; those of the target not the source's."""
+    """In an encoder without positions, target states do not depend on the order of the source words."""
     model = fresh(folder).double()
     nn.init.zeros_(model.base_model.embeddings.position_embeddings.weight)
     order = torch.tensor([3, 0, 4, 2, 1])

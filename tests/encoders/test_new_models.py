@@ -1,4 +1,4 @@
-"""New encoders of every family; how translation models are told languages."""
+"""New encoders of every family, and the language codes of translation models."""
 
 from functools import cache
 

@@ -46,7 +46,7 @@ UNREAD = {
 """The methods that are not merged with the same outputs, with peft's names of their types."""
 
 LIKE = {"roberta": "xlm-roberta", "camembert": "xlm-roberta"}
-"""Families without a tiny encoder of their own, with one that is built like it."""
+"""Families without a separate tiny encoder, with a family of the same structure."""
 
 Save = Callable[[Case], Saved]
 

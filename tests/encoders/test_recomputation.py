@@ -1,4 +1,4 @@
-"""Layers that are computed anew for the gradients: as the first time, and leaving nothing behind."""
+"""Layers that are recomputed for the gradients give the same results, without side effects."""
 
 from contextlib import ExitStack, nullcontext
 
@@ -17,7 +17,7 @@ IDS = torch.tensor([[2, 7, 9, 11, 3], [2, 8, 8, 10, 3]])
 
 
 def gradients(model, *, anew, languages=(), mixup=None):
-    """Compute gradients after all contexts of the forward pass have ended; give what was recorded, too."""
+    """Compute gradients after all contexts of the forward pass; also return the recorded states."""
     model.train().zero_grad()
     torch.manual_seed(0)
     with ExitStack() as contexts:

@@ -41,7 +41,7 @@ def test_a_new_one_changes_nothing_to_the_bit(encoder_folder, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_reads_what_the_languages_modules_say(encoder_folder, kind):
-    """With copies of the feed-forward it stands behind each language's; added last or first alike."""
+    """With copies of the feed-forward, the adapter follows each language's copy, in any order of adding."""
     model = stirred(modular(fresh(encoder_folder), kind))
     site = family_of(model).sites(model)[0]
     given = torch.randn(2, 5, site.module(model, "feed_forward_out").in_features)

@@ -95,7 +95,7 @@ def test_the_vocabulary_has_the_size_asked_for_special_subwords_first_and_covers
 
 
 def test_every_letter_may_also_continue_a_word():
-    """So that a word in other capitals than those of the text is still known."""
+    """So words with different capitals from the text are still known."""
     tokenizer = train_tokenizer(["Ab", "Ab", "cd", "cd", "文 a!"], family="bert", size=60)
     vocabulary = tokenizer.get_vocab()
     assert {"##A", "##b", "##c", "##d"} < vocabulary.keys()
@@ -119,7 +119,7 @@ def test_frequent_words_become_one_subword(trained):
 
 
 def test_a_saved_tokenizer_is_the_same_once_loaded(family, trained, tmp_path):
-    """What pretraining saw is what fine-tuning sees."""
+    """Fine-tuning sees the same subwords as pretraining."""
     trained.save_pretrained(tmp_path)
     AutoConfig.for_model(family).save_pretrained(tmp_path)
     loaded = load_tokenizer(tmp_path)

@@ -1,7 +1,7 @@
 """Folders that are damaged or do not fit their config.json: read as transformers reads them, or refused.
 
-No weight that a folder should have is ever drawn, no stored weight of the model is left aside, and no memory
-is taken for what the weights cannot be.
+Required weights are never drawn at random, stored weights of the model are never ignored, and memory is not
+allocated for impossible weights.
 """
 
 import json
@@ -213,7 +213,7 @@ SPARE = 256 << 20
 """Bytes that a folder of some 100 kB may take: threads and modules have their own."""
 
 SECONDS = 120
-"""Of a processor, for all values of a family."""
+"""Processor seconds for all values of a family."""
 
 
 def whole_numbers(folder: Path) -> list[str]:
@@ -254,7 +254,7 @@ def outcomes(folder: Path, fields: list[str], values: tuple[int, ...]) -> Iterat
 
 
 def in_little_memory(act: Callable[[], list[Any]]) -> list[Any]:
-    """Return what a function returns in a forked process of little memory and time."""
+    """Return a function's result, computed in a forked process of little memory and time."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
         try:

@@ -11,9 +11,9 @@ from isogloss.engine import engines
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[None]:
-    """A cluster of one node with two processors, to which all that runs in this process is connected.
+    """A cluster of one node with two processors, to which this process is connected.
 
-    By itself Ray runs tasks with niceness 15: beside other tests on the same cores they would take for ever.
+    By default Ray runs tasks with niceness 15, which is too slow with other tests on the same cores.
     """
     ray = pytest.importorskip("ray")
     with pytest.MonkeyPatch.context() as patch:

@@ -1,4 +1,4 @@
-"""What a process of ``--jobs`` is like when it begins, and what it has cost until then."""
+"""State of a process of ``--jobs`` at its start, and its cost until then."""
 
 import json
 import os

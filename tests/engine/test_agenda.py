@@ -1,4 +1,4 @@
-"""Which run a process tries next, where other processes make most of them and the store answers slowly."""
+"""Order in which a process tries runs, if other processes lease most of them and the store is slow."""
 
 import json
 from dataclasses import dataclass, field, replace
@@ -92,7 +92,7 @@ def clock(monkeypatch):
 
 
 def free_runs_made(clock, *, latency, held, free, seconds=1e9):
-    """Make the free runs of a plan in which others hold the first ones; return these and the operations."""
+    """Run the free runs of a plan whose first runs are leased; return these and the operations."""
     runs = [Task(number) for number in range(held + free)]
     board = SlowBoard(clock, latency)
     leases = Leases(board, clock=clock)

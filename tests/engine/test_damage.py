@@ -1,4 +1,4 @@
-"""Damaged files of finished runs are set aside with the reason and made again, byte for byte."""
+"""Damaged files of finished runs are quarantined with the reason and computed again, byte for byte."""
 
 import os
 
@@ -164,6 +164,6 @@ def test_what_damaged_files_were_made_from_is_checked_too(translated):
 
 
 def test_what_another_process_has_set_aside_meanwhile_is_no_error(tmp_path):
-    """Of two that look for damage one may have been paused, so that the other did it, too."""
+    """While one of two searching processes is paused, the second quarantines the damage."""
     damage_module._quarantine(tmp_path, RECORD)
     assert list(tmp_path.iterdir()) == []

@@ -27,12 +27,12 @@ MADE = "it was made again, up to here"
 
 
 def step(number: int) -> str:
-    """Return how far a run with a checkpoint of a step got."""
+    """Return the progress of a run with a checkpoint of a step."""
     return find_resume_point([f"checkpoint-{number:09d}/state.json"] if number else [])
 
 
 def outcome(root: Path, leases: list[tuple[int, bool]], now: int) -> list[object]:
-    """Return what becomes of a run with leases, each with the step it began at and whether it died."""
+    """Return the state of a run with leases, each with the step it began at and whether it died."""
     (root / LEASES).mkdir()
     board = FolderBoard(root / LEASES)
     for number, (start, died) in enumerate(leases, 1):
@@ -51,7 +51,7 @@ def outcome(root: Path, leases: list[tuple[int, bool]], now: int) -> list[object
 
 @pytest.fixture
 def interrupted_making(monkeypatch):
-    """Let a run that is made fail at once, as it is only to be seen whether it was."""
+    """Make every run fail at once, to see which runs start."""
 
     def make(*_):
         raise RunError(MADE)

@@ -1,4 +1,4 @@
-"""Each process has one GPU; those that share one have room beside each other. The GPUs are made up."""
+"""Each process has one GPU, or a share of one with enough memory. The GPUs are simulated."""
 
 import json
 import os
@@ -257,7 +257,7 @@ class Scarce(Store):
 
 @pytest.mark.parametrize("error", ["CUDA out of memory.", "cuBLAS: CUBLAS_STATUS_ALLOC_FAILED", "no luck"])
 def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(planned, context_of, error):
-    """Where it did it is given back, and made again alone."""
+    """A run that shared its GPU is released, and repeated on an idle GPU."""
     planned, events = planned(scale="least"), []
     run = planned.runs[0]
     store = Scarce(planned.store.root, always=identity(run), error=error)
@@ -277,7 +277,7 @@ def test_a_run_fails_for_want_of_memory_unless_it_shared_its_gpu(planned, contex
 
 @dataclass(frozen=True)
 class Takes:
-    """How many bytes runs take, by name."""
+    """Bytes needed by runs, by name."""
 
     bytes_of: dict[str, int | None]
 
@@ -297,7 +297,7 @@ def test_processes_take_room_for_a_run_as_far_as_there_is_and_all_for_one_alone(
 
     @contextmanager
     def taken(device, run, alone=False, folder="runs"):
-        """Take room as a process of its own."""
+        """Reserve memory as a separate process."""
         name = f"process-{next(process)}"
         with monkeypatch.context() as patch:
             patch.setattr(devices, "this_process", lambda: name)
@@ -351,7 +351,7 @@ def test_a_process_that_has_ended_or_lost_its_lease_takes_no_room(monkeypatch, t
 
 @pytest.fixture
 def plan_on_scarce_gpus(planned, tiny_runs, monkeypatch):
-    """Return the plan of the tiny recipe in a store whose GPUs are made up, its trainings and precision."""
+    """Return the plan of the tiny recipe in a store with simulated GPUs, its trainings and precision."""
     planned = planned()
     tuned = [run for run in planned.runs if isinstance(run, FineTune)]
     store = Scarce(planned.store.root, once=identity(tuned[0]), always=identity(tuned[1]))
@@ -367,7 +367,7 @@ def plan_on_scarce_gpus(planned, tiny_runs, monkeypatch):
 def test_two_share_a_gpu_as_far_as_they_have_room_and_those_for_which_they_had_not_are_made_again(
     plan_on_scarce_gpus, context_of, tiny_runs, monkeypatch
 ):
-    """No two trainings have room; for one of them it does not help to be alone."""
+    """No two trainings fit together. One of them does not even fit on an idle GPU."""
     planned, tuned, precision = plan_on_scarce_gpus
     store = planned.store
     need = max(map(MemoryNeeds(replace(context_of(planned), precision=precision)).of, tuned))

@@ -1,4 +1,4 @@
-"""Serial or side by side, stopped or not: the records are the same to the byte, and nothing is made twice."""
+"""Records are equal to the byte, serial or parallel, interrupted or not, and runs are never repeated."""
 
 import errno
 import json
@@ -237,7 +237,7 @@ class Mine(SourceOnly):
 
 @pytest.mark.slow
 def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
-    """Other processes find a class in a module; one of the script itself is made in its own process alone."""
+    """Other processes find a class in a module. A class of the script runs only in its process."""
     models = TINY.partition("[[measure]]")[0].replace('name = "source-only"', 'name = "mine"')
     tiny(tmp_path, models + TINY[TINY.index("[scale.least]") :])
     (tmp_path / "mine.py").write_text(OWN)
@@ -312,7 +312,7 @@ def test_a_run_whose_memory_runs_out_fails_alone(tmp_path):
 
 
 def killing(out: Path, method: str, times: int) -> tuple[Callable[[Progress], None], list[str]]:
-    """Return a callback that kills the process which trains a method's model, so many times; and its ids."""
+    """Return a callback that kills the training process of a method ``times`` times, and its ids."""
     killed: list[str] = []
     pids: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""Twelve runs of every kind: whichever engine makes them, records equal those of one process to the byte."""
+"""Twelve runs of every kind: records of every engine equal the records of one process to the byte."""
 
 import json
 
@@ -89,7 +89,7 @@ KINDS = {"pretrain", "align", "adjust", "train-translator", "translate", "fine-t
 
 @pytest.fixture(scope="module")
 def serial(tmp_path_factory):
-    """The folder of the recipe, and of its runs made one after the other."""
+    """The folder of the recipe, and of its runs computed sequentially."""
     folder = tmp_path_factory.mktemp("serial")
     (folder / "kinds.toml").write_text(RECIPE, encoding="utf-8")
     result = isogloss.run(folder / "kinds.toml", out=folder / "runs", engine="serial", report=False)

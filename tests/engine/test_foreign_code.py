@@ -151,13 +151,13 @@ name = "built-in"
 """
 
 ENDS_PLAN = ("import", "values", "check", "reads", "section")
-"""Where an error ends the command, before anything is made or after all of it."""
+"""Hooks whose error ends the command, before the first run or after the last."""
 
 FAILS_RUN = ("train", "measure", "translate")
-"""Where an error is a failure of one run."""
+"""Hooks whose error is a failure of one run."""
 
 IS_NOTED = ("tracker", "tracker start", "tracker log", "tracker finish", "claim")
-"""Where all that was asked for is made in spite of an error, which is said in a line."""
+"""Hooks whose error does not stop any run, but is reported in a line."""
 
 PLACES = (*ENDS_PLAN, *FAILS_RUN, *IS_NOTED)
 
@@ -190,7 +190,7 @@ SAMPLE = (
 
 @dataclass
 class Answer:
-    """What the command line answered, and how often the failing code was called."""
+    """Answer of the command line, and number of calls of the failing code."""
 
     status: int
     lines: list[str]
@@ -263,7 +263,7 @@ def answer(tmp_path: Path, monkeypatch, capsys) -> Callable[..., Answer]:
 
 
 def check(place: str, error: str, answer: Callable[..., Answer]) -> None:
-    """One line with the plug-in's name; 1 or 2 unless all is made; one attempt."""
+    """Check for one line with the plug-in's name, exit code 1 or 2 unless all runs end, and one attempt."""
     said = answer(place, error)
     name = {"tracker": "own", "claim": "its rule failed"}.get(place.partition(" ")[0], "foreign_")
     about = [line for line in said.lines if name in line and "bug in isogloss" not in line]

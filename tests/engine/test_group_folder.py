@@ -61,7 +61,7 @@ class Users:
     def _opened(self) -> Iterator[str]:
         """Yield commands after which all users can enter the folders of Python and the project.
 
-        Below a closed folder, such as the home of root, these folders are shown alone, to this program alone.
+        Below a closed folder, such as the home of root, these folders are shown, only to this program.
         """
         needed = [Path(sys.base_prefix).resolve(), Path(sys.prefix).absolute(), PROJECT]
         for closed in {_closed_parent(path) for path in needed} - {None}:
@@ -94,7 +94,7 @@ def users() -> Iterator[Users]:
 
 @pytest.fixture
 def shared(users: Users) -> Path:
-    """A recipe, and beside it a folder of runs of the group."""
+    """A recipe, and a shared folder of runs of the group."""
     (users.place / "r.toml").write_text(RECIPE)
     out = users.place / "runs"
     out.mkdir()

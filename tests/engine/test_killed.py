@@ -132,7 +132,7 @@ def hangups(how: signal.Handlers) -> Iterator[None]:
 
 
 def on_a_terminal(folder: Path, out: Path) -> tuple[Forked, int]:
-    """Start a run on a terminal of its own, and return it and the other end while it trains."""
+    """Start a run on a separate terminal, and return it with the terminal's other end during training."""
     (folder / "alone.toml").write_text(ALONE)
     words = command(folder, out.name, "processes", "alone.toml")
     words.remove("--quiet")

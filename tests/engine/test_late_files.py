@@ -21,11 +21,11 @@ RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), exampl
 KEY = identity(RUN)
 
 MISSING = (KEY, f"{KEY}/{RECORD}", f"{KEY}/{FAILED}", f"{LEASES}/{KEY}.1", f"{LEASES}/{KEY}.2", LEASES)
-"""Names that the second machine looks for before the first one makes them."""
+"""Names that the second machine requests before the first one creates them."""
 
 
 def work_of(folder, name):
-    """Return the work of a machine that sees a folder under a name of its own."""
+    """Return the work of a machine that sees a folder under a separate name."""
     (folder / name).symlink_to(folder / "runs")
     context = RunContext(store=Store(folder / name), sources=Sources(), precision="float32")
     return Work(context, [RUN], lambda _: None)

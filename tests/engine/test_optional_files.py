@@ -56,7 +56,7 @@ def run(folder: Path) -> object:
 
 
 def pin(_: Path) -> object:
-    """Look up the commit of a dataset, and keep it."""
+    """Resolve the commit of a dataset, and store it."""
     return hub_address.pinned("somebody/something@main", user_cache() / "hub")
 
 
@@ -67,7 +67,7 @@ def write(_: Path) -> object:
 
 
 def place(folder: Path) -> object:
-    """Make a run beside others of this machine, as a process of several does."""
+    """Run in parallel to other runs of this machine, as in one of several processes."""
     root = folder / "placed"
     shutil.rmtree(root, ignore_errors=True)
     (root / LEASES).mkdir(parents=True)
@@ -82,7 +82,7 @@ ACTS: tuple[Callable[[Path], object], ...] = (place, pin, write)
 
 
 def content(answer: object) -> object:
-    """Return the contents of the files beside one that was written, where it is wherever."""
+    """Return the contents of the files next to a written one, wherever it is."""
     if not isinstance(answer, Path):
         return answer
     return {file.name: file.read_bytes() for file in answer.parent.iterdir()}

@@ -1,4 +1,4 @@
-"""A process that was paused for longer than its lease takes what another made, and leaves that one alone.
+"""A process paused for longer than its lease uses a different process's results and does not disturb it.
 
 More rounds, by hand: benchmarks/paused.py.
 """
@@ -96,7 +96,7 @@ def file_names(context: RunContext) -> list[str]:
 
 
 def finished_files(context: RunContext, tmp_path: Path) -> Path:
-    """Give the folder of the run as an undisturbed process leaves it."""
+    """Return the folder of the run as an undisturbed process leaves it."""
     undisturbed = run_context(tmp_path / "undisturbed")
     assert attempt(undisturbed) == "made"
     return undisturbed.store.folder(RUN)
@@ -190,7 +190,7 @@ def test_the_error_of_a_run_that_nobody_else_makes_is_one(context, attempt_after
 
 
 def left_leases(context: RunContext) -> list[bool]:
-    """Tell of each lease of the run whether it is held."""
+    """Return for each lease of the run whether a process has it."""
     found = sorted((context.store.root / LEASES).glob(f"{KEY}.*"))
     return [json.loads(path.read_text())["held"] for path in found]
 
@@ -232,7 +232,7 @@ def test_a_run_is_looked_after_only_once_a_lease_may_be_over(context, monkeypatc
 
 @pytest.fixture(scope="module")
 def rounds(tmp_path_factory):
-    """What pauses processes, a folder with its recipe, and the records of an undisturbed run."""
+    """Function that pauses processes, a folder with its recipe, and the records of an undisturbed run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
         import paused

@@ -156,7 +156,7 @@ def kill_head(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path
 
 
 def kill_coordinator(nodes: Mapping[str, Any], driver: subprocess.Popen[str], out: Path) -> None:
-    """Kill the process that keeps the cluster together, and nothing else of the head."""
+    """Kill only the process of the head that coordinates the cluster."""
     del driver, out
     (one,) = nodes["head"].all_processes["gcs_server"]
     kill(one.process.pid)
@@ -194,7 +194,7 @@ def kill(pid: int) -> None:
 
 
 def in_training(out: Path) -> str:
-    """Return a run with a checkpoint that is being made; empty without one."""
+    """Return a current run with a checkpoint; empty without one."""
     runs = {path.parents[1].name for path in out.glob(f"*/{WORK}/checkpoint-*")}
     return next((run for run in sorted(runs) if leases_in(out).holder(run)), "")
 

@@ -1,4 +1,4 @@
-"""Ray as the engine: records of one process, whatever dies; nothing is made twice, or left running."""
+"""Ray as the engine: records of one process, whatever dies; no run is repeated or left running."""
 
 import os
 import re
@@ -39,7 +39,7 @@ class Failing(Method):
     def train(self, setting):
         raise KeyError(7)
 '''
-"""A method of the user's own, in a module beside the recipe."""
+"""A method of the user, in a module next to the recipe."""
 
 
 def test_a_killed_task_is_made_again_and_the_records_are_those_of_one_process(cluster, whole):
@@ -130,7 +130,7 @@ def test_a_node_that_does_not_see_the_folder_is_named(cluster, tmp_path):
 
 
 AGENTS = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
-"""Processes of Ray that look for a dead server for a minute more, and then end by themselves."""
+"""Processes of Ray that wait a minute for a dead server before they end."""
 
 
 def command_line(pid: int) -> str:

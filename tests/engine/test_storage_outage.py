@@ -1,4 +1,4 @@
-"""A folder of runs that goes away is waited for: nothing fails, is lost, or made anew in its place."""
+"""Outages of a folder of runs are waited for: no run fails, is lost, or is created again in its place."""
 
 import errno
 import json
@@ -98,7 +98,7 @@ def test_an_error_of_something_else_is_not_waited_for(context, path, number, fai
 
 
 def test_outages_between_long_attempts_are_bounded(context, monkeypatch):
-    """Each attempt takes longer than an outage is waited for, so each begins an outage of its own."""
+    """Each attempt takes longer than the patience for an outage, so each attempt begins a new outage."""
     now = [0.0]
     attempts = []
     monkeypatch.setattr(module, "CHECK_EVERY", 0.001)
@@ -125,7 +125,7 @@ def test_an_error_of_the_disk_that_stays_ends_the_work_and_is_no_failure_of_the_
 
 
 def test_an_outage_that_lasts_too_long_is_an_error(context, monkeypatch):
-    """The folder can be seen, and not be used: that is the same outage."""
+    """The folder is visible but unusable, which belongs to the same outage."""
     monkeypatch.setattr(module, "CHECK_EVERY", 0.01)
     monkeypatch.setattr(module, "PATIENCE", 0.05)
 

@@ -12,11 +12,11 @@ import isogloss
 FILE = Path(__file__).with_suffix(".json")
 LAYERS = (1, 3)
 MATCHINGS = {"argmax": "inter", "itermax": "itermax", "match": "mwmf"}
-"""What isogloss and simalign call them."""
+"""Names of the same rule in isogloss and simalign."""
 
 
 def sentences():
-    """Return words of translations, and of sentences that are none: those of others, shuffled."""
+    """Return words of translations, and of unrelated sentences, which are shuffled."""
     pairs = [
         (pair.first.split(), pair.second.split())
         for pair in isogloss.load_corpus("bitext", "qaa-qad", "test", examples=40)

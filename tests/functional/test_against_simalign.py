@@ -1,4 +1,4 @@
-"""Links by an encoder's states are those of simalign, an independent implementation by its authors."""
+"""Links by an encoder's states equal the links of simalign, an independent implementation by its authors."""
 
 import importlib.util
 import json

@@ -1,4 +1,4 @@
-"""Functions of one's own models equal the diagnostics of recipes, and refuse the rest in one line."""
+"""Functions on users' models equal the diagnostics of recipes, and refuse other models in one line."""
 
 import doctest
 import re
@@ -442,7 +442,7 @@ HELD_BY = {
     "states": "test_states_of_texts_are_means_of_their_subwords",
     "word_distances": "test_word_distances_equal_the_diagnostic",
 }
-"""The test of each function that holds it against its diagnostic or method, or a reference outside."""
+"""For each function, the test that compares it with its diagnostic or method, or an external reference."""
 
 
 def test_each_function_is_held_against_a_recipe_or_a_reference():

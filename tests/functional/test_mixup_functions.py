@@ -1,4 +1,4 @@
-"""X-Mixup in a loop of one's own is the loss of the method, to the bit, and trains the ratio."""
+"""X-Mixup in a user's loop equals the loss of the method bit for bit, and trains the ratio."""
 
 import pytest
 import torch

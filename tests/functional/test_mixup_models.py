@@ -13,7 +13,7 @@ FAMILIES = (
 POST_NORM = ("bert", "xlm-roberta", "distilbert")
 NEUTRAL = {"ratio": 0.0, "mse": 0.0, "kl": 0.0, "alpha": 0.3}
 LENGTHS = ((7, 4, 6), (3, 8, 5))
-"""Of the rows of the source, and of the target."""
+"""Lengths of the source rows and of the target rows."""
 
 TEXTS = "AutoModelForSequenceClassification"
 WORDS = "AutoModelForTokenClassification"
@@ -168,7 +168,7 @@ def test_without_mixing_the_loss_of_any_family_is_that_of_transformers(family, r
 
 
 def expected(family, head, _, problem, labels):
-    """Return what ``check_neutral`` finds: None where transformers has no such class, False for a refusal."""
+    """Return the expected result: None if transformers lacks the class, False if refused."""
     if family == "m2m_100" or (family == "gemma3_text" and head == WORDS):
         return None
     # mT5 classifies texts by a decoder, and DeBERTa reads numbers as shares of classes.

@@ -1,4 +1,4 @@
-"""Loops of one's own, as in examples/, train what recipes train."""
+"""Users' loops, as in examples/, train the same as recipes."""
 
 import importlib.util
 import json

@@ -1,6 +1,6 @@
-"""Threads that predict, measure and train with one model: nobody changes it for the others.
+"""Threads that predict, measure and train with one model do not change it for each other.
 
-The model is looked at from inside each computation, by hooks that its copies have too, and afterwards.
+The model is checked inside each computation, by hooks that its copies share, and afterwards.
 """
 
 import itertools
@@ -35,7 +35,7 @@ FAMILIES = (
 WITHOUT_PASSES = ("deltas", "average", "plane")
 THREADS = 8
 SECONDS = 600
-"""Of all families together in the nightly run."""
+"""Seconds of all families together in the nightly run."""
 
 
 class Case:
@@ -74,7 +74,7 @@ def any_case(request):
 
 
 def check_untouched(case, name):
-    """Run a measurement; look at the model whenever it, or a copy, has computed something, and at the end."""
+    """Run a measurement; check the model after each computation of it or of a copy, and at the end."""
     values = numbers(case.model)
     gradients = gradients_of(case.model)
     looks = []

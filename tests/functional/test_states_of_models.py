@@ -42,7 +42,7 @@ def sides(encoder):
 
 
 def naive_states(encoder, text):
-    """Return the mean of a text's states by layer, computed from transformers' output for it alone."""
+    """Return the mean of a text's states by layer, computed by transformers without batching."""
     model, tokenizer = encoder
     inputs = tokenizer(text, return_tensors="pt")
     with torch.no_grad():

@@ -1,6 +1,6 @@
-"""Every door through which a foreign file comes in, from the tables of the readers: a new one is a new door.
+"""Every door for foreign files, from the tables of the readers: a new reader is a new door.
 
-A door is a folder of small valid files of which one is mutated, and a function that reads the folder.
+A door is a folder of small valid files and a function that reads the folder after one file was mutated.
 """
 
 import io
@@ -37,7 +37,7 @@ class Door:
 
     name: str
     known: Variants | Callable[[], Variants]
-    """The variants, or what finds them when they are first asked for."""
+    """The variants, or a function that finds them on first use."""
     binary: bool = False
     cost: float = 1.0
     """Mutations of a plain reader that take as long: slow doors get fewer in CI."""
@@ -284,7 +284,7 @@ def study() -> Files:
 
 
 def studies() -> Iterator[Door]:
-    """Yield the files of a finished study, each of which reports are made from."""
+    """Yield each of the files of a finished study that reports read."""
     import isogloss
 
     files = study()
@@ -326,7 +326,7 @@ def manifests() -> Iterator[Door]:
 
 
 def leases() -> Iterator[Door]:
-    """Yield a lease of a process of this machine, and one of another."""
+    """Yield a lease of a process of this machine, and a lease of a second machine."""
     from isogloss.core.processes import host, this_process
     from isogloss.store.leases import FolderBoard, Leases
 
@@ -342,7 +342,7 @@ def leases() -> Iterator[Door]:
 
 
 def names() -> Iterator[Door]:
-    """Yield names of files that others gave theirs: of processes, of members, of temporary files."""
+    """Yield names of files given by others: of processes, of members, of temporary files."""
     from isogloss.core.atomic_files import sweep_folder
     from isogloss.core.processes import has_ended, host
     from isogloss.core.untrusted import below
@@ -379,7 +379,7 @@ def requests() -> Iterator[Door]:
 
 
 def translations() -> Iterator[Door]:
-    """Yield stored translations, which are made again where they are damaged."""
+    """Yield stored translations, which are computed again if they are damaged."""
     from isogloss.data.projection.label_projection import Translated
     from isogloss.translators.built_in import BuiltIn
     from isogloss.translators.setting import TranslateSetting, in_chunks
@@ -418,7 +418,7 @@ def models() -> Iterator[Door]:
 
 
 def adapters() -> Iterator[Door]:
-    """Yield the files of adapters of AdapterHub, as pickles too, and of peft."""
+    """Yield the files of adapters of AdapterHub, including pickles, and of peft."""
     from safetensors.torch import save
 
     from isogloss.encoders.added.adapterhub import read_hub_adapter, with_hub_adapters

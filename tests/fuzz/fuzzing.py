@@ -1,4 +1,4 @@
-"""What a mutated file may come to, and a million of them: `make fuzz N=1000000`.
+"""Mutate files and check the outcome, up to a million times: `make fuzz N=1000000`.
 
     python tests/fuzz/fuzzing.py --mutations 1000000          # over all doors, by their speed, on all cores
     python tests/fuzz/fuzzing.py --door "corpus ud" --number 17      # one again
@@ -47,7 +47,7 @@ class Hangs(BaseException):
 
 @dataclass
 class Found:
-    """What came of the mutations of a door."""
+    """Outcome of the mutations of a door."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     faults: list[tuple[int, str]] = field(default_factory=list)

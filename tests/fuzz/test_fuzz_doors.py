@@ -9,7 +9,7 @@ from isogloss.data.formats.kinds import KINDS
 from isogloss.tasks import TASKS
 
 MUTATIONS = 100
-"""Of a door whose mutations cost nothing much; slower ones get fewer, by cost. `make fuzz` tries more."""
+"""Mutations of a fast door; slower doors get fewer, by cost. `make fuzz` tries more."""
 
 
 HANGING = 20.0
@@ -28,7 +28,7 @@ def test_a_mutated_file_is_read_right_or_refused_in_a_line_with_its_name(name, t
 
 
 NOT_PLAIN = {f"description {kind} {form}" for kind in ("tagging", "choice") for form in ("tsv", "csv")}
-"""Formats whose cells are texts, for kinds whose parts are lists: they take descriptions of their own."""
+"""Formats with text cells, for kinds whose parts are lists, which need a separate description."""
 
 
 @pytest.mark.parametrize("name", [name for name in doors() if name not in NOT_PLAIN])

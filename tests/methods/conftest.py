@@ -1,4 +1,4 @@
-"""What several tests of methods start from."""
+"""Starting points shared by several tests of methods."""
 
 import pytest
 

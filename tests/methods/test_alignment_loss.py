@@ -118,7 +118,7 @@ def test_it_composes_with_every_task(task, make):
 def test_states_before_are_those_of_the_original_encoder_also_where_an_adjusted_one_is_trained(
     make, bert_folder, tmp_path
 ):
-    """Where the original is what is trained, nothing changes."""
+    """If the trained encoder is the original one, the loss is the same."""
     adjusted = load_whole(bert_folder)
     with torch.no_grad():
         for weight in adjusted.parameters():
@@ -136,7 +136,7 @@ def test_states_before_are_those_of_the_original_encoder_also_where_an_adjusted_
 
 @pytest.mark.slow
 def test_an_original_encoder_holds_the_states_of_an_adjusted_one_to_its_own(make, bert_folder):
-    """With the weight of the second term alone, f of a model in the place of f⁰ costs nothing."""
+    """With only the weight of the second term, f of a model in the place of f⁰ costs nothing."""
     setting, tokenizer = make(), load_tokenizer(bert_folder)
     model = TASKS["upos"].head(bert_folder, seed=1, attention="eager").eval()
     with torch.no_grad():

@@ -102,7 +102,7 @@ def test_a_sum_of_vectors_is_weighted():
 
 @pytest.fixture
 def parts(bert_folder, tmp_path):
-    """Two models with heads of their own, around encoders that moved from one start."""
+    """Two models with separate heads, around encoders that moved from one start."""
     found = []
     for seed in (1, 2):
         model = TASKS["upos"].head(bert_folder, seed=seed)

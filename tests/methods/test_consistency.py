@@ -41,7 +41,7 @@ def pairs(language, count=24):
 
 
 def tagged(code, count=24):
-    """Sentences with tags; a translation has links, too."""
+    """Sentences with tags; translations also have links."""
     examples = sentences(code, count)
     links = [example.links for example in linked(examples)] if "-" in code else [None] * count
     return [replace(example, links=link) for example, link in zip(examples, links, strict=True)]

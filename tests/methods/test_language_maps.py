@@ -1,4 +1,4 @@
-"""Language maps of an encoder are those of its matched states, and bring translations together."""
+"""Language maps of an encoder follow from its matched states, and align translations."""
 
 import pytest
 import torch

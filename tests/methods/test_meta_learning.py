@@ -77,7 +77,7 @@ def test_modules_of_both_languages_are_learned_and_come_apart(setting, tmp_path)
 
 @pytest.mark.slow
 def test_vectors_at_the_embeddings_move_by_the_training_loss_with_what_is_shared(setting, monkeypatch):
-    """They are in theta: φ has the adapters alone, and with φ still they move all the same."""
+    """They belong to theta: φ has only the adapters, and the vectors move even if φ is fixed."""
     learners = []
     monkeypatch.setattr(
         module, "MetaLearner", lambda *args, **kw: learners.append(args) or MetaLearner(*args, **kw)

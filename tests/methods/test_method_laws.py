@@ -140,7 +140,7 @@ def test_an_auxiliary_loss_is_a_value_of_a_setting_and_no_field_of_a_method():
 
 @pytest.fixture(scope="module")
 def with_modules(bert_folder, tmp_path_factory):
-    """Save an encoder with modules; ``stir`` lets those of its languages differ."""
+    """Save an encoder with modules. ``stir`` makes the modules of its languages differ."""
 
     @cache
     def encoder_with_modules(kind, languages=LANGUAGES, *, stir=0.02, **fields):
@@ -160,7 +160,7 @@ def with_modules(bert_folder, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def mapped(bert_folder, tmp_path_factory):
-    """Put a map of de beside a copy of the encoder: the identity, or a rotation."""
+    """Add a map of de to a copy of the encoder: the identity, or a rotation."""
     from shutil import copytree
 
     @cache
@@ -291,7 +291,7 @@ def test_the_languages_that_are_trained_on_are_those_whose_modules_move(name, tr
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in STACKED)) for name in FINE_TUNING]
 )
 def test_an_adapter_of_the_task_moves_and_nothing_beneath_it(name, with_modules, tmp_path):
-    """MAD-X: the languages' adapters, those at the embeddings too, and the encoder stay as they are."""
+    """MAD-X: the language adapters, including those at the embeddings, and the encoder stay unchanged."""
     method, auxiliary, _ = FINE_TUNING[name]
     encoder, peft = with_modules("adapter", invertible=True), TaskAdapter(reduction=4)
     before = weights(TASKS["nli"].head(encoder, seed=derive(0, "head")))

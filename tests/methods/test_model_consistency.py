@@ -1,4 +1,4 @@
-"""xTune's model consistency: its loss by hand in every task, what it reads, and nothing at weight 0."""
+"""xTune's model consistency: its loss by hand in every task, its reads, without effect at weight 0."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ EACH = pytest.mark.parametrize("task", ["nli", "upos", "qa", "multiple-choice"])
 
 @pytest.fixture
 def prepared(bert_folder, tmp_path):
-    """Prepare the loss of a model and a teacher that is another one, or the same."""
+    """Prepare the loss of a model and a teacher, which is a different or the same model."""
 
     def make(task, *, teacher_seed=9, weight=2.0, steps=30):
         tokenizer, kind = load_tokenizer(bert_folder), TASKS[task]

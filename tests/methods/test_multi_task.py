@@ -1,4 +1,4 @@
-"""Further tasks on one encoder: their loss, which is drawn when, and heads that are models of their own."""
+"""Further tasks on one encoder: their loss, their order of drawing, and heads as separate models."""
 
 from dataclasses import replace
 

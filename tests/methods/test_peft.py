@@ -1,4 +1,4 @@
-"""Parameter-efficient fine-tuning: nothing differs before the first step, and nothing else after the last."""
+"""Parameter-efficient fine-tuning changes nothing before the first step, and then only its weights."""
 
 import json
 from copy import deepcopy
@@ -221,7 +221,7 @@ def test_modules_that_a_family_has_not_are_refused():
 
 @pytest.fixture(scope="module")
 def ends(trained, bert_folder, tmp_path_factory):
-    """Two models whose adapters began as one, as runs leave them."""
+    """Two models whose adapters had the same start, as runs save them."""
     folders = []
     for method in (SourceOnly(), Bilingual()):
         found, folder = trained(method, KINDS["lora"]), tmp_path_factory.mktemp("end") / "run" / "model"

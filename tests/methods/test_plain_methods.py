@@ -18,7 +18,7 @@ from trained import equal
 
 @pytest.fixture
 def train(make_setting, tmp_path):
-    """Train a method in a folder of its own."""
+    """Train a method in a separate folder."""
 
     def run(method, source=(), target=(), *, seed=0):
         name = f"{method} {source} {target} {seed}"

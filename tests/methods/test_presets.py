@@ -1,4 +1,4 @@
-"""What papers and released code have, as fields: which values, in which tables, and what wins."""
+"""Presets of papers and released code as fields: values, tables, and priority."""
 
 import pytest
 

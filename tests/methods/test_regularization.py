@@ -143,7 +143,7 @@ def test_neutral_settings_are_the_training_without_them_to_the_bit(name, bert_fo
 
 
 def test_parts_of_a_batch_of_pairs_have_shares_of_one_mean(bert_folder, tmp_path):
-    """A part's loss is its share times that of its rows alone."""
+    """A part's loss is its share times the loss of only its rows."""
     kind, tokenizer = TASKS["upos"], load_tokenizer(bert_folder)
     setting = in_translation.setting("upos", bert_folder, tmp_path, batch_size=6)
     train_pairs = {"en": setting.train("en"), "en-de": in_translation.sentences("en-de", 20)}

@@ -52,7 +52,7 @@ SMALL = with_fields(
 def bitext(
     count: int = 150, split: str = "train", words: int = 99, pairs: tuple[str, ...] = ("qaa-qab", "qaa-qac")
 ) -> dict[str, list[Translation]]:
-    """Translations of each pair whose first text has at most so many words."""
+    """Translations of each pair, whose first text has at most ``words`` words."""
     every = {pair: translations(*pair.split("-"), split) for pair in pairs}
     short = {pair: (one for one in own if len(one.first.split()) <= words) for pair, own in every.items()}
     return {pair: list(islice(own, count)) for pair, own in short.items()}

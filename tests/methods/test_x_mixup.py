@@ -42,7 +42,7 @@ def saved(trained, folder):
 
 @pytest.fixture
 def train(bert_folder, tmp_path, teacher):
-    """Train a method on a task in a folder of its own."""
+    """Train a method on a task in a separate folder."""
 
     def run(method, task="nli", *, name="", start=None, **changes):
         described = hashlib.sha256(f"{method}{task}{changes}".encode()).hexdigest()[:16]
@@ -55,7 +55,7 @@ def train(bert_folder, tmp_path, teacher):
 
 
 def batch_of(task, tokenizer, *, soft=None):
-    """The first five examples beside their translations, in one batch."""
+    """The first five examples with their translations, in one batch."""
     read = {"nli": pairs, "upos": sentences}[task]
     rows = [
         TASKS[task].encode(read(language, 5), tokenizer, limit=40, overlap=8) for language in ("en", "en-de")
@@ -74,7 +74,7 @@ def test_without_a_target_it_is_plain_fine_tuning_to_the_bit(train):
 
 
 def test_the_loss_is_the_equation(bert_folder):
-    """Eqs 7 and 8 with loops over what the mixed model says of each pair."""
+    """Compute Eqs 7 and 8 in loops over the mixed model's scores of each pair."""
     task, model = TASKS["nli"], mixed_model("nli", bert_folder)
     batch = batch_of("nli", load_tokenizer(bert_folder))
     network, mask = model.network, batch.joined.mask

@@ -27,7 +27,7 @@ def read(code, *args, **more):
 
 @pytest.fixture
 def train(bert_folder, tmp_path, teacher):
-    """Train a method in a folder of its own; ``read`` gives examples by language."""
+    """Train a method in a separate folder. ``read`` returns examples by language."""
 
     def run(method, name, read=read, **changes):
         given = setting("upos", bert_folder, tmp_path / name, teacher=teacher, **changes)
@@ -38,7 +38,7 @@ def train(bert_folder, tmp_path, teacher):
 
 @pytest.fixture
 def batch(bert_folder):
-    """The first five examples beside their translations, in one batch; the first with one link, and so on."""
+    """The first five examples with their translations, in one batch; the first has one link, and so on."""
     tokenizer = load_tokenizer(bert_folder)
     targets = [
         replace(one, links=other.links[: 1 + number])

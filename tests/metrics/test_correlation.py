@@ -96,7 +96,7 @@ def test_the_bootstrap_interval_is_that_of_a_loop_over_the_same_draws():
 
 @pytest.mark.slow
 def test_the_bootstrap_interval_covers_as_often_as_it_says():
-    """Of many samples from one distribution, about 95 % of the intervals hold its correlation."""
+    """In many samples from one distribution, about 95 % of the intervals contain its correlation."""
     rng = np.random.Generator(np.random.PCG64(0))
     x = rng.normal(size=(200, 60))
     y = x + rng.normal(size=x.shape)

@@ -20,10 +20,10 @@ from isogloss.metrics.estimates import (
 EXAMPLES = 100
 
 RATIOS = (0.0, 0.25, 1.0, 4.0, 25.0)
-"""Variance that units bring to the mean, over the variance that examples bring."""
+"""Variance of the mean due to units, over the variance due to examples."""
 
 RESIDUAL = 0.5
-"""Standard deviation of what neither explains, where that of examples is 1."""
+"""Standard deviation of the residual, if the standard deviation of examples is 1."""
 
 VALUES = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
 

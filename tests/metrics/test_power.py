@@ -1,4 +1,4 @@
-"""Power is that of simulated trainings and of scipy's noncentral t; no fewer seeds would do."""
+"""Power equals simulated trainings and scipy's noncentral t; fewer seeds would not suffice."""
 
 import math
 

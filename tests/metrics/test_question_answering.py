@@ -1,4 +1,4 @@
-"""The oracles are written anew from what the papers and official scripts of SQuAD v1.1 and MLQA define."""
+"""The oracles are new implementations of the papers and official scripts of SQuAD v1.1 and MLQA."""
 
 import unicodedata
 from itertools import groupby
@@ -43,7 +43,7 @@ texts = st.lists(
 
 
 def is_word_character(letter):
-    """What regular expressions call a word character, which an article must not touch."""
+    """Return whether regular expressions count it as a word character, which an article must not touch."""
     return letter == "_" or letter.isalnum()
 
 

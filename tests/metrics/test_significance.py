@@ -1,4 +1,4 @@
-"""Paired tests are those of scipy, of an enumeration, and sound; what each example adds, and effect sizes."""
+"""Paired tests equal scipy and an enumeration, and are sound; contributions of examples; effect sizes."""
 
 import math
 from itertools import product

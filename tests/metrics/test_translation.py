@@ -18,7 +18,7 @@ def test_chrf_is_the_f2_of_its_n_grams(pairs: list[tuple[str, str]]) -> None:
 
 
 def by_hand(pairs: list[tuple[str, str]]) -> float:
-    """Compute chrF: what a reference is too short for is not held against its translation."""
+    """Compute chrF, without orders of n-grams for which a reference is too short."""
     shares = []
     for length in range(1, 7):
         grams = [tuple(n_grams(text, length) for text in pair) for pair in pairs]

@@ -152,7 +152,7 @@ def test_models_of_a_trainer_have_their_scores_and_a_path(recipe):
 
 @pytest.fixture
 def headless(bert_folder, tmp_path, monkeypatch) -> str:
-    """The recipe beside folders of encoders that have no head."""
+    """The recipe with folders of encoders that lack a head."""
     for name in ("first-0", "first-1", "second"):
         (tmp_path / name).symlink_to(bert_folder)
     monkeypatch.chdir(tmp_path)

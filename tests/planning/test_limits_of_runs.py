@@ -1,4 +1,4 @@
-"""The ids of runs with a limit: new where it draws from files, those of before everywhere else."""
+"""Ids of runs with a limit are new if the limit draws from files, and unchanged otherwise."""
 
 from dataclasses import replace
 from pathlib import Path

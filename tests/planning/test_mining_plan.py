@@ -1,4 +1,4 @@
-"""Mining in a recipe: of every encoder and of each model's, on comparable text of dev and of test."""
+"""Mining in a recipe, for every encoder and each model's encoder, on comparable text of dev and of test."""
 
 import shutil
 from pathlib import Path

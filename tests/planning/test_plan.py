@@ -1,4 +1,4 @@
-"""A recipe becomes the product of its lists, each run once, with ids that depend on content alone."""
+"""A recipe becomes the product of its lists, each run once, with ids that depend only on content."""
 
 import json
 import shutil
@@ -78,7 +78,7 @@ def deep(folder):
 @pytest.mark.data
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.toml")), ids=lambda path: path.name)
 def test_every_example_can_be_planned(path, real_data, gemma3_text_folder, tmp_path):
-    """Small models stand for those in weights/, which is no part of the project."""
+    """Small models replace the models in weights/, which the project does not include."""
     if "weights/opus" in path.read_text(encoding="utf-8"):
         marian(tmp_path / "en-fr", ("en", "fr"))
     gemma = deep(shutil.copytree(gemma3_text_folder, tmp_path / "gemma"))
@@ -541,7 +541,7 @@ measure = [{ name = "retrieval", corpus = "ud" }] -> measure[0]: corpus: corpus 
     not
 measure = [{ name = "retrieval", corpus = "bitxt" }] -> measure[0]: corpus: no corpus 'bitxt'. Did you mean
 """
-"""Changes of the tiny recipe, and what is said of them; indented lines continue the one before."""
+"""Changes of the tiny recipe, and their messages; indented lines continue the previous line."""
 
 
 @pytest.mark.parametrize("line", lines(MISTAKES))

@@ -1,4 +1,4 @@
-"""Recipes with encoders of several languages, of one, and with little text; what is held out of which."""
+"""Recipes with encoders of several languages, of one, and with little text, and their held-out text."""
 
 import json
 from dataclasses import replace

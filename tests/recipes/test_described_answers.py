@@ -1,4 +1,4 @@
-"""Several labels a text, numbers of pairs and questions of one's own go through recipes and models in use."""
+"""Several labels per text, numbers for pairs and users' questions work in recipes and models in use."""
 
 import json
 from itertools import islice
@@ -73,7 +73,7 @@ def text(sentence) -> str:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory) -> Path:
-    """What names are in a sentence; how many words a pair shares; questions of built-in languages."""
+    """Names in a sentence; number of words that a pair shares; questions of built-in languages."""
     folder = tmp_path_factory.mktemp("answers")
     for language, split in ((one, split) for one in ("qaa", "qab") for split in ("train", "dev", "test")):
         sentences = list(islice(examples("wikiann", language, split), 24))

@@ -1,4 +1,4 @@
-"""Rows of Python's are a corpus: of mappings, of a dataset with named labels, of a frame."""
+"""Python rows are a corpus: mappings, a dataset with named labels, a frame."""
 
 from dataclasses import replace
 

@@ -145,7 +145,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def choices(tmp_path_factory) -> Path:
-    """Sentences of built-in languages: which of two to four goes on with the first?"""
+    """Sentences of built-in languages: which of two to four continues the first?"""
     folder = tmp_path_factory.mktemp("choices")
     for language, split in ((one, split) for one in ("qaa", "qab") for split in ("train", "dev", "test")):
         texts = [" ".join(one.words) for one in islice(examples("wikiann", language, split), 60)]

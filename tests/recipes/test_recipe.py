@@ -81,7 +81,7 @@ encoder = { pretrain = { text = [], languages = [], trained = "layer" } } -> r.t
 encoder = { pretrain = { text = [], languages = [], modules = { kind = "adapter", invertible = "ja" } } } ->
     r.toml: encoder.pretrain.modules.invertible: found 'ja'; expected true or false. Correct it.
 """
-"""Changes of the tiny recipe, and what is said of them; indented lines continue the one before."""
+"""Changes of the tiny recipe, and their messages; indented lines continue the previous line."""
 
 
 @pytest.mark.parametrize("line", lines(MISTAKES))

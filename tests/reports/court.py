@@ -1,8 +1,8 @@
-"""Claims before a court in which noise is the accused: frames whose effect is absent, or present, by design.
+"""Test claims for false verdicts: frames with an effect that is absent, or present, by design.
 
-Where its effect is absent, a claim is at the very bound that its rule gives, or at nothing. Scores have the
-noise of examples: all seeds answer the same ones, and at each point of a path some are answered anew.
-`python benchmarks/court.py` prints levels and powers of some hundred draws.
+If its effect is absent, a claim is exactly at the bound of its rule, or at zero. Scores have the noise of
+examples: all seeds answer the same examples, and at each point of a path some answers are redrawn. `python
+benchmarks/court.py` prints levels and powers of some hundred draws.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ EXAMPLES = 200
 """Examples of a development set."""
 
 REDRAWN = 0.1
-"""Share of examples that a point of a path answers anew."""
+"""Share of examples that are redrawn at a point of a path."""
 
 DIFFICULTY = np.random.default_rng(0).permutation(np.arange(EXAMPLES) + 0.5) / EXAMPLES
 """Examples from the easiest, 0, to the hardest, 1: a model is right on those below its accuracy."""
@@ -35,13 +35,13 @@ Frames = Mapping[str, list[Row]]
 
 @dataclass(frozen=True)
 class Trial:
-    """A claim with frames in which its effect is absent or present, drawn anew for so many seeds."""
+    """A claim with frames in which its effect is absent or present, drawn for a number of seeds."""
 
     claim: str
     absent: Callable[[Rng, int], Frames]
     present: Callable[[Rng, int], Frames]
     seeds: int = 6
-    """With so many the effect is seen in half of the draws or more."""
+    """Number of seeds with which at least half of the draws detect the effect."""
 
 
 def verdict(claim: str, frames: Frames) -> Verdict:
@@ -60,7 +60,7 @@ COORDINATES = {"interpolation": ("alpha",), "plane": ("alpha_first", "alpha_seco
 
 
 def answers_of(frames: Frames) -> dict[str, dict[str, StoredPredictions]]:
-    """Return what paths and planes record of their examples."""
+    """Return the records that paths and planes keep of their examples."""
     stored: dict[str, dict[str, StoredPredictions]] = {}
     for name, coordinates in COORDINATES.items():
         for row in frames.get(name, ()):
@@ -74,7 +74,7 @@ def answers_of(frames: Frames) -> dict[str, dict[str, StoredPredictions]]:
 
 
 def answered(rng: Rng, curve: Iterable[float]) -> list[npt.NDArray[np.float64]]:
-    """Return which examples are right along a curve of true scores; some are answered anew at each point."""
+    """Return the right examples along a curve of true scores; some are redrawn at each point."""
     points = []
     for accuracy in curve:
         again = rng.random(EXAMPLES) < REDRAWN
@@ -100,7 +100,7 @@ def path_of(answers: list[npt.NDArray[np.float64]], **facts: Any) -> list[Row]:
 
 
 def with_answers(points: list[Row], answers: Iterable[npt.NDArray[np.float64]]) -> list[Row]:
-    """Return points of a path or plane with their answers, as those of a run of its own."""
+    """Return points of a path or plane with their answers, as in a separate run."""
     about = ("encoder", "role", "part", "seed", "start", "first")
     run = " ".join(str(points[0].get(name)) for name in about)
     return [{**row, "run": run, ANSWERS: right} for row, right in zip(points, answers, strict=True)]
@@ -161,7 +161,7 @@ def parts(rng: Rng, seeds: int, encoder: float, head: float) -> Frames:
 
 
 def encoders(rng: Rng, seeds: int, better: float, worse: float, make: Callable[..., list[Row]]) -> list[Row]:
-    """Return the target's slope on two encoders, the first of which transfers better."""
+    """Return the target's slope on two encoders, with better transfer in the first."""
     about = {"source": "qaa"}
     rows = []
     for name, start, slope in (("better", 0.6, better), ("worse", 0.45, worse)):

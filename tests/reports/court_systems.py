@@ -42,7 +42,7 @@ LANGUAGES = [f"qa{letter}" for letter in "bcdefghijk"]
 
 
 class Seeds:
-    """Noise of so many seeds, correlated between systems."""
+    """Noise of a number of seeds, correlated between systems."""
 
     def __init__(self, rng: Rng, number: int) -> None:
         """Draw what the systems of a seed share."""
@@ -234,7 +234,7 @@ TARGET = {"language": "qad", "method": "target-only", "source": "", "target": "q
 def encoders(
     rng: Rng, number: int, *systems: tuple[Mapping[str, Any], Mapping[str, Any], float], **frames: list[Row]
 ) -> Frames:
-    """Return scores of encoders on halves: its facts, those of the half, and how far it lies above .5."""
+    """Return scores of encoders on halves, by facts of the encoder and the half, and distance above .5."""
     drawn = Seeds(rng, number)
     rows = [row for encoder, half, mean in systems for row in seeds({**encoder}, drawn.around(mean), **half)]
     return {"scores": rows, **frames}
@@ -317,7 +317,7 @@ def conflicts(rng: Rng, number: int, distant: float, closer: float) -> Frames:
 
 
 def close_pair(rng: Rng, number: int, effect: float) -> Frames:
-    """Return scores in the language that two pairs share, one of which shares more subwords."""
+    """Return scores in the common language of two pairs, with more shared subwords in one pair."""
     near, far = pretrained(languages="qaa+qab"), JOINT
     overlaps = [
         row
@@ -348,7 +348,7 @@ def learned(rng: Rng, number: int, effect: float) -> Frames:
 
 
 def little(rng: Rng, number: int, effect: float) -> Frames:
-    """Return a joint encoder with little text of a language, above the one alone by an effect."""
+    """Return a joint encoder with little text of a language, above the monolingual one by an effect."""
     joint, alone = pretrained(**LITTLE), pretrained(languages="qad", **LITTLE)
     systems = [(JOINT, WITHIN, 0.0), (joint, WITHIN, 0.0), (joint, TARGET, effect), (alone, TARGET, 0.0)]
     by_heart = curves(alone, 2, (50.0, 55.0, 60.0), "qad")
@@ -356,7 +356,7 @@ def little(rng: Rng, number: int, effect: float) -> Frames:
 
 
 def third(rng: Rng, number: int, effect: float) -> Frames:
-    """Return an encoder of three languages, above that of two zero-shot by an effect."""
+    """Return an encoder of three languages, above the zero-shot score of one of two by an effect."""
     three = pretrained(languages="qaa+qad+qab")
     return encoders(rng, number, *both_halves(JOINT, 0.0, 0.0), *both_halves(three, 0.0, effect))
 
@@ -372,7 +372,7 @@ def trial(claim: str, make: Callable[..., Frames], absent: Any, present: Any, se
 
 
 def of_tasks(claim: str, make: Callable[..., Frames], task: str, absent: float, **present: float) -> Trial:
-    """Return the trial of effects by task, of which one is absent."""
+    """Return the trial of effects by task, with one effect absent."""
     return trial(claim, make, {**present, task: absent}, present)
 
 

@@ -1,9 +1,9 @@
 """Worlds in which a claim is false, and how often its rule finds it supported there.
 
-The numbers that a rule checks are drawn for each seed, and judged as the rule judges them: no rows are made,
-so that thousands of draws take seconds (``court`` makes rows). Each claim is listed with its checks; a test
-compares them with those that the rule makes from rows. One statement at a time is false, and the others are
-true by far: the share of draws that support the claim is the largest over its statements.
+The numbers that a rule checks are drawn for each seed, and judged as the rule judges them: rows are skipped,
+so that thousands of draws take seconds (``court`` builds rows). Each claim is listed with its checks; a test
+compares them with the checks that the rule builds from rows. One statement at a time is false, and the others
+are clearly true: the share of draws that support the claim is the largest over its statements.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,13 +47,13 @@ DEPTH = 30.0
 """By how many standard deviations a run that fails is worse."""
 
 EXAMPLE_ERROR = 0.01
-"""Standard error over the examples of a path, of which all seeds answer the same ones."""
+"""Standard error over the examples of a path, which all seeds share."""
 
 EXAMPLES = 200
 
 
 class World:
-    """How the runs of two systems vary over seeds: by numbers of mean 0 and standard deviation 1."""
+    """Variation of the runs of two systems over seeds: by numbers of mean 0 and standard deviation 1."""
 
     name = "normal"
 
@@ -65,11 +65,11 @@ class World:
         return self.rng.normal(size=shape)
 
     def ours(self, *shape: int) -> Array:
-        """Return what is added to the runs of the system that the claim is about."""
+        """Return the noise of the runs of the claim's system."""
         return self.numbers(*shape)
 
     def theirs(self, *shape: int) -> Array:
-        """Return what is added to the runs of the other system."""
+        """Return the noise of the runs of the other system."""
         return self.numbers(*shape)
 
     def observed(self, scores: Array) -> Array:
@@ -99,7 +99,7 @@ class Contaminated(World):
 
 
 class Ties(World):
-    """Scores on so few examples that one of them is as much as seeds vary."""
+    """Scores on few examples, so that one example is as much as seeds vary."""
 
     name = "ties"
 
@@ -119,7 +119,7 @@ class Failing(World):
 
 
 class FailingOnAverage(Failing):
-    """One run in five of our system fails, and the others are so much better that the means are equal."""
+    """One run in five of our system fails, and the others are better, so that the means are equal."""
 
     name = "one in five fails, means equal"
     lift = DEPTH * FAILING
@@ -297,7 +297,7 @@ def ratio(part: Part, world: World, seeds: int, value: float, _: float) -> list[
 
 
 def family_codes(families: Sequence[str], each: int) -> dict[str, str]:
-    """Return languages of some families with their family, so many of each."""
+    """Return languages of some families with their family, the same number of each."""
     by_family: dict[str, list[str]] = {}
     for code, facts in sorted(all_language_facts().items()):
         by_family.setdefault(facts.family, []).append(code)
@@ -305,7 +305,7 @@ def family_codes(families: Sequence[str], each: int) -> dict[str, str]:
 
 
 def distant_codes(number: int) -> dict[str, str]:
-    """Return languages of as many families as there are."""
+    """Return languages from as many families as possible."""
     turns: dict[str, list[str]] = {}
     for code, facts in sorted(all_language_facts().items()):
         if facts.family != "unknown":
@@ -315,7 +315,7 @@ def distant_codes(number: int) -> dict[str, str]:
 
 
 def languages(part: Part, world: World, _: int, value: float, __: float) -> list[Check]:
-    """Draw two numbers of languages with a correlation; of families they differ in both."""
+    """Draw two numbers of languages with a correlation. Families differ in both."""
     number = 100 if "below" in part.bounds else 12
     if isinstance(world, TwoFamilies):
         codes = family_codes(world.families, number // len(world.families))
@@ -427,7 +427,7 @@ WORLDS: Mapping[str, Sequence[type[World]]] = {
     "ratio": (World, Heavy, Contaminated, Ties, Ceiling),
     "languages": (World, Ties, TwoFamilies, FourFamilies),
 }
-"""Worlds of some kinds of statements; of others all that are general."""
+"""Worlds of some kinds of statements. Other kinds use all general worlds."""
 
 
 @dataclass(frozen=True)
@@ -440,10 +440,10 @@ class Rates:
 
 
 def rates(part: Part, world: type[World], seeds: int, draws: int, strength: float = 0.0) -> Rates:
-    """Return how often a statement is supported, and contradicted; by default where it is just false.
+    """Return the rates at which a statement is supported and contradicted. Default: it is just false.
 
-    The other statements of a claim change neither where they are true by far: all have to be supported
-    without a correction, and Holm's correction multiplies the largest p by 1.
+    The other statements of a claim, if clearly true, change neither rate: all have to be supported without a
+    correction, and Holm's correction multiplies the largest p by 1.
     """
     found = []
     for number in range(draws):

@@ -27,7 +27,7 @@ def golden(study: str) -> dict[str, Any]:
 def the_same(
     new: pd.DataFrame, old: Sequence[Mapping[str, Any]], keys: Mapping[str, str], values: Mapping[str, str]
 ) -> int:
-    """Assert equal numbers under equal keys (columns of new: of old); return how many rows."""
+    """Assert equal numbers under equal keys (columns of new: of old); return the number of rows."""
     mine = {_key(row, keys): row for row in new.to_dict("records")}
     theirs = {_key(row, keys.values()): row for row in old}
     assert len(mine) == len(new) and len(theirs) == len(old)

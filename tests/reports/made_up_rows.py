@@ -30,7 +30,7 @@ MIXES = {
     **{"method.learned_ratio": True, "method.residual": "normed", "method.schedule": True},
     **{"method.mse": 1.0, "method.kl": 1.0, "method.decay": 0.0},
 }
-"""What a whole X-Mixup is; take ``{**MIXES, "method.mse": 0.0}`` for an ablation."""
+"""Fields of a whole X-Mixup. Use ``{**MIXES, "method.mse": 0.0}`` for an ablation."""
 
 TRANSLATES = {"method": "translate-train", "target": "qad", "method.with_source": True}
 
@@ -199,6 +199,6 @@ def stored_predictions(rows: Iterable[Row], right: Any) -> dict[str, dict[str, S
 
 
 def shuffled(rows: Iterable[Row], seed: int = 0) -> list[Row]:
-    """Return the rows in another order."""
+    """Return the rows in a different order."""
     own = list(rows)
     return [own[at] for at in np.random.default_rng(seed).permutation(len(own))]

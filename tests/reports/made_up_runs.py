@@ -1,4 +1,4 @@
-"""Folders of runs that never ran: records as trainings and diagnostics leave them, with numbers made up."""
+"""Folders of artificial runs: records as from trainings and diagnostics, with invented numbers."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -116,7 +116,7 @@ def write(
 
 
 def keep_predictions(out: Path, run: str, by_language: Mapping[str, float], *, examples: int = 200) -> None:
-    """Write predictions of which this share is right."""
+    """Write predictions, this share of them right."""
     write_predictions(
         out / run / PREDICTIONS,
         [

@@ -72,7 +72,7 @@ def distances(task: str, values: Sequence[float], auc: Sequence[float] = (), /, 
 
 @dataclass(frozen=True)
 class Judged:
-    """Outcomes by id, each claim being judged when it is asked for."""
+    """Outcomes by id. Each claim is judged on first access."""
 
     claims: tuple[Claim, ...]
     m: Measurements
@@ -130,7 +130,7 @@ def halves(encoder: dict[str, Any], within: Sequence[float], zero_shot: Sequence
 
 
 def similar(encoder: dict[str, Any], seed: int, parts: dict[tuple[Any, str], float], **facts: Any) -> Rows:
-    """Give the cosine of two languages by layer and module, that of each with itself being .8."""
+    """Return the cosine of two languages by layer and module, and .8 of each with itself."""
     about = {
         **MODEL,
         **ENCODER,
@@ -168,7 +168,7 @@ def by_kind(slope: float, attention: float = 0.1) -> dict[tuple[Any, str], float
 
 
 def right_or_wrong(share: float, examples: int = 400) -> dict[str, StoredPredictions]:
-    """Give predictions of which this share is right."""
+    """Return predictions, this share of them right."""
     right = (np.arange(examples) < round(share * examples)).astype(float)
     ids = tuple(map(str, range(examples)))
     return {

@@ -54,7 +54,7 @@ def moving_study(out: Path, number: int, *grids: str) -> None:
 
 
 def _scored(out: Path, content: Content, by_language: dict[str, float]) -> list[str]:
-    """Write a model and its scores, with predictions of which that share is right."""
+    """Write a model and its scores, with predictions, this share of them right."""
     measured = measure("scores", [content], languages=[*by_language])
     runs = [write(out, content), write(out, measured, scores(content, by_language))]
     keep_predictions(out, runs[-1], by_language, examples=40)

@@ -54,7 +54,7 @@ def signal(seed, language, name, value, **about):
 
 
 def rows(seeds=SEEDS, **about):
-    """Models whose confidence tells their score, and whose score in the source says nothing."""
+    """Models whose confidence predicts their score, but whose source score does not."""
     found = []
     for seed in seeds:
         found.append(signal(seed, "qaa", "score", 0.9 - 0.01 * seed, **about))

@@ -1,7 +1,7 @@
 """Laws of choosing without labels, on generated studies.
 
-Signals without labels rank models and give no score: no number of a choice may depend on their level, no
-interval may rest on a few languages, and no label of a language may decide the choice there.
+Signals without labels rank models and give no score: numbers of a choice must not depend on their level.
+Intervals must not rest on a few languages. Labels of a language must not decide the choice there.
 """
 
 from dataclasses import dataclass
@@ -38,14 +38,14 @@ TASKS = {
 """Tasks with signals, and the metric of each."""
 
 FAMILIES = ("qab", "qac", "qad", "de", "nl", "fr", "es", "sw", "zu", "fi")
-"""Target languages: of one family, related ones, and strangers."""
+"""Target languages: one family, related languages, and unrelated ones."""
 
 SIGNALS = ("confidence", "entropy", "atc", "doc", "steadiness")
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is generated: how many there are, and what is missing."""
+    """Sizes and gaps of a generated study."""
 
     task: str
     languages: int
@@ -140,7 +140,7 @@ def check_no_interval_of_few_languages(study):
 
 
 def check_no_leak(study):
-    """Labels of a language change its own score and regret alone, and the mean shown for the others."""
+    """Check that labels of a language change only its score and regret, and the mean for the others."""
     own = ["score", "regret"]
     before = shown(study.measurements())
     for code in {*study.codes[: study.labelled][:1], *study.codes[: study.labelled][-1:]}:

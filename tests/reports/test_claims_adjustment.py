@@ -135,7 +135,7 @@ def gains_at_any_size() -> Rows:
 
 
 def gains_with_fewer_examples() -> Rows:
-    """Give an original encoder that is better on a third of the examples, as of another recipe."""
+    """Return an original encoder that is better on a third of the examples, as from a different recipe."""
     rows = [{**row, "optimization.examples": 3000} for row in helped(UP, UP)]
     better = [row for task in ("nli", "ner") for row in scores([0.3] * 5, task=task)]
     return [*rows, *({**row, "optimization.examples": 1000} for row in better)]
@@ -232,7 +232,7 @@ def test_each_language_is_scored_by_the_encoder_adjusted_to_it() -> None:
 
 
 def test_distances_that_are_free_of_scale_decide() -> None:
-    """States that only grow move words apart by L2, and not by cosine."""
+    """Larger states increase the L2 distance of words, but not the cosine distance."""
     grown = fine_tuned(UP)
     turned = [{**row, "distance": "cosine"} for row in fine_tuned(DOWN)]
     scores_of = helped(UP, UP)
@@ -263,7 +263,7 @@ def test_settings_as_near_to_the_papers_are_judged_one_by_one() -> None:
 
 
 def of_second_encoder(rows: Rows) -> Rows:
-    """The same of a second encoder and of what was made of it."""
+    """Return the same rows for a second encoder and its adjusted versions."""
     other = {"encoder.original": "large", "encoder.name": "large"}
     names = [{one: f"large {row[one]}" for one in ("encoder", "encoder.run", "run")} for row in rows]
     bare = [

@@ -122,7 +122,7 @@ def with_third_language(within: tuple[float, ...], zero_shot: tuple[float, ...])
 
 FALLS, RISES, EITHER = ((-0.05, -0.04, -0.06) * 2, (0.05, 0.04, 0.06) * 2, (-0.05, 0.04, -0.06) * 2)
 MORE, LESS = (0.1, 0.11, 0.09) * 2, (-0.1, -0.11, -0.09) * 2
-"""Of six seeds: fewer that agree could do so by chance."""
+"""With six seeds, fewer that agree could do so by chance."""
 
 CASES = [
     ("4a", {"scores": mono(UP)}, "supported"),
@@ -232,7 +232,7 @@ def test_an_encoder_of_another_budget_changes_nothing_within_a_language(stranger
 
 
 def test_modules_are_compared_with_encoders_that_know_the_language_as_they_do() -> None:
-    """A joint encoder with language embeddings is one, and stands against modules with them alone."""
+    """Modules with language embeddings are compared only with joint encoders that also have them."""
     modules = halves(pretrained("adapter", modules__embedding=True), MORE, MORE)
     for start, compared in ((pretrained(), False), (pretrained("embedding"), True)):
         rows = measured(scores=[*halves(start, UP, UP), *modules])
@@ -255,7 +255,7 @@ def test_half_the_steps_alone_stand_beside() -> None:
 
 
 def test_encoders_of_equal_seeds_are_not_paired() -> None:
-    """A number that both encoders of a seed share brings nothing: the error is that of two means."""
+    """A number shared by both encoders of a seed does not reduce the error of the two means."""
     noise = np.array([0.2, -0.1, 0.0, 0.1, -0.2])
     rows = [*seeds(JOINT, [*noise], **WITHIN), *seeds(ALONE, [*(noise + 0.05)], **WITHIN)]
     (check,) = Judged(CLAIMS, measured(scores=rows))["4a"].checks

@@ -1,4 +1,4 @@
-"""Every claim has an id, words and a rule of its own, and is judged where there is something to judge."""
+"""Every claim has a separate id, words and a rule, and is judged if it has data."""
 
 import re
 from typing import Any, get_args

@@ -1,4 +1,4 @@
-"""Each claim on X-Mixup follows its rule, whatever else lies in the folder."""
+"""Each claim on X-Mixup follows its rule, whatever else the folder contains."""
 
 from functools import cache
 
@@ -54,7 +54,7 @@ def unmixed(effect, language="qad"):
 
 
 def no_mixup(mean, inputs=""):
-    """X-Mixup without mixup: as in Table 5 at inference too, or read paired."""
+    """X-Mixup without mixup: also at inference, as in Table 5, or read paired."""
     return system({**MIXES, "method.ratio": 0.0}, mean, inputs=inputs, size=0)
 
 
@@ -199,7 +199,7 @@ def found(m):
 
 
 def test_alike_states_are_those_of_translate_train_not_of_source_only():
-    """Translations alone raise CKA; that X-Mixup does is no finding then (Table 7)."""
+    """Translations raise CKA even without mixup, so a rise by X-Mixup is not a finding then (Table 7)."""
     one = outcomes(measured(cka=states(-0.05, before=0.2)))["2b"]
     assert one.verdict == "contradicted" and "− source-only 0.150" in one.found
 
@@ -238,7 +238,7 @@ def test_examples_without_seeds_support_nothing():
 
 @pytest.mark.slow
 def test_without_mixup_is_read_without_translations_as_in_table_5():
-    """The stricter system, read paired, turns the sign of topics (36.4, 39.4 paired, 34.6 alone)."""
+    """The stricter system, read paired, changes the sign for topics (36.4, 39.4 paired, 34.6 unpaired)."""
     rows = [row for row in bench() if row["method"] != "x-mixup"] + system(MIXES, 0.364)
     found = outcomes(measured(scores=rows + no_mixup(0.346) + no_mixup(0.394, "paired")))["2d"]
     judged, stricter = found.checks
@@ -409,7 +409,7 @@ def test_a_paired_score_that_equals_a_plain_one_is_kept(study):
 
 @pytest.mark.slow
 def test_gains_in_cka_are_those_of_unmixed_states():
-    """To mixed states those of the source were added: their CKA is another number."""
+    """Mixed states include source states, so their CKA differs."""
     rows = gained(MIXED_UP)
     mixed = [
         {**row, "inputs": "paired", "cka": 1 - row["cka"], "run": f"{row['run']} paired"}

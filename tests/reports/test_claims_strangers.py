@@ -1,6 +1,6 @@
-"""What else lies in a folder changes no verdict: systems that differ from a claim's in one fact.
+"""Other systems in a folder change no verdict, even if they differ from a claim's in one fact.
 
-Each is made from the claim's own rows: one fact is another, and its numbers are far lower or far higher.
+Each is derived from the claim's rows by changing one fact, with far lower or far higher numbers.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ from isogloss.reports.verdicts import judge
 Changes = Mapping[str, Any]
 
 MONITORING = {*IGNORED, "evaluate_every"}
-"""Fields that change nothing of a system, so that nothing tells one with another value apart."""
+"""Fields that do not affect a system, so that values cannot be distinguished."""
 
 BUDGET = {"accumulation", "gradient_checkpointing"}
-"""Fields that change the memory of a training, and not its result."""
+"""Fields that change only the memory of a training."""
 
 VALUES = (
     *("score", "cka", "between", "std", "ratio", "angle", "related_mean", "unrelated_mean", "auc"),
@@ -138,10 +138,10 @@ PRETRAINED = {
 }
 
 SEEDS = 10
-"""Of strangers, where a claim has so many: rank correlations that agree in five seeds decide nothing."""
+"""Maximum number of strangers per claim: rank correlations that agree in five seeds decide nothing."""
 
 Stranger = tuple[str, str, Changes, Callable[[Row], bool], int]
-"""Claim, name, changes, whether a row is of a system to change, and how many of its seeds lie there."""
+"""Claim, name, changes, mask of rows of systems to change, and number of their seeds in the folder."""
 
 
 def of_pretraining(claim: str) -> dict[str, tuple[Changes, Callable[[Row], bool], int]]:
@@ -221,7 +221,7 @@ def with_stranger(
 
 
 def with_strangers(claim: str, others: Sequence[Stranger], factor: float) -> dict[str, list[Row]]:
-    """Return the rows of a claim and those of strangers."""
+    """Return the rows of a claim with the rows of strangers."""
     frames = {frame: [*rows] for frame, rows in SUPPORTED[claim].items()}
     for stranger in others:
         for frame, row in with_stranger(SUPPORTED[claim], stranger, factor):
@@ -268,7 +268,7 @@ def with_related_row(claim: str, frame: str, name: str, factor: float) -> dict[s
 
 
 def related_rows() -> Iterator[tuple[str, str, str]]:
-    """Yield every claim, each of its frames, and every column of which the frame can have another value."""
+    """Yield every claim, each of its frames, and every column of the frame with several possible values."""
     for claim, frames in SUPPORTED.items():
         for frame, rows in frames.items():
             for name, changes in RELATED.items():

@@ -1,4 +1,4 @@
-"""Each claim of the first paper follows its rule, whatever else lies in the folder."""
+"""Each claim of the first paper follows its rule, whatever else the folder contains."""
 
 from functools import cache
 
@@ -295,7 +295,7 @@ def test_numbers_of_a_study_that_was_run(study):
 
 
 def test_pretraining_seeds_are_the_units_of_an_encoder_that_has_several():
-    """Four fine-tuning seeds of three encoders are three units, of which one is far from the others."""
+    """Four fine-tuning seeds of three encoders are three units, with one unit far from the others."""
     rows = [
         point
         for encoder_seed, rise in enumerate((0.02, 0.4, 0.03))

@@ -14,8 +14,8 @@ from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import Verdict, judge, weigh_checks
 
 DRAWS, RIGHT = 6, 3
-"""Of a true level of 6 %, more than three of six draws are wrong once in 6,000 times. Once three are right
-that is decided, and the others are not judged."""
+"""At a true level of 6 %, more than three of six draws are wrong once in 6,000 times. After three right draws
+the result is certain, and the others are not judged."""
 
 ALL_TRIALS = (*TRIALS, *SYSTEM_TRIALS)
 
@@ -66,11 +66,11 @@ WORST = (
     ("2a", "one in five fails, else equal", 3),
     ("3b", "ties", 3),
 )
-"""Where claims were supported most often before their rules took notice: 1h by its ceiling in all draws."""
+"""Worlds that supported false claims most often before the rules changed: 1h by its ceiling in all draws."""
 
 
 def false_positives(claim: str, name: str, seeds: int, draws: int) -> float:
-    """Return how often a claim is supported in a world, where each of its statements alone is false."""
+    """Return the rates at which a claim is supported in a world with one false statement at a time."""
     shares = [
         rates(part, world, seeds, draws).supported
         for part in PARTS[claim]
@@ -82,7 +82,7 @@ def false_positives(claim: str, name: str, seeds: int, draws: int) -> float:
 
 @pytest.mark.parametrize(("claim", "name", "seeds"), WORST)
 def test_worlds_that_once_misled_a_rule_do_so_no_more(claim: str, name: str, seeds: int) -> None:
-    """Of 40 draws at a true 6 %, eight or more are supported once in 400 times; 1h had been in all 40."""
+    """At a true 6 %, eight or more of 40 draws are supported once in 400 times; 1h had been in all 40."""
     assert false_positives(claim, name, seeds, FEW_DRAWS) < 8 / FEW_DRAWS
 
 
@@ -90,7 +90,7 @@ def test_worlds_that_once_misled_a_rule_do_so_no_more(claim: str, name: str, see
 @pytest.mark.parametrize("claim", PARTS)
 @pytest.mark.parametrize("seeds", [3, 6])
 def test_no_world_supports_a_false_claim(claim: str, seeds: int) -> None:
-    """But a gain that only runs bring which do not fail: that verdict says what it takes for granted."""
+    """Exception: a gain due only to runs that do not fail. That verdict states its condition."""
     names = {world.name for part in PARTS[claim] for world in worlds_of(part)} - {FailingOnAverage.name}
     for name in names:
         assert false_positives(claim, name, seeds, MANY_DRAWS) < FALSE_POSITIVES + 0.04, name

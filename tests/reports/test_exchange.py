@@ -1,4 +1,4 @@
-"""Scores in others' forms: valid, complete, and never a real dataset's where the language is made up."""
+"""Scores in exchange formats: valid, complete, and never a real dataset's for an artificial language."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Means by kind of language: over languages within a seed, then over seeds; no target is left out."""
+"""Means by kind of language: over languages within a seed, then over seeds, including every target."""
 
 from statistics import fmean
 

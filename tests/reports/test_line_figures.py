@@ -18,7 +18,7 @@ def figures(m: Measurements, name: str) -> list:
 
 
 def sized(language: str, value: float, size: int | None = None, **facts) -> dict:
-    """A score, on an encoder adjusted to so many translations."""
+    """A score on an encoder adjusted to a number of translations."""
     if size:
         about = dict.fromkeys(("encoder", "encoder.run"), f"e{size}") | {"encoder.original": "enc"}
         about |= {"encoder.adjusted": "cross-lingual-adjustment", "encoder.pairs": "aa-bb"}

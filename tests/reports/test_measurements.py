@@ -1,4 +1,4 @@
-"""Frames of rows with the facts of what they are about, however runs nest; what is not there is said."""
+"""Frames of rows with the facts of their models, however runs nest; missing data is reported."""
 
 import json
 import re
@@ -148,7 +148,7 @@ def test_a_failed_a_damaged_and_a_missing_run_are_said_and_none_is_raised(out: P
 
 
 def test_a_wrong_part_damages_every_run_that_it_is_in(tmp_path: Path) -> None:
-    """What runs share is looked at once, and none of them takes it for right."""
+    """Shared parts of runs are checked once, and every run with a wrong part counts as damaged."""
     wrong, right = {**pretrain(), "languages": [5]}, pretrain()
     for seed in (0, 1):
         for encoder in (wrong, right):

@@ -1,4 +1,4 @@
-"""Names are made last, from what differs among what is shown: they differ where systems do, in any order."""
+"""Names depend on the differences among shown systems: they differ if systems do, in any order."""
 
 from pathlib import Path
 

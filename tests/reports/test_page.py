@@ -1,4 +1,4 @@
-"""The sections of a report: each has an id of its own and says what to look at; no row is left out."""
+"""The sections of a report: each has a separate id and an introduction, and every row is shown."""
 
 from collections.abc import Callable
 from dataclasses import replace

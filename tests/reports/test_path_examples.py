@@ -72,7 +72,7 @@ def judged(claim, rows, *, with_answers):
 
 
 def test_a_barrier_that_a_few_examples_make_in_every_seed_is_none_of_others():
-    """In each seed the same three of forty examples are wrong in the middle alone."""
+    """In each seed the same three of forty examples are wrong only in the middle."""
     rows = []
     for seed in range(8):
         right = {at: np.ones(40) for at in (0.0, 0.5, 1.0)}

@@ -1,4 +1,4 @@
-"""A published number stands beside what was measured for its method, inputs, encoder and language."""
+"""A published number is shown next to the measurement with its method, inputs, encoder and language."""
 
 from dataclasses import replace
 from statistics import fmean

@@ -412,7 +412,7 @@ def test_torch_is_never_imported_and_the_rest_late(out: Path) -> None:
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_first_report_on_a_slow_machine_says_nothing_of_fonts(out: Path, tmp_path: Path) -> None:
-    """What matplotlib says after some seconds of looking for fonts, it would say at once here."""
+    """Matplotlib's message after some seconds of searching fonts would appear at once here."""
     code = (
         "import threading; from pathlib import Path; from isogloss.reports import write_report;"
         "Timer = threading.Timer; threading.Timer = lambda _, call: Timer(0, call);"

@@ -1,4 +1,4 @@
-"""The table of scores: who stands in it, what is averaged, held against what, and marked when."""
+"""The table of scores: its systems, averages, baselines and marks."""
 
 import zlib
 from collections import Counter
@@ -53,7 +53,7 @@ JOINT = {
 
 
 def models(languages="en de fr", seeds=3, **facts):
-    """Return the scores of one system with each seed on each language, drawn anew for each."""
+    """Return the scores of one system with each seed on each language, drawn independently."""
     own = {**PLAIN, **facts}
     own = {**own, **read_by(own), **facts}
     own["way"] = own["way"] or f"way of {own['method']}"
@@ -100,7 +100,7 @@ def texts(table):
 
 
 def numbers(frame):
-    """Return what was measured and tested, without names and without what depends on the family."""
+    """Return measured and tested numbers, without names and without columns that depend on the family."""
     named = ["name", "against", "encoder.label", "system", "p_holm", "p_examples_holm", "mark"]
     return frame.drop(columns=named).reset_index(drop=True)
 
@@ -410,7 +410,7 @@ def systems_of(*systems):
 
 
 def reference(systems, **facts):
-    """Return which system the one with these facts is held against."""
+    """Return the baseline of the system with these facts."""
     (own,) = [one for one in systems if all(one[name] == value for name, value in facts.items())]
     found = reference_of(own, systems)
     return found and (found["encoder"], found["way"], found["inputs"])
@@ -468,7 +468,7 @@ LORA = {"peft": "lora", "peft.rank": 8.0}
 @pytest.mark.parametrize("swapped", [False, True])
 @pytest.mark.parametrize("ids", ["ab", "ba"])
 def test_a_baseline_differs_from_a_system_in_the_method_alone(ids, swapped):
-    """Neither the order of the recipe nor that of ids, which are hashes, chooses it."""
+    """Neither the order of the recipe nor the order of ids, which are hashes, chooses it."""
     plain, lora = (f"{name} of source-only" for name in ids)
     baselines = [models(way=plain), models(way=lora, **LORA)]
     baselines = baselines[::-1] if swapped else baselines
@@ -592,7 +592,7 @@ def test_nothing_measured_is_no_table():
 # What the reports said before, of the same runs.
 
 BEFORE = {"continual": "source-only + alignment-loss"}
-"""What methods of earlier records are today."""
+"""Current names of methods in earlier records."""
 
 
 @pytest.mark.slow
@@ -624,14 +624,14 @@ MEAN_BEFORE = "mean of targets"
 
 
 def _before(golden):
-    """Return the rows of scores; those of perplexities and parameters are others' concern."""
+    """Return only the rows of scores, without perplexities and parameters."""
     for name, table in golden["tables"].items():
         if name.split("-")[0] in ("scores", "systems", "ways", "interference"):
             yield [row for row in table["data"] if row.get("what", "within") in ("within", "zero-shot")]
 
 
 def _means_of_all_targets(m):
-    """Return means over all languages but the source: now only those that something was made for count."""
+    """Return means over all languages except the source, including languages without a trained model."""
     found = []
     for where in scored_sets(m):
         values = values_of(where)

@@ -1,4 +1,4 @@
-"""What a page shows equals the rows it came from: figures, strips, positions, cells and alternative texts."""
+"""A page equals its rows: figures, strips, positions, cells and alternative texts."""
 
 import csv
 import io
@@ -168,7 +168,7 @@ def dots_of(svg: Node, lines: Sequence[Node]) -> list[Node]:
 
 
 def check_alternative_text(text: str, name: str, means: "pd.Series[float]") -> None:
-    """Assert that a text has the scores at both models, where they were measured, and no other."""
+    """Assert that a text has only the scores at both models, if they were measured."""
     (of_side,) = re.findall(rf"{name} \([a-z]+\) ([^;]*?)[;.](?:\s|$)", text)
     ends = {alpha: mean for alpha, mean in means.items() if alpha in (0, 1)} or {
         alpha: means[alpha] for alpha in (means.index.min(), means.index.max())
@@ -328,7 +328,7 @@ def written(row: dict[str, float], digits: int) -> str:
 
 
 def check_picture(strip: Node, row: dict[str, float], *, is_ratio: bool) -> None:
-    """Assert that a strip's dot, interval and range stand in proportion, on the scale that it names."""
+    """Assert that a strip's dot, interval and range are proportional, on the scale that it names."""
     dot = strip.one("circle")
     interval = strip.one("line")
     box = strip.one("rect")
@@ -396,7 +396,7 @@ def shown(study: Callable[[str], Measurements]) -> Callable[[str], list[object]]
 
 
 TESTS_HEAD = ["system", "baseline", "language", "system score", "baseline score", "difference"]
-"""The first columns of the table of tests, after those of its test set."""
+"""The first columns of the table of tests, after the columns of its test set."""
 
 
 @pytest.mark.slow

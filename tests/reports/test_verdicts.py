@@ -1,4 +1,4 @@
-"""Verdicts say of which encoders and languages they speak, stand in a file, and two files are compared."""
+"""Verdicts name their encoders and languages, are written to a file, and two files are compared."""
 
 import json
 import re

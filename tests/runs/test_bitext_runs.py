@@ -1,4 +1,4 @@
-"""Alignments, adjusted encoders and what is trained and measured with them, made from a recipe."""
+"""Alignments, adjusted encoders and their trainings and measurements, computed from a recipe."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""Asking for more examples than there are is told in the plan and in the record; asking for all is not."""
+"""Plan and record warn if more examples are requested than exist, but not if all are requested."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Score runs keep what was predicted beside their record, and nothing else about runs changes."""
+"""Score runs store predictions next to their record; all else stays unchanged."""
 
 import json
 import shutil

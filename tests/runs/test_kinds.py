@@ -1,4 +1,4 @@
-"""Kinds of runs answer for themselves: few places ask a run which kind it is, and no base hides a field."""
+"""Kinds of runs are self-contained: few places check the kind of a run, and bases hide none of its fields."""
 
 import ast
 from dataclasses import fields

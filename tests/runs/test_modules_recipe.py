@@ -1,4 +1,4 @@
-"""Recipes whose encoders have language modules: planned, refused with a reason, and made from end to end."""
+"""Recipes whose encoders have language modules: planned, refused with a reason, and run end to end."""
 
 import pytest
 import transformers

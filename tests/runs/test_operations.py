@@ -1,4 +1,4 @@
-"""The operations of a training follow from its shape, its rows and its steps, or are said to be unknown."""
+"""The operations of a training follow from its shape, its rows and its steps, or are reported as unknown."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Span QA from a recipe: trained on one corpus, measured on others; what the reader put right is told of."""
+"""Span QA from a recipe: trained on one corpus, measured on others; the reader reports corrections."""
 
 import json
 from pathlib import Path
@@ -38,7 +38,7 @@ PASSAGE = "Die Brücke der Stadt wurde 1887 gebaut. The bridge was built in 1887
 
 @pytest.fixture
 def data(tmp_path):
-    """SQuAD in English, one answer beside its offset, and MLQA in both languages."""
+    """SQuAD in English, with one answer next to its offset, and MLQA in both languages."""
 
     def put(name, asked, answers):
         qas = [

@@ -1,4 +1,4 @@
-"""A source that is its own target is read beside itself where inputs are paired, and nowhere else."""
+"""A source that is also a target is read twice if inputs are paired, and otherwise once."""
 
 import pytest
 import torch

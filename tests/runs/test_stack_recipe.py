@@ -1,4 +1,4 @@
-"""MAD-X as a recipe: adapters of languages trained alone on an encoder that exists, a task's on them."""
+"""MAD-X as a recipe: language adapters trained on a fixed existing encoder, a task adapter on them."""
 
 import re
 

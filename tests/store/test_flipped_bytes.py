@@ -19,7 +19,7 @@ from isogloss.using.provenance import check_undamaged
 from killed import RECIPE
 
 FOUND = "found"
-"""What a reader returns that says that a file is damaged."""
+"""Results of a reader that report a damaged file."""
 
 
 def reads(path: Path) -> object:

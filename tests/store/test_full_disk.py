@@ -1,4 +1,4 @@
-"""A disk that is full, a real one: nothing half-written is taken for whole; the same call goes on later."""
+"""A real full disk: half-written files are never used as whole ones; the same call resumes later."""
 
 import subprocess
 
@@ -42,7 +42,7 @@ def resize(disk, size):
 
 
 def fill(disk):
-    """Leave no space; return the file that takes it."""
+    """Fill the disk; return the file that uses the space."""
     ballast = disk / "ballast"
     with pytest.raises(OSError, match="No space left"), ballast.open("wb", buffering=0) as file:
         while True:

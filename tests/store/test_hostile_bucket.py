@@ -28,7 +28,7 @@ def s3() -> Iterator[S3]:
 
 @pytest.fixture
 def bucket(s3, monkeypatch, tmp_path):
-    """Let this process see the bucket, with a cache of its own; return what puts an object into it."""
+    """Let this process see the bucket, with a separate cache; return a function that uploads an object."""
     import boto3
 
     for name, value in s3.environment_of("here").items():

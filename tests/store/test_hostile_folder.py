@@ -28,7 +28,7 @@ SAMPLE = (
     ("export", "RUN/model/config.json", "link to a file"),
     ("export", "RUN", "link to a folder"),
 )
-"""Some of all cases: commands, paths and kinds of which each was once at fault, and others."""
+"""A sample of all cases: commands, paths and kinds that were once at fault, and others."""
 
 
 @pytest.fixture(scope="module")
@@ -55,10 +55,10 @@ def test_a_sample_of_hostile_files_changes_nothing_outside(states, tmp_path, cas
 
 @pytest.fixture(scope="module")
 def cases(states: Path, tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Sequence[tuple[str, str]]]:
-    """Return paths and kinds of file for each command: of commands, paths and kinds, each pair once.
+    """Return paths and kinds of file for each command, with each pair of command, path and kind once.
 
-    All three together would be 2000 cases, which take hours of a core. Left out are a kind of file at
-    a path that another command meets there, and paths of the same form: other claims, tables and runs.
+    All combinations would be 2000 cases, which take hours of a core. Excluded are kinds of file at a path
+    that a different command covers, and paths of the same form: other claims, tables and runs.
     """
     places = defaultdict[str, dict[str, list[str]]](dict)
     for name in COMMANDS:

@@ -1,6 +1,6 @@
-"""Machines that share a bucket share the work: each run is made once, and goes on where another one left it.
+"""Machines that share a bucket share the work: each run is computed once, and resumes on any machine.
 
-Machines are processes with a cache of their own; the bucket is that of an S3 server on this one.
+Machines are processes with separate caches. The bucket belongs to a local S3 server.
 """
 
 import json
@@ -43,7 +43,7 @@ def s3() -> Iterator[S3]:
 
 @pytest.fixture
 def here(s3, monkeypatch, tmp_path) -> None:
-    """Let this process see the bucket, with a cache of its own."""
+    """Let this process see the bucket, with a separate cache."""
     for name, value in s3.environment_of("here").items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "here"))

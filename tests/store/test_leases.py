@@ -1,4 +1,4 @@
-"""Exactly one process holds the lease of a run; one that ended, gave up, or is silent too long holds none."""
+"""Exactly one process has the lease of a run, and none that ended, gave up, or was silent too long."""
 
 import json
 import os
@@ -274,7 +274,7 @@ def test_a_lease_begins_before_its_sign_of_life_is_written(board, monkeypatch):
 
 
 def test_the_lease_of_another_under_the_same_name_is_not_written_over(board):
-    """The run was finished, then set aside as damaged, and is made again."""
+    """The run was finished, then quarantined as damaged, and is computed again."""
     leases = Leases(board)
     with leases.leased("run") as lease:
         board.remove("run.1")

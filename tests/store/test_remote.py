@@ -1,4 +1,4 @@
-"""Files below a URL are created by one alone, arrive whole or not at all, and say how far a run has come."""
+"""Files below a URL have one creator, arrive whole or not at all, and show the progress of a run."""
 
 import json
 import os
@@ -43,7 +43,7 @@ def store(remote):
 
 
 def elsewhere(store: Store, tmp_path: Path) -> Store:
-    """The same store, seen from another machine."""
+    """The same store, seen from a second machine."""
     root = tmp_path / "there"
     return MirroredStore(root, Remote(store.remote.url, root, patience=0))
 
@@ -223,7 +223,7 @@ def test_an_upload_that_broke_off_is_gone_on_with_and_no_run_is_made_again(fault
 
 
 def test_what_went_up_while_this_process_was_paused_stays(store, tmp_path, monkeypatch):
-    """How long it took to make a run is not the same: it would not be what the other's manifest tells of."""
+    """The duration of a run varies, so its file would not match the other machine's manifest."""
     other, upload = elsewhere(store, tmp_path), Remote._put
 
     def paused(remote, names):
@@ -249,7 +249,7 @@ def test_a_remote_lease_that_was_removed_is_not_written_anew(store):
 
 
 def test_a_record_here_without_what_the_run_made_is_no_finished_run(store):
-    """Of a run that was finished elsewhere, and since removed there, its record alone may be here."""
+    """If a finished run was removed elsewhere, this machine may have only its record."""
     made(store)
     store.remote.remove(store.remote.listing())
     (store.model(RUN) / "weights").unlink()

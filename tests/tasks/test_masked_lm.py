@@ -36,7 +36,7 @@ def rows(draw, vocabulary, texts=ONE_OR_TWO):
 
 
 def whole(batch):
-    """The subwords as they stood before any was hidden."""
+    """The subwords before masking."""
     flat = batch.subwords.flatten().clone()
     flat[batch.masked] = batch.gold
     return flat.view_as(batch.subwords)
@@ -85,7 +85,7 @@ def many(vocabulary, share=0.15, seed=0):
 
 @pytest.mark.parametrize("vocabulary", [LOW, SPREAD])
 def test_fifteen_percent_are_hidden_and_eight_of_ten_by_the_mask(vocabulary):
-    """Of 12,000 hidden subwords 80 % are masked, 10 % replaced, 10 % stay (within four standard errors)."""
+    """With 12,000 hidden subwords 80 % are masked, 10 % replaced, 10 % stay (within four standard errors)."""
     batch = many(vocabulary)
     assert len(batch.masked) == 0.15 * 400 * 200
     shown = batch.subwords.flatten()[batch.masked]

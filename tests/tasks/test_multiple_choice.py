@@ -49,7 +49,7 @@ def test_scores_and_loss_are_those_of_transformers_own_class(bert):
 
 
 def one_by_one(bert, item):
-    """Score each option of an item alone."""
+    """Score each option of an item separately."""
     model, tokenizer = bert
     asked = f"{item.question} " if item.question else ""
     with torch.no_grad():

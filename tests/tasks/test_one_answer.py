@@ -1,4 +1,4 @@
-"""What two predictions of one answer have in common equals torch's distributions."""
+"""The overlap of two predictions of one answer equals torch's distributions."""
 
 import pytest
 import torch

@@ -20,7 +20,7 @@ VALUES = {
 
 @cache
 def all_trees(size):
-    """Every single-root tree of so many words, found by trying all heads; Cayley knows how many."""
+    """Every single-root tree of a number of words, from all heads, counted by Cayley's formula."""
 
     def reaches_root(heads, word):
         for _ in range(size):
@@ -62,7 +62,7 @@ def test_no_tree_of_at_most_five_words_is_better(scores):
 
 
 def best_of_networkx(scores):
-    """The best single-root tree: the best arborescence of the words alone below each root in turn."""
+    """The best single-root tree: the best arborescence of only the words below each root in turn."""
     size, best = len(scores), -np.inf
     for root in range(1, size + 1):
         graph = networkx.DiGraph()

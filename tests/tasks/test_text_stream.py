@@ -80,7 +80,7 @@ def test_a_stream_that_was_interrupted_is_none(tokenizer, tmp_path):
 
 
 def test_two_processes_that_write_the_same_stream_do_not_disturb_each_other(tokenizer, tmp_path, monkeypatch):
-    """One of them was paused, and goes on when the other has taken its run over."""
+    """One of them was paused, and resumes after the other has taken its run over."""
     monkeypatch.setattr(masked_lm, "LINES_PER_CALL", 1)
     text = [TEXT, "the cat", TEXT]
 

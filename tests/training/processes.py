@@ -11,7 +11,7 @@ from isogloss.engine.fork_server import IMPORTED_ONCE
 
 
 def in_processes(count: int, work: Callable[..., Any], *arguments: Any, **said: str) -> None:
-    """Do work(rank, …) in so many processes; ``said`` are further environment variables."""
+    """Run work(rank, …) in a number of processes; ``said`` are further environment variables."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

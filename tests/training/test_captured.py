@@ -229,7 +229,7 @@ def test_captured_masked_language_modelling_is_one_without(tmp_path, replays):
 
 @pytest.mark.parametrize("task", ["upos", "nli"])
 def test_nothing_in_an_update_depends_on_a_number_that_only_the_gpu_knows(any_folder, task, monkeypatch):
-    """What a graph cannot contain fails without numbers, too: values that decide, and sizes by values."""
+    """Graphs cannot contain branches and sizes that depend on values; these fail without numbers."""
     monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda: True)
     model = TASKS[task].head(str(any_folder), seed=0, attention="sdpa").to("meta")
     batch = rounded(any_folder, task)[1].to("meta")
@@ -304,7 +304,7 @@ def test_an_update_that_no_graph_can_contain_is_named(gpu):
 
 
 def test_memory_that_runs_out_in_a_capture_is_reported_as_such(monkeypatch):
-    """The run is then made again alone, where "cannot be a CUDA graph" would end it for good."""
+    """The run is then repeated on an idle GPU; "cannot be a CUDA graph" would end it for good."""
 
     @contextmanager
     def graph(*_, **__):

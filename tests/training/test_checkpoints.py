@@ -119,7 +119,7 @@ def test_a_checkpoint_that_another_process_has_written_stays(tmp_path):
 
 
 def test_who_lost_a_run_while_a_checkpoint_got_its_name_removes_none(tmp_path):
-    """Another process may be going on from the one before."""
+    """A different process may be resuming from the previous checkpoint."""
     model, optimizer = trained_steps()
     store = Checkpoints(tmp_path, 1)
     store.save(model, optimizer, State(3, {}, None))

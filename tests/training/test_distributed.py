@@ -41,7 +41,7 @@ def test_alone_gradients_stay_as_they_are():
 
 @pytest.mark.parametrize("accumulation", [1, 2, 3, 5])
 def test_every_part_is_computed_by_one_process(monkeypatch, accumulation):
-    """Both halves of the work, done one after the other, are the whole of it."""
+    """Both halves of the work, computed sequentially, are the whole of it."""
     seen = []
 
     def noted(model, points):
@@ -75,7 +75,7 @@ def test_a_whole_batch_is_computed_by_every_process(monkeypatch):
 
 
 def train_together(rank, folder, accumulation, stop, apart):
-    """Train a toy with a module that only some parts of a batch use; say what this process ends with."""
+    """Train a toy with a module that only some parts of a batch use; save this process's result."""
     model = toy()
     torch.manual_seed(rank if apart else 0)  # The first one's weights are everyone's.
     model.extra = nn.ModuleDict({"small": nn.Linear(2, 2), "never": nn.Linear(2, 2)})
@@ -100,7 +100,7 @@ def train_together(rank, folder, accumulation, stop, apart):
 
 
 def launched(folder, count, accumulation, stop=-1, apart=False):
-    """Train in so many processes; return what each ended with."""
+    """Train in a number of processes; return the result of each."""
     folder.mkdir(exist_ok=True)
     in_processes(count, train_together, folder, accumulation, stop, apart)
     return [torch.load(path) for path in sorted(folder.glob("?.pt"))]

@@ -19,7 +19,7 @@ SCORES = {2: 0.1, 4: 0.5, 6: 0.5, 8: 0.2, 10: 0.9, 12: 0.3}
 
 
 def train(patience=2, *, checkpoints=None, stop=-1, on_progress=lambda _: None):
-    """Train the toy; return its weights, rows, and the steps whose batches were asked for."""
+    """Train the toy; return its weights, rows, and the steps with requested batches."""
 
     class Asked(Drawn):
         def __getitem__(self, step):

@@ -90,7 +90,7 @@ def test_it_learns_in_bfloat16(setting):
 
 
 def test_pairs_are_scored_as_by_transformers(headed_folder, make_setting):
-    """Segments are given to those encoders alone that tell them apart."""
+    """Segments are given only to encoders that use them."""
     from transformers import AutoTokenizer
 
     task, tokenizer = TASKS["nli"], load_tokenizer(headed_folder)

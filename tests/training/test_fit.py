@@ -495,7 +495,7 @@ def test_every_error_message_is_one_line():
 
 
 def observed(model, every=5, folder=None, stop=-1):
-    """Train with a callback that draws random numbers, derives and looks at the mode."""
+    """Train with a callback that draws random numbers, derives and reads the mode."""
 
     def look(done):
         torch.rand(7)

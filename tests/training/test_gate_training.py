@@ -1,4 +1,4 @@
-"""Learning gates: what does harm is pruned, as much as was asked for, and the model stays as it is."""
+"""Learning gates prunes harmful parameters, in the given share, and keeps the model unchanged."""
 
 from dataclasses import replace
 
@@ -122,7 +122,7 @@ def test_without_a_sparsity_the_penalty_decides(bert_folder, blocks):
 
 @pytest.mark.slow
 def test_what_does_harm_is_pruned(bert_folder, blocks):
-    """Some neurons always say what raises the loss, as its gradient tells."""
+    """Some neurons always raise the loss, as shown by its gradient."""
     model, masking = loaded(bert_folder)
     groups = gate_groups(model, GateKinds(attention="none", feed_forward="neuron"))
     harmful = [4, 11, 30]

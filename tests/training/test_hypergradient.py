@@ -1,4 +1,4 @@
-"""The model is a real encoder; if it has no language modules, a feed-forward plays those of a language."""
+"""The model is a real encoder; without language modules, a feed-forward replaces them."""
 
 from dataclasses import dataclass
 
@@ -26,7 +26,7 @@ SHAPE = {"dim": 16, "heads": 2, "feed_forward": 24, "vocabulary": WORDS, "positi
 
 
 class Tokenizer:
-    """What ``new_encoder`` asks of a tokenizer."""
+    """The parts of a tokenizer that ``new_encoder`` uses."""
 
     pad_token_id, cls_token_id, sep_token_id = 0, 2, 3
 
@@ -48,7 +48,7 @@ def loss_in(language):
 
 @dataclass
 class Problem:
-    """A training text in one language, validation texts in that and in another."""
+    """A training text in one language, validation texts in the same and a second language."""
 
     family: str = "bert"
     layers: int = 2
@@ -127,7 +127,7 @@ STEPS = pytest.mark.parametrize("steps", [plain, preconditioned])
 
 
 def apart(one, other):
-    """Return the relative error of one gradient as an estimate of another."""
+    """Return the relative error of a gradient as an estimate of a reference gradient."""
     return float(norm({name: one[name] - other[name] for name in one}) / norm(other))
 
 

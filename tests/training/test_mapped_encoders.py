@@ -20,7 +20,7 @@ from made_up import tagged
 
 @pytest.fixture
 def mapped(bert_folder, tmp_path):
-    """Put a map of xx beside a copy of the encoder."""
+    """Add a map of xx to a copy of the encoder."""
 
     def folder(matrix, name="mapped"):
         copytree(bert_folder, tmp_path / name)

@@ -1,4 +1,4 @@
-"""What is said of memory is what autograd keeps; how far whole processes are from it, a benchmark says."""
+"""Estimates of memory equal the tensors that autograd keeps; a benchmark measures whole processes."""
 
 from dataclasses import replace
 from functools import cache

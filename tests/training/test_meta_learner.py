@@ -205,7 +205,7 @@ def test_a_training_that_was_interrupted_ends_as_if_it_was_not(tmp_path, stop, i
 
 
 def test_in_bfloat16_the_training_loss_sees_own_parameters_as_they_are_after_their_step():
-    """Autocast keeps the weights it converts; they would be those of before."""
+    """Autocast keeps the weights it converts, which would be outdated."""
     one, batch = learner(replace(LEARNING, own_rate=0.5)), Steps()[5]
     one.model.shared[2].p = 0.0
     values = []

@@ -1,4 +1,4 @@
-"""Where all examples have one label, that is what is said, not that nothing was learned."""
+"""If all examples have one label, the message reports this, instead of a failure to learn."""
 
 from dataclasses import replace
 

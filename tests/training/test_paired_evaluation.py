@@ -55,7 +55,7 @@ def paired_scorer(task, tokenizer, optimization, examples, translations, **chang
 
 
 def by_hand(task, model, tokenizer, optimization, example, translation):
-    """Run one pair alone; give the scores of the translation, of the example, and λ."""
+    """Run one pair without batching; return the scores of the translation, of the example, and λ."""
     rows = [
         replace(row, gold=())
         for one in (translation, example)

@@ -30,7 +30,7 @@ def row(example, length, gold=(0,)):
 
 
 def rows(counts, longer=0):
-    """Rows of as many examples, so many rows each; a row's length says which of its example it is."""
+    """Rows of as many examples, with a number of rows each; a row's length is its index in its example."""
     return [
         row(example, 1 + number + longer) for example, count in enumerate(counts) for number in range(count)
     ]

@@ -1,4 +1,4 @@
-"""States of parallel examples: as their task gives them, and beside a translation as the model mixes them."""
+"""States of parallel examples, in the form of their task, and with a translation in a mixing model."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -36,7 +36,7 @@ def loaded(bert_folder):
 
 @pytest.fixture(params=["nli", "upos", "qa"])
 def text(request):
-    """Give parallel examples of a task, beside translations if asked for."""
+    """Return parallel examples of a task, optionally with translations."""
     read = READ[request.param]
 
     def parallel_examples(**changes):

@@ -1,4 +1,4 @@
-"""Which precision pays, scoring in it, and giving freed memory back."""
+"""Choice of the faster precision, scoring in it, and release of freed memory."""
 
 import sys
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What a batch holds follows from the seed and the step alone, and it knows its languages."""
+"""The content of a batch depends only on the seed and the step, and a batch knows its languages."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def batches(sampling=DRAWING, *, sizes=(1000, 1000), translated=(), seed=0):
 
 
 def languages_of(batch):
-    """Tens of the subwords that stood at the hidden places: the language, in the streams above."""
+    """Return the tens of the subwords at the hidden places: the language, in the streams above."""
     return set((batch.gold // 10).tolist())
 
 

@@ -44,7 +44,7 @@ def model():
 
 
 class Texts:
-    """Rows in English, then in German: a part of a batch has one language, and nothing is in Swahili."""
+    """Rows in English, then in German: a part of a batch has one language, and Swahili is absent."""
 
     def __init__(self, stop=-1):
         self.stop = stop
@@ -115,7 +115,7 @@ def alone(tmp_path_factory):
 
 @pytest.mark.slow
 def test_two_processes_with_shares_do_what_one_does(alone, tmp_path):
-    """Parts that use other modules than the others', tied and frozen weights, layers computed anew."""
+    """Parts with different modules, tied and frozen weights, recomputed layers."""
     in_processes(2, train, tmp_path, **SHARDED)
     first, second = (torch.load(tmp_path / f"{rank}.pt") for rank in (0, 1))
     assert_near(first, alone)

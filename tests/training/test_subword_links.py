@@ -32,7 +32,7 @@ def encoded(tokenizer, words, tags=(), links=None, **how):
 
 
 def words_of(row, words, tokenizer):
-    """Return the word of each subword of a row that begins a sentence, by splitting each word alone."""
+    """Return the word of each subword of a row that begins a sentence, by splitting words separately."""
     counts = [
         len(tokenizer([[one]], is_split_into_words=True, add_special_tokens=False)["input_ids"][0])
         for one in words

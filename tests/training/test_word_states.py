@@ -50,7 +50,7 @@ def test_word_states_are_those_of_a_loop(loaded, monkeypatch, words, budget):
 
 
 def test_some_word_has_several_subwords(loaded):
-    """Otherwise the ways to make a word could not be told apart."""
+    """Otherwise the ways to represent a word would give equal results."""
     by_way = [word_states(*loaded, SENTENCES, words=words, precision="float32") for words in WORDS]
     assert not any(torch.allclose(by_way[a][0], by_way[b][0]) for a, b in ((0, 1), (0, 2), (1, 2)))
 

@@ -1,4 +1,4 @@
-"""A model that mixes takes its translations from a translator as it takes them from that one's file."""
+"""A mixing model uses translations from a translator like translations from that translator's file."""
 
 import pytest
 

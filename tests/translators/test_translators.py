@@ -51,7 +51,7 @@ def test_a_translation_does_not_depend_on_the_texts_beside_it(translate, name, b
 
 
 def test_a_precision_that_only_torch_knows_here_translates_too(translate, name) -> None:
-    """Of CTranslate2's numbers a processor may lack those of 16 bits."""
+    """Some processors lack CTranslate2's 16-bit numbers."""
     assert len(translate(TEXTS, name, precision="bfloat16")) == len(TEXTS)
 
 

@@ -15,13 +15,13 @@ from urllib.parse import urlsplit
 import yaml
 
 ATTRIBUTES = ".gitattributes"
-"""What the hub itself puts into a new repository."""
+"""Files that the hub itself adds to a new repository."""
 OWNER, TOKEN, STRANGER = "me", "hf_mine", "hf_of_a_reader"
 
 
 @dataclass
 class Repository:
-    """Files by branch, and what was said about them."""
+    """Files by branch, and their commit messages."""
 
     private: bool
     branches: dict[str, dict[str, bytes]] = field(

@@ -1,4 +1,4 @@
-"""Of a file with a line a word the right column is read, comments stay comments, and tabs stay tabs."""
+"""In a file with one word per line the right column is read; comments and tabs are preserved."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What evaluate --predictions writes, of every task and kind of corpus, compare --predictions reads."""
+"""Compare --predictions reads the output of evaluate --predictions, for every task and kind of corpus."""
 
 import json
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ from isogloss.using.kinds import kind_of
 from isogloss.using.scoring import write_predictions
 
 BUILT_IN = {"upos": "ud", "ner": "wikiann", "nli": "xnli", "paraphrase": "pawsx", "qa": "squad"}
-"""A corpus of the built-in languages for each task that some corpus of our own is of."""
+"""A corpus of the built-in languages for each task that a built-in corpus has."""
 
 NATIVE = [
     (name, task)
@@ -78,7 +78,7 @@ def right(example):
 
 
 def compared(name, task, examples, tmp_path):
-    """Write the right answers, and those of the neighbour as another system's; compare both."""
+    """Write the right answers, and the neighbours' answers as a second system; compare both."""
     model = SimpleNamespace(kind=kind_of(ALL_TASKS[task]), task=ALL_TASKS[task])
     options = EvaluateOptions(corpus=name, languages=("qaa",), split="dev")
     ours = [right(example) for example in examples]

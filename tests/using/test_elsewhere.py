@@ -204,7 +204,7 @@ def test_labels_that_do_not_match_and_folders_without_a_head_are_told(elsewhere,
 
 
 def answers(task, folder, inputs):
-    """What a model predicts, and each raw output of its head, by the encoding of transformers."""
+    """Return predictions of a model, and each raw output of its head, by the encoding of transformers."""
     model = load_model(folder, precision="float32")
     assert model.task.name == task
     return model, model.predict(inputs)

@@ -26,7 +26,7 @@ REORDERED = ("word-tagging", "text-classification", "pair-classification", "mult
 
 
 def make(name, folder, *, seed=0, order=None, limit=32, run="", mixes=False):
-    """Make a model with a random head, whose labels are in another order if one is given."""
+    """Create a model with a random head, with its labels in a given order."""
     task = SMALL_TASKS[name]
     if order is not None:
         task = replace(task, labels=tuple(task.labels[number] for number in order))
@@ -44,7 +44,7 @@ def make(name, folder, *, seed=0, order=None, limit=32, run="", mixes=False):
 
 
 def reordered(model, order):
-    """Return the same model with the rows of its head, and its labels, in another order."""
+    """Return the same model with the rows of its head, and its labels, in a different order."""
     network = deepcopy(model.network)
     classes = len(order)
     for module in network.modules():
@@ -64,7 +64,7 @@ def readable(example):
 
 
 def texts_of(example, tokenizer):
-    """Return what transformers' tokenizer is given for each row of an example."""
+    """Return the input of transformers' tokenizer for each row of an example."""
     if isinstance(example, TaggedSentence):
         space = " " * ("Ġ" in tokenizer.get_vocab())  # Byte-level BPE splits a word as it stands in a text.
         return [([f"{space}{word}" for word in example.words],)]
@@ -151,7 +151,7 @@ def check_order(models, examples):
 
 
 def check_measures(models, examples):
-    """What is scored is what is predicted."""
+    """Check that scores belong to the predictions."""
     together = ensemble(models)
     predicted = together.predict(examples)
     task = together.task

@@ -156,7 +156,7 @@ def test_the_card_says_what_the_model_is(make_model, tmp_path):
 @pytest.mark.parametrize("encoder", ["bert", "llama"])
 @pytest.mark.parametrize("task", ["upos", "nli", "text-classification"])
 def test_the_lines_of_the_card_run(make_model, request, tmp_path, task, encoder):
-    """Of a head of our own, as those on Llama, too; a text alone is given to what reads one."""
+    """Also for heads of isogloss, such as those on Llama. Inputs of single texts are given as texts."""
     model = make_model(task, request.getfixturevalue(f"{encoder}_folder"))
     text = (export(model, tmp_path / "out") / "README.md").read_text()
     code = text.partition("```python\n")[2].partition("```")[0].replace("FOLDER", str(tmp_path / "out"))
@@ -337,7 +337,7 @@ def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_m
 
 
 def shallow(folder, place, layers):
-    """Copy an encoder with its first layers alone: the time of an ONNX export grows with their number."""
+    """Copy an encoder with only its first layers, because an ONNX export takes time for each layer."""
     shutil.copytree(folder, place)
     config = json.loads((place / "config.json").read_text())
     config["num_hidden_layers"] = layers

@@ -32,7 +32,7 @@ HEADS = {
     "options": "AutoModelForMultipleChoice",
     "spans": "AutoModelForQuestionAnswering",
 }
-"""What a head predicts, and the class of transformers that has it."""
+"""Kind of prediction of a head, and its class in transformers."""
 
 WITHOUT_CLASS = {
     *((family, "options") for family in ("eurobert", "gemma3_text", "llama", "m2m_100", "mt5", "qwen3")),
@@ -88,7 +88,7 @@ def save_as_transformers(request: pytest.FixtureRequest, tmp_path: Path) -> Call
 
 
 def outputs(model: Any, tokenizer: Any, *texts: object, **options: bool) -> tuple[Any, Any]:
-    """Return what transformers makes of one text, and how it encoded it."""
+    """Return transformers' output and encoding of one text."""
     encoded = tokenizer(*texts, return_tensors="pt", **options)
     given = {name: ids for name, ids in encoded.items() if name in ("input_ids", "attention_mask")}
     if "token_type_ids" in encoded and getattr(model.config, "type_vocab_size", 0) > 1:
@@ -98,7 +98,7 @@ def outputs(model: Any, tokenizer: Any, *texts: object, **options: bool) -> tupl
 
 
 def language_of(model: Any) -> str:
-    """Return the language that X-MOD reads where none is said."""
+    """Return the default language of X-MOD."""
     return str(getattr(model.config, "default_language", "")).partition("_")[0]
 
 
@@ -171,7 +171,7 @@ def of_spans(model: Any, tokenizer: Any, ours: Any) -> float:
 
 
 def difference(model: Any, tokenizer: Any, folder: Path, head: str) -> float:
-    """Return how far the predictions here are from those of transformers; ModelError for a refusal."""
+    """Return the distance of predictions from transformers'; ModelError for a refusal."""
     ours = load_model(folder, precision="float32")
     if head == "words":
         return of_words(model, tokenizer, ours)

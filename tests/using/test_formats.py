@@ -1,4 +1,4 @@
-"""Formats are known by name or first line, and what goes in comes out with labels beside it."""
+"""Formats are known by name or first line, and output preserves the input and adds labels."""
 
 import gzip
 import json

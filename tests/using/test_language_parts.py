@@ -43,7 +43,7 @@ SAID = {
         "Only adapters of the task and the head were trained; the adapters are in `task_adapter",
     ),
 }
-"""What the card of an exported model says, by the kind of the encoder's parts."""
+"""Sentence in the card of an exported model, by the kind of the encoder's parts."""
 
 
 @pytest.fixture

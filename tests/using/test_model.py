@@ -1,4 +1,4 @@
-"""A model answers inputs as they come, the same alone and together, and is loaded from runs and exports."""
+"""A model answers inputs in any form, the same singly and in batches, and loads from runs and exports."""
 
 import json
 import shutil

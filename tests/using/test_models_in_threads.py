@@ -33,7 +33,7 @@ STATES_ONLY = ("deberta-v2", "modernbert")
 
 THREADS = 8
 SECONDS = 600
-"""Of all kinds and families of models together in the nightly run."""
+"""Seconds of all kinds and families of models together in the nightly run."""
 
 LONG = [f"{first} {second}" * 3 for first, second in zip(FIRST, SECOND, strict=True)]
 LABELLED = [
@@ -54,7 +54,7 @@ def with_modules(model):
 
 
 def with_maps(model):
-    """Map the states of German to those of English."""
+    """Map the states of German to the states of English."""
     dim = model.network.config.hidden_size
     rotation = torch.linalg.qr(torch.randn(dim, dim, generator=torch.Generator().manual_seed(3)))[0]
     attach_language_maps(model.network, LanguageMaps("en", {"de": LanguageMap(rotation, torch.zeros(dim))}))

@@ -1,4 +1,4 @@
-"""What is pushed is the export, with a card that the hub can read; what goes wrong says what to do."""
+"""Pushed files equal the export, with a card that the hub can read; errors give advice."""
 
 import os
 import re

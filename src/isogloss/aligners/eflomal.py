@@ -30,7 +30,7 @@ ITERATIONS_FOR_ONE_PAIR = 5000
 """Sampling iterations for one pair; for n pairs divided by √n, as in the program's own front end."""
 
 MAX_SENTENCE_WORDS = 1024
-"""Sentences of this many words are left out, as by the program's own front end."""
+"""Sentences of this many words are skipped, as in the program's front end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,11 +42,11 @@ class Eflomal:
     version: ClassVar[int] = 2
 
     symmetrization: Symmetrization = "intersection"
-    """How both directions become one: intersection (one-to-one), union, grow-diag, grow-diag-final-and, or
-    forward or backward alone."""
+    """Symmetrization of both directions: intersection (one-to-one), union, grow-diag, grow-diag-final-and, or
+    only forward or backward."""
 
     model: Literal[1, 2, 3] = 3
-    """1: words alone (IBM 1), 2: order too (HMM), 3: fertility too."""
+    """1: only words (IBM 1); 2: also order (HMM); 3: also fertility."""
 
     samplers: Positive = 3
     """Samplers whose links are averaged."""

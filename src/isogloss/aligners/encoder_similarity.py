@@ -160,7 +160,7 @@ class EncoderSimilarity:
     version: ClassVar[int] = 2
 
     matching: Matching = "argmax"
-    """Which subwords are linked: argmax (mutual best), itermax (repeatedly) or match (one-to-one)."""
+    """Rule that links subwords: argmax (mutual best), itermax (repeatedly) or match (one-to-one)."""
 
     layer: Whole | None = None
     """Layer whose states are compared: 0 the embeddings, -1 the last; default at two thirds of the depth."""
@@ -262,7 +262,7 @@ def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
 
 @dataclass(frozen=True)
 class Similarities:
-    """Similarities in [0, 1] of the subwords of sentence pairs, and a mask of those that are no padding."""
+    """Similarities in [0, 1] of the subwords of sentence pairs, and a mask of subwords without padding."""
 
     values: Similarity
     real: Linked
@@ -302,7 +302,7 @@ def distorted(similarities: Similarities, weight: float) -> Similarities:
 
 
 def linked(similarities: Similarities, matching: Matching, *, rounds: int) -> Linked:
-    """Return the links of every pair; ``rounds`` are the iterations of itermax, of which argmax has one."""
+    """Return the links of every pair. ``rounds`` are the iterations of itermax; argmax has one."""
     if matching == "match":
         return match(similarities)
     return itermax(similarities, rounds if matching == "itermax" else 1)

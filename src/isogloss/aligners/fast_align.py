@@ -53,7 +53,7 @@ class Lexicon:
         return cls(keys[order], probabilities[order])
 
     def lookup(self, keys: NDArray[np.int64]) -> Floats:
-        """Return the probabilities of word pairs; those of unseen ones are UNSEEN."""
+        """Return the probabilities of word pairs; unseen pairs have UNSEEN."""
         probabilities = np.full(len(keys), UNSEEN)
         if len(self.keys):
             indices = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
@@ -220,7 +220,7 @@ def _normalised(counts: Floats, sums: Floats | np.float64, alpha: float) -> Floa
 
 
 def _pruned(table: _Table, entries: _Entries) -> Lexicon:
-    """Return the lexicon without entries whose probability does not exceed that of unseen word pairs."""
+    """Return the lexicon without entries whose probability does not exceed UNSEEN."""
     generated, likely = np.flatnonzero(table.none > UNSEEN), table.entries > UNSEEN
     return Lexicon.of(
         np.concatenate((np.full(len(generated), NULL_WORD), entries.conditions[likely])),
@@ -287,8 +287,8 @@ class FastAlign:
     version: ClassVar[int] = 3
 
     symmetrization: Symmetrization = "intersection"
-    """How both directions become one: intersection (one-to-one), union, grow-diag, grow-diag-final-and, or
-    forward or backward alone."""
+    """Symmetrization of both directions: intersection (one-to-one), union, grow-diag, grow-diag-final-and, or
+    only forward or backward."""
 
     iterations: Positive = 5
     """Iterations of expectation maximisation; the last one's expectations are the links."""

@@ -1,4 +1,4 @@
-"""What a word aligner is, and its inputs."""
+"""Interface of word aligners, and their inputs."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
@@ -15,7 +15,7 @@ class AlignSetting:
 
     pairs: list[Translation]
     languages: tuple[str, str] = ("", "")
-    """Of the first and the second sides; required by an encoder with language modules or maps."""
+    """Languages of the first and the second sides; required by an encoder with language modules or maps."""
 
     encoder: str = ""
     """Folder or name of an encoder; empty for an aligner that needs none."""
@@ -30,7 +30,7 @@ class Aligner(Named, Protocol):
     """A word aligner; its fields are its hyper-parameters."""
 
     needs_encoder: ClassVar[bool]
-    """Whether it uses the states of an encoder (otherwise the statistics of the bitext alone)."""
+    """Whether it uses the states of an encoder (instead of only the statistics of the bitext)."""
 
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Align every pair, in order."""

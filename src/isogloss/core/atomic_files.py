@@ -1,8 +1,8 @@
 """Files and folders that are written atomically, on storage that may fail for a while.
 
 They are written under a temporary name, then renamed. Where the mount of a network file system is lost, its
-mount point stays as an empty folder. Folders made in it would be hidden, with their files, when the mount
-comes back; so none are made in a guarded folder.
+mount point stays as an empty folder. Folders created there would be hidden, with their files, once the mount
+returns, so no folder is created in a guarded folder.
 """
 
 import errno
@@ -86,7 +86,7 @@ def is_reachable(folder: Path, mark: str) -> bool:
 def is_outage(error: BaseException, folder: Path, mark: str) -> bool:
     """Return whether an outage of a folder's storage may have caused an error.
 
-    Errors of other files with the same numbers are no outage, unless the folder is away.
+    Errors of other files with the same numbers do not count, unless the folder is unreachable.
     """
     return not is_reachable(folder, mark) or any(
         number in OUTAGE_ERRORS and _is_below(path, folder)
@@ -199,9 +199,9 @@ def sweep(folder: Path, name: str) -> None:
 
 
 def sweep_folder(folder: Path, name: str = "") -> list[str]:
-    """Remove temporary files and folders in a folder, but for those of living processes of this machine.
+    """Remove temporary files and folders in a folder, except those owned by living processes of this machine.
 
-    Returns the names of all that was in the folder.
+    Returns the names of all entries the folder had.
     """
     stop_if_lost()
     try:
@@ -218,9 +218,9 @@ def sweep_folder(folder: Path, name: str = "") -> list[str]:
 
 @contextmanager
 def atomic_file(folder: Path, name: str) -> Iterator[IO[str]]:
-    """Open a text file for writing; give it its name on success, remove it on failure.
+    """Open a text file for writing; rename it to its final name on success, remove it on failure.
 
-    StorageError at once where its name is that of no ordinary file: a folder, a device.
+    Raises StorageError immediately if the name belongs to a folder, a device or any other irregular file.
     """
     path = folder / name
     if path.exists() and not path.is_file():

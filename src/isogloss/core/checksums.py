@@ -40,7 +40,7 @@ CHECKSUMS = "checksums.json"
 READ_BYTES = 1 << 20
 
 MAX_SIZE = 1 << 60
-"""Bytes of a file; more is no size."""
+"""Largest valid file size in bytes."""
 
 SEAL = "crc32"
 """Field of a JSON file with the checksum of its other fields."""
@@ -54,7 +54,7 @@ class Checksum:
 
     size: int
     crc32: str = ""
-    """Eight hexadecimal digits; empty where the size alone is known."""
+    """Checksum of eight hexadecimal digits. Empty if only the size is known."""
 
     @classmethod
     def of(cls, content: bytes) -> "Checksum":
@@ -112,7 +112,7 @@ def find_differing_files(folder: Path, written: Mapping[str, Checksum]) -> Itera
 def checksums_of(folder: Path, *, without: frozenset[str] = frozenset()) -> dict[str, Checksum]:
     """Return the checksums of all files below a folder by their names within it.
 
-    Hidden files at the top level, links, and files and folders named in ``without`` are left out.
+    Hidden files at the top level, links, and files and folders named in ``without`` are skipped.
     """
     return {
         name: Checksum.of_file(folder, name)

@@ -1,4 +1,4 @@
-"""The tree of errors, their messages and locations, and the nearest match of a name.
+"""Errors, their messages and locations, and the nearest match of a name.
 
 IsoglossError
 ├── InputError          the user's input is wrong; exit code 2
@@ -29,13 +29,13 @@ MIN_NAME_SIMILARITY = 0.5
 
 
 MODEL_PACKAGES = ("torch", "transformers", "tokenizers", "safetensors", "accelerate")
-"""What the extra ``torch`` installs."""
+"""Packages installed by the extra ``torch``."""
 
 _FIELD = re.compile(r"[.\[][\w.\[\]-]*: ")
 """Start of a message whose field is within the location around it: .method[0], [1]; not a path."""
 
 MAX_WORD, MAX_MESSAGE_START, MAX_MESSAGE_END = 300, 1000, 400
-"""Characters of a message that are shown: of a word, and at the start and end of a longer message."""
+"""Maximum length of a shown message in characters: per word, and at the start and end of a longer message."""
 
 
 def shortened(message: str) -> str:
@@ -121,7 +121,7 @@ def located(location: str) -> Iterator[None]:
 
 @contextmanager
 def explaining_missing_models() -> Iterator[None]:
-    """Turn the failed import of a package that models need into a ConfigError that says what to install."""
+    """Turn a failed import of a package for models into a ConfigError that names what to install."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -202,7 +202,7 @@ _SECRETS = re.compile(
 
 
 def masked(text: str) -> str:
-    """Mask the secrets in a text: those that match a pattern, and those of this process's environment."""
+    """Mask the secrets in a text: matches of a pattern, and values of this process's environment."""
     for value in _secrets():
         text = text.replace(value, MASK)
     return without_secrets(text)

@@ -2,9 +2,9 @@
 
 Equal content gives an equal id, whatever the order of its fields.
 
-The kind of every part goes into the hash, so two methods without fields have different ids, and so does
-a part's ``version``: raise it when the part's results change and old records must not be reused. A part
-from another package has that package and its version there, too (``plug_ins``).
+The kind of every part goes into the hash, so two methods without fields have different ids. A part's
+``version`` also goes into it. Raise the version when the part's results change and old records must not be
+reused. The hash of a part from a plug-in includes the plug-in's package and version (``plug_ins``).
 """
 
 import json
@@ -22,7 +22,7 @@ ID_LENGTH = 12
 """Hexadecimal digits of an id: 48 bits, a collision among a million runs is rarer than one in 500."""
 
 ID = re.compile(rf"[0-9a-f]{{{ID_LENGTH}}}")
-"""An id, and nothing else that may name a folder."""
+"""Pattern of a valid id, which prevents ids from naming other folders."""
 
 
 CACHED = "_identity"
@@ -58,7 +58,7 @@ def _content_of_part(part: Any) -> dict[str, object]:
             continue
         # A whole number in a field of fractions is one: 0 and 0.0 are the same weight decay.
         data = content(float(value) if is_fraction and isinstance(value, int) else value)
-        if nested:  # Its fields stand among the others.
+        if nested:  # Its fields are listed with the others.
             parts |= {key: inside for key, inside in data.items() if key not in ("kind", "package")}
         else:
             parts[name] = data
@@ -86,11 +86,11 @@ def _number(value: float) -> float:
 
 
 def identity(value: object) -> str:
-    """Return the content id of a run or any part of one; that of a frozen part is computed once."""
+    """Return the content id of a run or any part of it; ids of frozen parts are computed once."""
     kind: Any = type(value)
     if not _is_frozen(kind):
         return _identity(value)
-    attributes = vars(value)  # Where ``cached_property`` keeps values, too: ``replace`` leaves them behind.
+    attributes = vars(value)  # ``cached_property`` also stores values here, and ``replace`` drops them.
     if CACHED not in attributes:
         attributes[CACHED] = _identity(value)
     return str(attributes[CACHED])

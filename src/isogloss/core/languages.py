@@ -52,7 +52,7 @@ RETIRED = {"iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro"}
 ``sh`` is none of these: it is the Serbo-Croatian of Wikipedia, besides Croatian and Serbian.
 """
 _AKAN = "ak"
-"""Akan: Twi and Fante, both of which corpora have."""
+"""Akan. Corpora contain its varieties Twi and Fante."""
 
 
 def is_language_code(text: str) -> bool:
@@ -71,12 +71,12 @@ def check_language(code: str, field: str) -> str:
 
 
 def canonical_language(text: str) -> str:
-    """Return a BCP 47 tag as languages are written here, also inside a pair such as en-zh-Hant or en+sr-Latn.
+    """Return a BCP 47 tag in the spelling of isogloss, also inside a pair such as en-zh-Hant or en+sr-Latn.
 
     ``zh-Hant`` becomes ``zh_Hant``, but ``yor_Latn`` ``yo`` and ``kor_Hang`` ``ko``: a language's usual
-    script goes without saying. A code of three letters becomes that of two if one exists (``yor``, but
-    not ``yue``), also that of the standard variety (``swh``, ``arb_Arab``, but not ``ary``). Retired codes
-    become those that replace them (``iw``: ``he``), and scripts and regions may be in lower case
+    script is dropped. A three-letter code becomes the two-letter code if one exists (``yor``, but not
+    ``yue``). A standard variety becomes its language (``swh``, ``arb_Arab``, but not ``ary``). A retired code
+    becomes the code that replaced it (``iw``: ``he``). Scripts and regions may be in lower case
     (``zh-hant``, ``zh-hant-tw``). Other texts and codes of two letters are returned unchanged.
     """
     return "".join(map(_canonical, _split_languages(text)))
@@ -161,7 +161,7 @@ def _usual_scripts(plain: str) -> tuple[str, ...]:
 
 @cache
 def spellings(language: str) -> tuple[str, ...]:
-    """Return how files may spell a language or a pair, first as given.
+    """Return the spellings of a language or a pair in file names, the given one first.
 
     ``zh_Hant``, ``zh-Hant``, ``zho_Hant``; ``yo``, ``yor``, ``yor_Latn``; ``en-yo``, ``eng-yor``.
     """
@@ -217,8 +217,9 @@ def base_and_script(code: str) -> tuple[str, str]:
 def language_of_variety(code: str) -> str:
     """Return the language that a code's variety is the standard of, without script or region.
 
-    ``ar`` of ``arb_Arab`` and ``sw`` of ``swh``; other members of a macrolanguage (``ary``) are languages of
-    their own. What is no tag stays as it is, and so does a pair: in ``en-de`` Germany is no region.
+    ``ar`` of ``arb_Arab`` and ``sw`` of ``swh``; other members of a macrolanguage (``ary``) are separate
+    languages. Texts that are not tags stay unchanged, like pairs: in ``en-de``, ``de`` is a language and not
+    the region Germany.
     """
     from langcodes import Language, LanguageTagError, standardize_tag
 
@@ -231,7 +232,7 @@ def language_of_variety(code: str) -> str:
 
 
 def language_of_text(language: str) -> str:
-    """Return the language a text is in: of a pair such as en-sw, translated from en into sw, the last."""
+    """Return the language of a text: for a pair such as en-sw, translated from en into sw, the last one."""
     return language.rpartition("-")[2]
 
 
@@ -256,9 +257,9 @@ class LanguageFacts(NamedTuple):
     """Facts of a language, each ``unknown`` where the table has none."""
 
     family: str = UNKNOWN
-    """Top-level family of Glottolog; that of an isolate is named as the language."""
+    """Top-level family of Glottolog. An isolate has its language's name."""
     script: str = UNKNOWN
-    """ISO 15924: that of the code (``sr_Latn``), else the usual one."""
+    """ISO 15924 script: the script of the code (``sr_Latn``), else the usual one."""
     resources: str = UNKNOWN
     """Class of Joshi et al. (2020), from "0", hardly any data, to "5"."""
     order: str = UNKNOWN
@@ -266,10 +267,10 @@ class LanguageFacts(NamedTuple):
 
 
 def language_facts(code: str) -> LanguageFacts:
-    """Return the facts of a language by any code of it: ``sw``, ``swa``, ``swh_Latn``, ``zho-Hans``.
+    """Return the facts of a language by any of its codes: ``sw``, ``swa``, ``swh_Latn``, ``zho-Hans``.
 
-    Of a pair such as ``en-sw`` it is the last. A macrolanguage and its standard variety (``ar``, ``arb``) are
-    one; its other members (``ary``) are languages of their own.
+    A pair such as ``en-sw`` has the facts of its last language. A macrolanguage and its standard variety
+    (``ar``, ``arb``) are the same language; other members (``ary``) are separate languages.
     """
     code = language_of_text(canonical_language(code))
     if is_built_in(code):

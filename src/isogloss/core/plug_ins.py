@@ -41,7 +41,7 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 PACKAGE = "isogloss"
 
 _modules: dict[str, str] = {}
-"""Top-level modules of the plug-ins that were looked up, each with a plug-in's name for messages."""
+"""Top-level modules of the imported plug-ins, each with a plug-in's name for messages."""
 
 
 def plugged_names(group: Group) -> list[str]:
@@ -50,10 +50,10 @@ def plugged_names(group: Group) -> list[str]:
 
 
 def find_plug_in(group: Group, name: str, built_in: Collection[str]) -> Any:
-    """Import the object with a name in a group: that of an entry point, or "module:object".
+    """Import the object with a name in a group, from an entry point or by "module:object".
 
-    None for an unknown name. ConfigError, with the package and its error, for a plug-in that cannot be
-    imported, whose name differs from its entry point's, or is a name of isogloss.
+    Returns None for an unknown name. Raises ConfigError, with the package and its error, if the plug-in
+    cannot be imported, its name differs from the entry point's name, or isogloss already has the name.
     """
     if ":" in name:
         return _imported(EntryPoint(name, name, PACKAGE), built_in)
@@ -236,9 +236,9 @@ def _entries(group: Group) -> tuple[EntryPoint, ...]:
 
 @cache
 def _entries_by_group(_path: tuple[str, ...]) -> Mapping[Group, tuple[EntryPoint, ...]]:
-    """Return the entry points of all groups; the path of packages is the key of the cache.
+    """Return the entry points of all groups, cached by the path of packages.
 
-    Python reads all installed packages for one group, too.
+    Python reads all installed packages even for a single group.
     """
     entries = entry_points()
     return {group: tuple(entries.select(group=f"{PACKAGE}.{group}")) for group in GROUPS}

@@ -18,7 +18,7 @@ from pathlib import Path
 from uuid import getnode
 
 WORLD_SIZE_VARIABLES = ("WORLD_SIZE", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")
-"""Environment variables in which launchers say how many processes they started (as Accelerate reads them)."""
+"""Environment variables by which launchers pass the number of processes (as read by Accelerate)."""
 
 
 _PROCESS = re.compile(r"(?P<host>[^-]*)-(?P<number>[1-9][0-9]{0,9})(?:-(?P<started>.*))?", re.DOTALL)
@@ -31,7 +31,7 @@ def launched() -> bool:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -58,7 +58,10 @@ def host() -> str:
 
 
 def has_ended(process: str) -> bool:
-    """Return whether a process has certainly ended; False for those of other machines and other texts."""
+    """Return whether a process has certainly ended.
+
+    False for processes of other machines and unknown texts.
+    """
     match = _PROCESS.fullmatch(process)
     if match is None or match["host"] != host() or os.name == "nt":
         return False

@@ -20,7 +20,7 @@ class Progress:
     remark: str = ""
     rows: "tuple[Row, ...]" = ()
     job: int = 0
-    """Number of the process that reports it, from 1; 0 where one alone works."""
+    """Number of the reporting process, from 1. 0 for a single process."""
 
 
 OnProgress = Callable[[Progress], None]
@@ -36,7 +36,7 @@ def one_by_one(
     on_progress: OnProgress,
     remark: Callable[[Thing], str] = lambda _: "",
 ) -> Iterator[Thing]:
-    """Yield things one by one, and report how many are done; report nothing if there are none."""
+    """Yield things one by one and report the number done; report nothing for an empty sequence."""
     for done, thing in enumerate(things):
         on_progress(Progress(what, done, len(things), remark(thing)))
         yield thing

@@ -1,8 +1,8 @@
 """Records: the result of a finished run. A run is finished if and only if its record exists.
 
-A record holds only what follows from the run, so that interrupted and uninterrupted runs have equal bytes;
-time, machine and versions are written to ``made.json`` in the same folder, and the runs of a recipe to
-``plan.json``. Any of these files may have been written by others.
+A record contains only results determined by the run, so interrupted and uninterrupted runs have equal bytes.
+Time, machine and versions are written to ``made.json`` in the same folder. The runs of a recipe are written
+to ``plan.json``. Any of these files may have been written by others.
 """
 
 import json
@@ -72,13 +72,13 @@ class Plan:
     labels: dict[str, str] = field(default_factory=dict)
     methods: dict[str, list[str]] = field(default_factory=dict)
     against: dict[str, str] = field(default_factory=dict)
-    """The ids of models that the recipe names a baseline of, each with that of the baseline."""
+    """Ids of models with a baseline in the recipe, each with the id of its baseline."""
     published: tuple[Published, ...] = ()
 
 
 @dataclass(frozen=True)
 class Made:
-    """Time, machine and versions that a run was made with, as far as they are known."""
+    """Time, machine and versions of a run, as far as they are known."""
 
     seconds: float | None = None
     device: str | None = None
@@ -90,7 +90,7 @@ class Made:
 
 @dataclass(frozen=True, kw_only=True)
 class DataRead:
-    """The data that a model was trained on; that of its start, its teacher and its parts too."""
+    """Data that a model was trained on, including the data of its start, its teacher and its parts."""
 
     labels: tuple[str, ...] = ()
     """Languages whose labelled training examples it read."""
@@ -101,7 +101,7 @@ class DataRead:
     bitext: tuple[str, ...] = ()
     """Pairs of languages whose bitext it read."""
     plain: bool = False
-    """Whether it was trained on the loss of its task alone (``Method.plain``)."""
+    """Whether it was trained with only the loss of its task (``Method.plain``)."""
     taught: bool = False
     """Whether a teacher labelled the translations."""
 
@@ -118,7 +118,7 @@ class Record:
     rows: Sequence[Row] = ()
     warnings: tuple[str, ...] = field(default=())
     read: DataRead | None = None
-    """Of a fine-tuned model; None in records of earlier versions, and of other kinds of runs."""
+    """Data of a fine-tuned model. None in records of earlier versions and of other kinds of runs."""
 
     def body(self) -> dict[str, Any]:
         """Return the record as it is written to disk, without empty optional fields."""
@@ -128,7 +128,7 @@ class Record:
 
 
 def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:
-    """Write the record atomically, after its checksum and those of other ``files`` of the run."""
+    """Write the record atomically, after its checksum and the checksums of other ``files`` of the run."""
     body = record.body()
     body["warnings"] = [*map(without_secrets, record.warnings)]
     body["rows"] = [{name: or_none(value) for name, value in row.items()} for row in record.rows]
@@ -190,7 +190,7 @@ def run_files(out: Path, *names: str) -> Iterator[Path]:
 
 
 def read_made(folder: Path) -> Made:
-    """Return when, where and how a run was made; nothing where that is not known."""
+    """Return time, machine and versions of a run; an empty Made if they are not known."""
     with suppress(OSError, ValueError):
         return fitting(Made, unseal(read_file(folder, MADE)))
     return Made()
@@ -212,7 +212,7 @@ def _damaged(path: Path, what: str) -> StorageError:
 
 
 def _wrong(record: Record, name: str) -> str:
-    """Return how a record differs from its folder, its run and its kinds of rows; empty for nothing."""
+    """Describe how a record differs from its folder, its run and its kinds of rows. Empty if it does not."""
     if record.id != name:
         return f"id {record.id!r:.40} in folder {name!r:.40}"
     key, kind = identity(record.run), record.run.get("kind")

@@ -1,7 +1,7 @@
-"""Tables of the parts of isogloss by name. A part is imported when it is looked up.
+"""Tables of the parts of isogloss by name, which import a part on first use.
 
-To a table with a group, installed packages add entries (``plug_ins``). They are imported when they are looked
-up, so a package that is broken is an error only where it is named.
+Installed packages add entries to tables with a group (``plug_ins``). These are also imported on first use, so
+a broken package causes an error only where a recipe or a caller names it.
 """
 
 import ast
@@ -44,7 +44,7 @@ class Registry(Mapping[str, Entry]):
         return name in self.places or name in self._plugged_names()
 
     def __iter__(self) -> Iterator[str]:
-        """Iterate over the names, in the order of the table, those of packages last."""
+        """Iterate over the names in the order of the table, names of packages last."""
         yield from self.places
         yield from (name for name in self._plugged_names() if name not in self.places)
 

@@ -1,7 +1,7 @@
-"""What runs are made of and lower floors know: ranges of numbers, the shape of an encoder, optimization.
+"""Parts of runs for lower layers: ranges of numbers, shapes of encoders, optimization.
 
-A nested value is one field of its owner in code, while in recipes and records its fields stand among those of
-the owner: ``learning_rate = 1e-4`` in a method's table goes to the method's ``updates``.
+A nested value is one field of its owner in code, while recipes and records list its fields with the owner's:
+``learning_rate = 1e-4`` in a method's table sets a field of the method's ``updates``.
 """
 
 import dataclasses
@@ -76,7 +76,7 @@ def values_of(value: object) -> dict[str, object]:
 
 
 def parts_within(value: object) -> Iterator[object]:
-    """Yield every dataclass within a run, or a tuple of runs, each before what stands in its fields."""
+    """Yield every dataclass within a run, or a tuple of runs, each before its fields' values."""
     if is_dataclass(value) and not isinstance(value, type):
         yield value
         value = tuple(getattr(value, field.name) for field in fields(value))
@@ -85,9 +85,9 @@ def parts_within(value: object) -> Iterator[object]:
 
 
 def precision_of(value: object) -> str:
-    """Return the precision that a method, or an optimization, asks for: auto, float32 or bfloat16.
+    """Return the precision of a method or an optimization: auto, float32 or bfloat16.
 
-    A part without such a field asks for none: auto.
+    Default, for parts without such a field: auto.
     """
     return str(values_of(value).get("precision", "auto"))
 
@@ -95,7 +95,7 @@ def precision_of(value: object) -> str:
 def nested_fields() -> object:
     """Return the attribute of a class that lets pydantic read its nested values from its own table.
 
-    What a table leaves out is the owner's default for it, not that of the nested class.
+    Fields that a table does not set have the owner's default, not the default of the nested class.
     """
 
     def nest(cls: type[Any], values: object) -> object:
@@ -118,7 +118,7 @@ TrainedPart = Literal["modules", "layers"]
 
 
 class Named(Protocol):
-    """A frozen dataclass that stands in one of the tables (METHODS, DIAGNOSTICS …)."""
+    """Base of the frozen dataclasses in the tables (METHODS, DIAGNOSTICS …)."""
 
     __dataclass_fields__: ClassVar[dict[str, DataclassField[object]]]
     name: ClassVar[str]
@@ -149,31 +149,33 @@ class Architecture:
 
 @dataclass(frozen=True, kw_only=True)
 class Modules:
-    """Modules that each language of an encoder has of its own; all other weights are shared."""
+    """Modules of an encoder that are separate for each language. All other weights are shared."""
 
     kind: Literal["feed-forward", "attention", "adapter", "shared-adapter", "embedding"]
-    """feed-forward or attention: every layer's, once for each language; adapter: a bottleneck for each
-    language after every attention and feed-forward (``after``); shared-adapter: one for all (the control);
-    embedding: a vector for each language that is added to the embeddings of its subwords (XLM)."""
+    """Kind of modules. feed-forward or attention: one per layer and language. adapter: a bottleneck per
+    language after every attention and feed-forward (``after``). shared-adapter: one bottleneck for all
+    languages (the control). embedding: a vector per language, added to the embeddings of its subwords
+    (XLM)."""
     reduction: Positive = 4
-    """How many times narrower than the states an adapter's bottleneck is."""
+    """Factor by which an adapter's bottleneck is narrower than the states."""
     fallback: str = ""
     """Language whose modules read the languages that have none; without one these are refused."""
     after: Literal["feed-forward"] | None = None
-    """feed-forward: adapters follow the feed-forward alone, as in MAD-X; attention too when left out."""
+    """feed-forward: adapters follow only the feed-forward, as in MAD-X. Default: also attention."""
     invertible: bool | None = None
-    """Whether there are adapters at the embeddings too, undone before the masked-LM scores (MAD-X); none when
-    left out."""
+    """Whether the embeddings also have adapters, inverted before the masked-LM scores (MAD-X). Default:
+    no."""
     embedding: bool | None = None
-    """Whether a vector for each language is added to the embeddings of its subwords as well, as in XLM, with
-    modules of any other kind; no when left out."""
+    """Whether a vector for each language is also added to the embeddings of its subwords, as in XLM, with any
+    other kind of modules. Default: no."""
     normed: bool | None = None
-    """Whether adapters read the states that the following norm makes, and that norm their sum with the states
-    before it (as Pfeiffer's of AdapterHub); they read and change the states before the norm when left out."""
+    """Whether adapters read the states after the following norm, which then normalises their sum with the
+    states before it (as in AdapterHub's Pfeiffer adapter). Default: adapters read and change the states
+    before the norm."""
     activation: Literal["relu", "swish"] | None = None
-    """Of adapters; GELU when left out."""
+    """Activation of adapters. Default: GELU."""
     leave_out: tuple[int, ...] | None = None
-    """Layers without adapters, from 1, or from the last, -1: [-1] is MAD-X 2.0; none when left out."""
+    """Layers without adapters, from 1, or from the last, -1: [-1] is MAD-X 2.0. Default: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,11 +183,11 @@ class Replay:
     """Text in languages that an encoder knows, mixed in while it is trained further: it is not to forget."""
 
     languages: tuple[str, ...]
-    """Languages of that text; their perplexity on held-out text is measured too."""
+    """Languages of that text. Their perplexity on held-out text is also measured."""
     share: Share = 0.1
     """Share of the text's batches (of their rows, where these are mixed) that it has; 0 only measures."""
     text: tuple[str, ...] = ()
-    """Corpora it is read from; those of the encoder when left out."""
+    """Corpora of the text. Default: the corpora of the encoder."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,13 +195,15 @@ class NewSubwords:
     """Subwords that an encoder gains before it is trained further, learned from the text of its languages."""
 
     size: Positive
-    """At most so many: of a vocabulary of this size, those that the tokenizer lacks (of BPE, new merges)."""
+    """Maximum number of new subwords: from a vocabulary of this size, the subwords that the tokenizer lacks
+    (new merges for BPE)."""
     embeddings: Literal["subword-averages", "translations", "random"] = "subword-averages"
-    """What they start from: the average of the old subwords they were split into; that of the words they
-    translate, by word alignments, and of old subwords where they translate none; or random numbers with the
-    old embeddings' mean and variance, which is also what subwords of unknown characters get."""
+    """Initial embeddings. subword-averages: the average of the old subwords of the same text. translations:
+    the average of the words they translate, by word alignments, and of old subwords where they translate
+    none. random: random numbers with the mean and variance of the old embeddings. Subwords of unknown
+    characters are always random."""
     bitext: str = ""
-    """Corpus of translations that is aligned by [align], for translations; a dictionary is one, too."""
+    """Corpus of translations that is aligned by [align], for translations. A dictionary also works."""
     pairs: tuple[str, ...] = ()
     """Pairs of languages in it, that which the encoder knows first: "en-sw"."""
 
@@ -213,34 +217,34 @@ class Conflict:
     """Measurement of gradient conflict during a training, without effect on it, to the bit."""
 
     every: Positive = 10
-    """Steps between two measurements; the last step is measured too."""
+    """Steps between two measurements. The last step is also measured."""
 
     batch: Positive = 4096
-    """Rows each gradient is accumulated over: blocks of text, or labelled examples; half of them where there
-    are fewer than twice as many. A measurement of two languages takes four gradients: large batches take
-    longer than the training."""
+    """Rows per gradient: blocks of text, or labelled examples; half of the rows if a language has fewer than
+    twice as many. Measuring two languages takes four gradients, so with large batches it takes longer than
+    the training."""
 
     layers: bool = False
-    """Whether single layers are recorded too, not only the kinds of modules and the model."""
+    """Whether to record single layers, in addition to the kinds of modules and the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Updates:
-    """How weights are updated: AdamW with linear warm-up and decay, the same for every training."""
+    """Optimization of every training: AdamW with linear warm-up and decay."""
 
     learning_rate: Rate = 2e-5
     """Highest rate, reached after the warm-up."""
     warmup: Share = 0.1
     """Share of the steps with linear warm-up."""
     rate_schedule: Literal["inverse-square-root", "constant"] | None = None
-    """What the rate does after the warm-up: inverse-square-root, as in XLM (Vaswani et al. 2017, Section
-    5.3); constant, as in Cao et al. (2020); linear decay to 0 when left out."""
+    """Learning rate after the warm-up. inverse-square-root: as in XLM (Vaswani et al. 2017, Section 5.3).
+    constant: as in Cao et al. (2020). Default: linear decay to 0."""
     weight_decay: Weight = 0.01
     """AdamW's decay, on matrices only."""
     beta2: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.999
     """Adam's second moment decay."""
     epsilon: Rate | None = None
-    """Adam's ε; 1e-8 when left out."""
+    """Adam's ε. Default: 1e-8."""
     clip: Weight = 1.0
     """Largest gradient norm; 0 switches clipping off."""
     sam_radius: Weight | None = None
@@ -248,18 +252,19 @@ class Updates:
     at the worst point within ρ, to first order. An update takes two gradients, and so twice the time.
     Default: none."""
     accumulation: Positive | None = None
-    """Parts that the batch of one update is computed in, one after the other or in several processes: less
-    memory, the same result within rounding; one when left out."""
+    """Number of parts that the batch of an update is computed in, sequentially or in several processes. More
+    parts need less memory; the result is the same within rounding. Default: 1."""
     gradient_checkpointing: bool | None = None
-    """Whether each layer keeps its input alone and is computed anew for the gradients: far less memory, about
-    a third more time, the same result; no when left out. It has nothing to do with checkpoint_every."""
+    """Whether each layer stores only its input and recomputes its states for the gradients (gradient
+    checkpointing): far less memory, about a third more time, the same result. Default: no. Unrelated to
+    checkpoint_every."""
     optimizer_states: Literal["8-bit"] | None = None
-    """8-bit: Adam's two moments take 2 bytes a weight, not 8 (Dettmers et al. 2022; isogloss[eight-bit]); the
-    result is a little another. 32-bit when left out."""
+    """8-bit: Adam's two moments take 2 bytes per weight instead of 8 (Dettmers et al. 2022;
+    isogloss[eight-bit]); the result differs slightly. Default: 32-bit."""
     capture: bool | None = None
     """Whether updates on batches of one shape become a CUDA graph, launched at once: for small encoders and
-    short rows, whose kernels take less time than their launches. Rows are padded to few shapes. The same
-    result within rounding; no when left out. Batches of pairs, trees and spans are computed as usual."""
+    short rows, whose kernels take less time than their launches. Rows are padded to few shapes. The result is
+    the same within rounding. Default: no. Batches of pairs, trees and spans are computed as usual."""
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
     checkpoint_every: Count = 200
@@ -286,7 +291,7 @@ class Updates:
 
 @dataclass(frozen=True, kw_only=True)
 class TextTraining:
-    """How an encoder is trained on raw text, by whatever method."""
+    """Length, batches, masking and optimization of a training on raw text by any method."""
 
     steps: Count = 10000
     """Updates; 0 leaves the encoder as it was, or as it was drawn."""
@@ -301,18 +306,18 @@ class TextTraining:
     vocabulary_lines: Positive = 200_000
     """Lines the vocabulary is trained on, the same number of each language."""
     dropout: Share | None = None
-    """Dropout while it is trained on text (XLM: 0.1); none when left out, as small encoders underfit."""
+    """Dropout during the training on text (XLM: 0.1). Default: none, because small encoders underfit."""
     evaluate_every: Positive | None = None
-    """Steps of an epoch, after each of which the perplexity on held-out text is measured (Wang 2020: 10000);
-    when left out, nothing is held out."""
+    """Steps per epoch. After each epoch the perplexity on held-out text is measured (Wang 2020: 10000).
+    Default: nothing is held out."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Optimization:
-    """How a model is fine-tuned.
+    """Optimization of a fine-tuning.
 
-    Rate, schedule, epochs, batches and lengths are those of Appendix A of the first paper, whose weight_decay
-    and clip are 0 (docs/presets.md).
+    Rate, schedule, epochs, batches and lengths follow Appendix A of the first paper, which uses weight_decay
+    and clip 0 (docs/presets.md).
     """
 
     epochs: Positive = 5
@@ -324,23 +329,24 @@ class Optimization:
     overlap: Count = 64
     """Subwords shared by neighbouring windows."""
     head_learning_rate: Rate | None = None
-    """Highest rate of the head (and a pooler), as 1e-3 for a new one on an encoder that learns at 2e-5;
-    learning_rate when left out."""
+    """Peak learning rate of the head (and a pooler), such as 1e-3 for a new head on an encoder that learns at
+    2e-5. Default: learning_rate."""
     averaged_epochs: Positive | None = None
-    """The model is the mean of the weights after so many epochs, the last ones (stochastic weight averaging,
-    Izmailov et al. 2018); the epoch that is best on dev data when left out."""
+    """Number of last epochs whose weights are averaged (stochastic weight averaging, Izmailov et al. 2018).
+    Default: the epoch with the best dev score."""
     patience: Count | None = None
-    """Epochs in a row without a higher dev score after which training stops; the rate falls as if all epochs
-    were to come. Never when left out or 0."""
+    """Consecutive epochs without a higher dev score after which training stops. The learning rate decays as
+    if all epochs were run. Default: 0, never."""
     dev: Literal["source", "target", "all"] | None = None
-    """Languages whose mean dev score chooses the epoch: source, target (then transfer is not zero-shot), or
-    all; those that the method reads when left out. few-shot has a field of this name itself."""
+    """Languages that choose the epoch by their mean dev score: source, target (then transfer is not
+    zero-shot), or all. Default: the languages that the method reads. few-shot has a separate field with this
+    name."""
     updates: Updates = dataclasses.field(default=Updates(), metadata=NESTED)
-    """How weights are updated."""
+    """Optimization of the training."""
 
     _nested = nested_fields()
 
     def __post_init__(self) -> None:
-        """Treat a patience of 0, as written in a grid's list, as if it were left out."""
+        """Treat a patience of 0, which lists in a grid may contain, like the default."""
         if self.patience == 0:
             object.__setattr__(self, "patience", None)

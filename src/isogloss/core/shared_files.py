@@ -1,13 +1,13 @@
-"""Files in folders that others may write to: this module opens, lists, locks, renames and removes them.
+"""Open, list, lock, rename and remove files in folders that others may write to.
 
 A file is a folder and a name in it, with / between the parts of the name. Links are followed on the way to
-the folder, which the user chose, and never below it. A folder within a run's is opened in the same way: links
-are followed on the way to the folder of runs, and not from the run's folder on. Only regular files are
-opened, so that no pipe is waited for, and none that is larger than ``most`` is read whole. Anything else in
-the place of a file is an ``IrregularFileError``.
+the folder, which the user chose, but never below it. A folder within a run's is opened in the same way: links
+are followed up to the folder of runs, but not from the run's folder on. Only regular files are opened, so
+that a pipe cannot block the process. Files larger than ``most`` are not read whole. Anything else in the
+place of a file is an ``IrregularFileError``.
 
-A folder with the setgid bit is a group's: whatever the umask, files and folders made in it grant that group
-the permissions that the folder itself grants.
+A folder with the setgid bit is a group's: whatever the umask, files and folders created in it grant that
+group the permissions that the folder itself grants.
 
 Each function raises the audit event ``isogloss.shared_file`` with the path.
 """
@@ -50,7 +50,7 @@ class IrregularFileError(OSError, ValueError):
 
 @dataclass(frozen=True)
 class Entry:
-    """What a folder contains under a name; a link is neither a file nor a folder."""
+    """Entry of a folder. A link is neither a file nor a folder."""
 
     name: str
     is_file: bool
@@ -92,7 +92,7 @@ def create_file(folder: Path, name: str, content: bytes = b"") -> bool:
         try:
             with FileIO(number, "wb") as file:
                 _write(file, content)
-        except OSError:  # On a full disk an empty file can be made, and would be waited for.
+        except OSError:  # A full disk allows an empty file, which other processes would wait for.
             with suppress(OSError):
                 os.unlink(entry.name, dir_fd=entry.folder)
             raise
@@ -115,7 +115,7 @@ def overwrite_file(folder: Path, name: str, change: Callable[[bytes], bytes | No
 
 
 def append_file(folder: Path, name: str, content: bytes) -> None:
-    """Add to the end of a file, which is made if it is missing."""
+    """Append to a file, and create it if it is missing."""
     with (
         _at(folder, name) as entry,
         FileIO(_opened(entry, os.O_RDWR | os.O_APPEND | os.O_CREAT), "ab") as file,
@@ -262,9 +262,9 @@ def remove(folder: Path, name: str) -> None:
 
 @contextmanager
 def locked(folder: Path, name: str, *, wait: bool = False) -> Iterator[bool]:
-    """Hold the lock of a file. Yields False if another process holds it, unless ``wait``.
+    """Lock a file. Yields False if a different process has the lock, unless ``wait``.
 
-    Raises OSError where no file can be written.
+    Raises OSError if the file cannot be written.
     """
     if not _HAS_DESCRIPTORS:
         from filelock import FileLock, Timeout

@@ -4,10 +4,10 @@ BIO (IOB2) begins each span with B-. IOB1 (Ramshaw and Marcus, 1995) writes B- o
 another of its type, IOE1 and IOE2 mark ends with E- instead of beginnings. IOBES, BILOU (Ratinov and Roth,
 2009), BMES and BMEWO mark the last word of a span and spans of one word. CoNLL-2012 writes brackets.
 
-Files differ in their notation, too: ``B_PER`` or ``PER-B`` for ``B-PER``, ``b-per``, tags without a type
-(B, I, O), and any symbol for words outside of spans. ``TagCounts.decide`` finds scheme and notation from all
-tags of a file. ``find_spans`` is the only function from tags to spans. It reads invalid tags as seqeval and
-conlleval do: E- and S- end a span, B- and S- begin one, and so does any tag that cannot continue a span.
+Files also differ in their notation: ``B_PER`` or ``PER-B`` for ``B-PER``, ``b-per``, tags without a type (B,
+I, O), and any symbol for words outside of spans. ``TagCounts.decide`` finds scheme and notation from all tags
+of a file. ``find_spans`` is the only function from tags to spans. It reads invalid tags as seqeval and
+conlleval do. E- and S- end a span. B- and S- begin a span, like any tag that cannot continue one.
 """
 
 import re
@@ -26,7 +26,7 @@ UNTYPED = "SPAN"
 """The type of spans whose tags contain no type."""
 
 BIO, IOB1, IOE1, IOE2, BRACKETS, WORDS = "BIO", "IOB1", "IOE1", "IOE2", "brackets", "words"
-"""``WORDS`` is no scheme: each word has a label of its own."""
+"""Tagging schemes. ``WORDS`` means no scheme: each word has a separate label."""
 
 MARKS: Mapping[str, str] = {
     BIO: "BI", IOB1: "BI", "IOBES": "BIES", "BILOU": "BILU", "BMES": "BMES", "BMEWO": "BMEW",
@@ -180,7 +180,7 @@ def find_spans(tags: Sequence[str], scheme: TagScheme = PLAIN_BIO) -> list[Span]
 def find_spans_of_marks(marks: Iterable[tuple[str, str]]) -> Iterator[Span]:
     """Yield the spans of marks of IOBES and their types, by the rules of seqeval's default mode.
 
-    ``marks`` end with an O. Letters that are no marks begin a span where the type changes, as in seqeval.
+    ``marks`` end with an O. Other letters begin a span where the type changes, as in seqeval.
     """
     begin, last_letter, last_type = 0, OUTSIDE, ""
     for index, (letter, type_name) in enumerate(marks):
@@ -253,7 +253,7 @@ def _read_bracket_marks(tags: Iterable[str]) -> Iterator[_Mark]:
 
 
 def decide_scheme(tags: Iterable[str], name: str = "") -> TagScheme:
-    """Return the scheme of an inventory of tags, each of which counts once."""
+    """Return the scheme of an inventory of tags, counting each tag once."""
     counts = TagCounts()
     counts.add(list(tags))
     return counts.decide(name)
@@ -282,8 +282,8 @@ class TagCounts:
     def decide(self, name: str = "", labels: Collection[str] = ()) -> TagScheme:
         """Return the scheme that most words fit, as a few may be misspelled.
 
-        ``name`` is the scheme where it is known; its notation is still decided. ``labels`` is a known
-        inventory: where it is BIO, a single unknown tag on every word is the outside symbol.
+        ``name`` is the scheme if it is known; only its notation is decided then. ``labels`` is a known
+        inventory. If that is BIO, a single unknown tag on every word is the outside symbol.
         """
         if name == WORDS or not self._words:
             return TagScheme()
@@ -301,13 +301,13 @@ class TagCounts:
         return TagScheme()
 
     def count_begun_inside(self, scheme: TagScheme) -> int:
-        """Return how many spans begin with I-."""
+        """Count the spans that begin with I-."""
         return self._count(
             scheme, lambda previous, mark, _: mark.letter == "I" and previous.type != mark.type
         )
 
     def count_odd(self, scheme: TagScheme) -> int:
-        """Return how many tags do not follow their scheme."""
+        """Count the tags that do not follow their scheme."""
         rule = _ODD.get(scheme.name, _is_odd_in_iobes)
         return self._count(scheme, rule)
 

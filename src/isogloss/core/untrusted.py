@@ -1,4 +1,4 @@
-"""What comes from outside: JSON, texts that may be paths, names that must stay below a folder; the cache.
+"""Read untrusted input: JSON, texts that may be paths, names that must stay below a folder; find the cache.
 
 JSON is read strictly and of bounded depth; anything else raises ValueError.
 """
@@ -38,7 +38,7 @@ def parse_json(content: str | bytes, *, finite: bool = True, unicode: bool = Tru
     text = content if isinstance(content, str) else content.decode()
     try:
         value = (_DECODER if finite else _WITH_INFINITY).decode(text)
-        # Without so many brackets nothing is nested so deep: most files are small.
+        # With fewer brackets the nesting cannot be too deep, as in most (small) files.
         level: list[Any] = [[value]] if text.count("{") + text.count("[") > MAX_JSON_DEPTH else []
         depth = 0
         while level := [child for part in level for child in _inside(part) if isinstance(child, dict | list)]:
@@ -93,7 +93,8 @@ def _finite(digits: str) -> float:
 
 
 MAX_DIGITS = 400
-"""Digits of a whole number: more than any float has. Python refuses thousands, with a message of its own."""
+"""Maximum digits of a whole number, more than any float has. Python refuses thousands of digits with a
+separate message."""
 
 
 def _whole(digits: str) -> int:
@@ -107,7 +108,7 @@ _WITH_INFINITY = json.JSONDecoder(parse_int=_whole)
 
 
 FORBIDDEN_CHARACTERS = frozenset('\\:<>"|?*')
-"""Characters of no name: they part or begin paths on some system, or cannot stand in one."""
+"""Characters forbidden in names, because they separate or begin paths on some system."""
 
 MAX_NAME_BYTES, MAX_PATH_BYTES = 255, 4096
 """Bytes of a file's name, and of names with the folders between."""
@@ -179,5 +180,8 @@ def _is_safe(name: str) -> bool:
 
 
 def user_cache() -> Path:
-    """Return the folder of what can be downloaded or made again: below XDG_CACHE_HOME, else ~/.cache."""
+    """Return the folder of the user's cache: below XDG_CACHE_HOME, else ~/.cache.
+
+    It contains only data that can be downloaded or computed again.
+    """
     return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "isogloss"

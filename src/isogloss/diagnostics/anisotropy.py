@@ -26,7 +26,7 @@ class Anisotropy(Diagnostic):
     """Maximum sentence length in subwords; longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[AnisotropyRow]:
-        """Return a row for each language and layer; sentences are those of the bitext with the first one."""
+        """Return a row for each language and layer, on sentences of its bitext with the first one."""
         loaded = setting.encoder(setting.subjects[0])
         with located(self.name):
             layers = layers_once(loaded[0], self.layers)

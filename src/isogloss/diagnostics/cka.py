@@ -38,7 +38,7 @@ class Cka(Diagnostic):
     """Maximum sentence length in subwords; longer ones are truncated."""
 
     def measure(self, setting: MeasureSetting) -> list[CkaRow]:
-        """Return a row for each pair of the first language with another, and layer."""
+        """Return a row for each layer and each pair of the first language with a further one."""
         return rows_of_pairs(setting, partial(self.rows, on_progress=setting.on_progress))
 
     def rows(

@@ -1,8 +1,8 @@
 """Gradient conflict: do two languages' gradients point the same way?
 
-The cosine of two languages' gradients, against that of two batches of one language
-(``training.gradient_conflict``): of finished encoders, by masked language modelling on raw text, and of
-fine-tuned models, by their task's own loss on labelled examples.
+Measures the cosine of two languages' gradients, and as a control of two batches of one language
+(``training.gradient_conflict``). Finished encoders use masked language modelling on raw text. Fine-tuned
+models use the loss of their task on labelled examples.
 """
 
 import math
@@ -68,7 +68,7 @@ class GradientConflict(Diagnostic):
             )
 
     def measure(self, setting: MeasureSetting) -> list[Conflict]:
-        """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
+        """Return a row for each draw, part of the model and pair of languages, including equal ones."""
         model, tokenizer = setting.masked_lm(setting.subjects[0])
         most = 2 * self.batch * self.draws
         text = {language: self._read(setting, language, tokenizer, most) for language in setting.languages}
@@ -113,7 +113,7 @@ class TaskGradientConflict(Diagnostic):
     version: ClassVar[int] = 3
 
     batch: Positive = 256
-    """Examples per gradient; half of them where there are fewer than twice as many."""
+    """Examples per gradient; half of the examples of a language with fewer than twice as many."""
 
     draws: Positive = 3
     """Number of draws of batches."""
@@ -122,7 +122,7 @@ class TaskGradientConflict(Diagnostic):
     """Seed of the batches."""
 
     def measure(self, setting: MeasureSetting) -> list[Conflict]:
-        """Return a row for each draw, pair of languages (each with itself too) and part of the model."""
+        """Return a row for each draw, part of the model and pair of languages, including equal ones."""
         model = setting.load(setting.subjects[0])
         examples = {language: setting.evaluation(language) for language in setting.languages}
         pool = example_pool(

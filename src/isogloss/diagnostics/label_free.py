@@ -1,17 +1,17 @@
-"""Signals of a model's score in a language without labels, for choosing among models.
+"""Compute signals of a model's score in a language without labels, for choosing among models.
 
-With p the probabilities of a unit (a text, a word, the options of a choice, an answer's start and end, a
-word's head), their mean maximum and their mean entropy, as a share of the largest possible; then, from the
-source's labels, two signals that were made as estimates of the score, and whose level is not to be trusted
-(``reports.choosing``; Garg et al. 2022, "Leveraging Unlabeled Data to Predict
-Out-of-Distribution Performance", Sections 3 and 4):
+Let p be the probabilities of a unit (a text, a word, the options of a choice, an answer's start and end, a
+word's head). Two signals are the mean maximum of p and its mean entropy, as a share of the largest possible.
+Two more use the source's labels. They were proposed as estimates of the score, but their level is unreliable
+(``reports.choosing``; Garg et al. 2022, "Leveraging Unlabeled Data to Predict Out-of-Distribution
+Performance", Sections 3 and 4):
 
     ATC = share of the units with max p >= t,  where t is such that in the source this share is the score
     DoC = source score - (mean max p in the source - mean max p here)
 
 Steadiness is the share of units whose prediction stays when every weight is moved, w + noise · rms · N(0, 1)
-with rms that of its tensor: a model in a flat place keeps them. The predictions are kept, from which
-``reports.choosing`` takes how far candidates agree (Baek et al. 2022, "Agreement-on-the-Line").
+with the rms of its tensor. It is high in flat minima. The predictions are recorded, so that
+``reports.choosing`` can compute the agreement of candidates (Baek et al. 2022, "Agreement-on-the-Line").
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class _Read:
 
 @dataclass(frozen=True, kw_only=True)
 class LabelFree(Diagnostic):
-    """Signals that rank models in each language, such as confidence, from the labels of the source alone."""
+    """Rank models in each language by signals such as confidence, with only the labels of the source."""
 
     name: ClassVar[str] = "label-free"
     subject: ClassVar[str] = "model"
@@ -56,7 +56,7 @@ class LabelFree(Diagnostic):
     """Standard deviation of the move of a weight, as a share of its tensor's root mean square."""
 
     draws: Count = 2
-    """Moves over which steadiness is a mean; 0 leaves it out."""
+    """Random moves over which steadiness is averaged. 0 disables it."""
 
     def check(self, task: Task) -> None:
         """Raise ConfigError for a task whose answers have no probabilities."""

@@ -1,9 +1,9 @@
 """Language-specific parameters: which of a frozen encoder's parameters does each language need?
 
 "On Negative Interference in Multilingual Models", Sections 3.2 and 3.4, Fig. 4: for each language, gates over
-the parameters are learned by masked language modelling on its text alone (``training.gate_training``), and
-the parameters π of the gates (log α, above 0 where a gate is more open than closed) are compared between
-languages, by layer, attention and feed-forward apart. As a control, each language's gates are learned again.
+the parameters are learned by masked language modelling on only its text (``training.gate_training``). The
+parameters π of the gates (log α, above 0 if a gate is more open than closed) are compared between languages,
+by layer, separately for attention and feed-forward. As a control, each language's gates are learned twice.
 
 The paper compares by cosine. The mean that all gates share makes cosines high whatever the language; the
 correlation is the cosine without it. Finally each mask is applied: how well does the pruned model predict its
@@ -50,7 +50,7 @@ MAX_HELD_OUT_SUBWORDS = 32768
 """Maximum subwords of a language that perplexity is computed on: some 5,000 predictions."""
 
 HELD_OUT_EVERY = 10
-"""Of a short text, every tenth block is held out."""
+"""In a short text, every tenth block is held out."""
 
 MIN_ROW_SUBWORDS = 8
 """Subwords of the shortest rows allowed: six of text, two special."""
@@ -78,7 +78,7 @@ class LanguageGates(Diagnostic):
     """Unit that a gate controls in feed-forward: weight, row (of a matrix), neuron, or none."""
 
     sparsity: Share = 0.5
-    """Share of the gated parameters that is pruned, for every language; 0 leaves it to penalty."""
+    """Share of the gated parameters that is pruned, for every language. 0: the penalty decides."""
 
     penalty: Weight = 0.0
     """λ of Eq. 1 where sparsity is 0: the cost of keeping all gated parameters, in nats."""
@@ -334,7 +334,7 @@ def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) ->
 
 
 def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specific:
-    """List the gates that every mask of one language keeps and every mask of another prunes."""
+    """List the gates kept by every mask of a language and pruned by every mask of a second language."""
     languages = list(dict.fromkeys(mask.language for mask in masks))
     specific: Specific = {}
     for group in groups:

@@ -4,8 +4,8 @@ Artetxe & Schwenk (2019), "Margin-based Parallel Corpus Mining with Multilingual
 pair's cosine is compared with the mean cosine of both sentences with their k nearest neighbours in the other
 language (Eq. 2 and 3). Each sentence of either side proposes the best of its neighbours; the proposals are
 taken from the best down, each sentence once ("max" of Section 3). What scores above a threshold is mined; the
-threshold with the best F1 on dev is applied to test, as in XTREME (Hu et al. 2020). Sentences that stand
-twice are one.
+threshold with the best F1 on dev is applied to test, as in XTREME (Hu et al. 2020). Repeated sentences count
+once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,10 +56,12 @@ class Mining(Diagnostic):
     """Whether the mean of each language's sentences is subtracted first."""
 
     margin: str = "ratio"
-    """How a cosine is compared with the mean of the neighbours': ratio, distance, or cosine (not at all)."""
+    """Comparison of a cosine with the mean of the neighbours' cosines: ratio, distance, or cosine (no
+    comparison)."""
 
     neighbours: Positive = 4
-    """Nearest sentences of the other language, which make that mean and of which the best is chosen."""
+    """Number of nearest sentences of the other language whose mean is used, and among which the best is
+    chosen."""
 
     pooling: Literal["model"] | None = None
     """model: the vectors that the encoder's folder of sentence-transformers makes; otherwise the mean of a
@@ -70,7 +72,7 @@ class Mining(Diagnostic):
         check_named(self.name, "margin", MARGINS, self.margin)
 
     def measure(self, setting: MeasureSetting) -> list[MiningRow]:
-        """Return, for each pair of the first language with another, a row for each split and layer."""
+        """Return a row for each split and layer, for each pair of the first language with a further one."""
         loaded = setting.encoder(setting.subjects[0])
         if self.pooling is None and (warning := pooling_warning(loaded[0], self.name)):
             setting.warn(warning)
@@ -182,7 +184,7 @@ def best_threshold(mined: Mined) -> float:
 
 
 def scores_at(mined: Mined, threshold: float) -> tuple[int, float, float, float]:
-    """Return how many pairs a threshold lets pass, and their precision (0 of none), recall and F1."""
+    """Return the number of pairs above a threshold, and their precision (0 of none), recall and F1."""
     passing = mined.scores >= threshold
     passed, right, gold = int(passing.sum()), int(mined.correct[passing].sum()), len(mined.sides.gold)
     return passed, right / max(passed, 1), right / gold, 2 * right / (passed + gold)

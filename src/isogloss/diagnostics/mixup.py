@@ -83,10 +83,10 @@ class MixupSweep(Diagnostic):
     version: ClassVar[int] = 2
 
     ratios: tuple[Share, ...] = tuple(step / 10 for step in range(11))
-    """Largest ratios (lambda 0) that are tried; 0 mixes nothing. The trained one is tried too."""
+    """Largest mixup ratios (lambda) to try, in addition to the trained one. 0 disables mixing."""
 
     layers: tuple[Positive, ...] = ()
-    """Layers that are tried, counted from 1; none named means the trained one alone."""
+    """Layers to try, counted from 1. Default: only the trained one."""
 
     def measure(self, setting: MeasureSetting) -> list[SweepPoint]:
         """Return a row for each target language, layer and ratio; none for a model that does not mix."""
@@ -142,13 +142,13 @@ def ratio_summary(ratios: Float[Tensor, "example"]) -> dict[str, float]:
 def grid_of(
     trained: tuple[int, float], ratios: Sequence[float], layers: Sequence[int]
 ) -> list[tuple[int, float]]:
-    """Return the layers and largest ratios to try, in rising order, each pair once, the trained one too."""
+    """Return the layers and largest ratios to try, in rising order, including the trained pair."""
     points = {(layer, ratio) for layer in layers or trained[:1] for ratio in ratios}
     return sorted(points | {trained})
 
 
 def mixing_at(scorer: Evaluation, layer: int, ratio: float) -> Evaluation:
-    """Return the same evaluation with another layer and largest ratio."""
+    """Return the same evaluation with a different layer and largest ratio."""
     return replace(scorer, mixup=replace(scorer.mixup, layer=layer, ratio=ratio))
 
 
@@ -162,14 +162,14 @@ Looks = Literal["attention", "cosine"]
 
 @dataclass(frozen=True, kw_only=True)
 class LinkAttention(Diagnostic):
-    """How much of the attention of Eq. 3 of X-Mixup lies on the word that a word translates, by layer."""
+    """Measure how much attention of X-Mixup's Eq. 3 a word gives to the word it translates, by layer."""
 
     name: ClassVar[str] = "link-attention"
     subject: ClassVar[str] = "words"
     version: ClassVar[int] = 1
 
     looks: tuple[Looks, ...] = ("attention", "cosine")
-    """What weights are computed from: attention (the paper), or cosine (`attends = "cosine"` of x-mixup)."""
+    """Computation of the weights: attention (the paper), or cosine (`attends = "cosine"` of x-mixup)."""
 
     longest: Positive = 64
     """Maximum sentence length in words; longer translations are skipped."""
@@ -245,7 +245,7 @@ def _weights(
 def _links(
     pairs: AlignedBitext, numbers: Sequence[int], shape: Sequence[int]
 ) -> tuple[Bool[Tensor, "pair target source"], Float[Tensor, " pair"]]:
-    """Return which subwords belong to linked words, and how many subwords each source has."""
+    """Return the subwords of linked words, and the number of subwords of each source."""
     links = torch.zeros(len(numbers), *shape, dtype=torch.bool)
     for row, number in enumerate(numbers):
         for begin, end, other_begin, other_end in pairs[number].aligned:

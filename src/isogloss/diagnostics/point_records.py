@@ -1,4 +1,4 @@
-"""What points of a path or plane leave next to its record: contributions of examples, and some sentences."""
+"""Files of points of a path or plane next to its record: contributions of examples, and some sentences."""
 
 import json
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ READABLE_WORDS, READABLE_CHARACTERS = 12, 200
 
 @runtime_checkable
 class Scored(Protocol):
-    """What an evaluation has of its examples."""
+    """Metric, examples and gold answers of an evaluation."""
 
     @property
     def metric(self) -> str:
@@ -47,12 +47,12 @@ class PointRecords:
 
     evaluation: Scored
     sentences: int | None
-    """How many examples are stored with their predictions; None for none."""
+    """Number of examples that are stored with their predictions. None stores none."""
     _added: dict[str, Contributions] = field(default_factory=dict)
     _labels: dict[float, list[tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, point: Sequence[float], scored: tuple[float, Contributions, list[Answer]]) -> None:
-        """Record a point, as ``score_by_example`` returns it; of a plane only the axes."""
+        """Record a point, as returned by ``score_by_example``. Planes record only the axes."""
         _, parts, answers = scored
         if len(point) == 1 or 0 in point:
             self._added[measure_at(self.evaluation.metric, point)] = parts
@@ -96,7 +96,7 @@ def _stored(sentence: PathSentence) -> str:
 
 
 def units_of(example: Example) -> tuple[str, ...]:
-    """Return what an example's labels are of: its words, or its texts as one."""
+    """Return the labelled units of an example: its words, or its texts as one."""
     match example:
         case TaggedSentence() | ParsedSentence():
             return example.words

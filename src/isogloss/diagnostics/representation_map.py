@@ -1,8 +1,8 @@
 """Maps of sentence states: the first principal components of parallel text in several languages.
 
 X-Mixup, Figs 1 and 4: sentence states of parallel text (mean of the last layer's states) and the languages'
-centroids, before and after training. In addition, the share of the variance that lies between the centroids,
-over all dimensions; 0 where states do not depend on the language.
+centroids, before and after training. It also reports the share of the variance between the centroids, over
+all dimensions; 0 where states do not depend on the language.
 """
 
 from collections.abc import Iterator, Sequence

@@ -35,7 +35,7 @@ class Retrieval(Diagnostic):
     """Whether each language's mean is subtracted first; both ways if not given."""
 
     csls: Count = 10
-    """Neighbours of CSLS, in addition to cosine; 0 for cosine alone."""
+    """Neighbours of CSLS, in addition to cosine. 0: only cosine."""
 
     pooling: Literal["model"] | None = None
     """model: the vectors that the encoder's folder of sentence-transformers makes; otherwise the mean of a
@@ -47,7 +47,7 @@ class Retrieval(Diagnostic):
             raise ConfigError(f"{self.name}: csls is {self.csls}, but 0 or more neighbours are needed.")
 
     def measure(self, setting: MeasureSetting) -> list[RetrievalRow]:
-        """Return, for each pair of the first language with another, a row for each layer and similarity."""
+        """Return a row for each layer, similarity and language other than the first."""
 
         def rows(loaded: LoadedEncoder, *arguments: Any, **options: Any) -> Iterator[RetrievalRow]:
             if self.pooling is None and (warning := pooling_warning(loaded[0], self.name)):

@@ -37,7 +37,7 @@ class Subject:
     rows: tuple[Row, ...]
     """Rows it made."""
     folder: Path
-    """Where its weights are, if it has any."""
+    """Folder of its weights, if it has any."""
     trained_length: int | None = None
     """Subwords of the rows that an encoder was pretrained on; None where this is not known."""
 
@@ -107,7 +107,7 @@ class MeasureSetting:
     """Return one language's examples paired with their translations, encoded once; ``ratios(model)`` are
     their mixing ratios [example]. None where the model takes no pairs."""
     mixup: Callable[[Subject], Mixup | None] = lambda _: None
-    """Return how a subject's model mixes examples with translations; None where it does not."""
+    """Return a function that mixes a model's examples with translations. None if the model does not mix."""
     warn: Callable[[str], None] = lambda _: None
     """Add a warning to the record and to the report."""
     precision: str = "auto"
@@ -130,13 +130,14 @@ class MeasureSetting:
 
 
 class Diagnostic(Named, Protocol):
-    """A measurement; its fields say how it is taken."""
+    """A measurement, configured by its fields."""
 
     subject: ClassVar[str]
-    """What one measurement is taken of: a "model", the models of a "cell" (its field ``between``), the
-    "scores" of a model, the scores of all "seeds", an "encoder"; or each encoder and each model's encoder in
-    turn: its "states" on bitext, or on anything "parallel" (bitext or labelled test sets), or on "comparable"
-    text, or its "words" on word-aligned bitext; or each encoder with its masked-LM head, on raw "text"."""
+    """Subject of one measurement. "model"; "cell": the models of a cell (its field ``between``); "scores":
+    the scores of a model; "seeds": the scores of all seeds; "encoder". The following measure each encoder and
+    each model's encoder: "states" on bitext, "parallel" on bitext or labelled test sets, "comparable" on
+    comparable text, and "words" on word-aligned bitext. "text": each encoder with its masked-LM head, on raw
+    text."""
 
     needs_labels: ClassVar[bool] = True
     """Whether it reads the labels of the examples that it is taken on."""
@@ -166,9 +167,9 @@ AnyRow = TypeVar("AnyRow")
 
 
 def rows_of_pairs(setting: MeasureSetting, rows: Callable[..., Iterable[AnyRow]]) -> list[AnyRow]:
-    """Return the rows of an encoder about each pair of the first language with another.
+    """Return the rows of an encoder about each pair of the first language with a further one.
 
-    ``rows`` takes the encoder and its tokenizer, parallel text, the two languages, ``model`` and
+    ``rows`` is called with the encoder and its tokenizer, parallel text, the two languages, ``model`` and
     ``precision``.
     """
     subject, (first, *others) = setting.subjects[0], setting.languages
@@ -203,6 +204,6 @@ def parallel_states(
 
 
 def layer_numbers(layers: Sequence[int], loaded: LoadedEncoder) -> list[int]:
-    """Return layers counted from 0 (the embeddings); -1 is the last, and none named means all."""
+    """Return layers counted from 0 (the embeddings). -1 is the last. An empty sequence means all layers."""
     count: int = loaded[0].config.num_hidden_layers + 1
     return [layer % count for layer in layers_once(loaded[0], layers)] or list(range(count))

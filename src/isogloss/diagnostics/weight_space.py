@@ -3,10 +3,10 @@
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Section 3.1, Eqs 1 to 3 (paths and
 planes), and Appendix B, Fig. 4 (deltas: δ_S = θ_S - θ_ST, δ_T = θ_T - θ_ST).
 
-Models that mix inputs with translations (X-Mixup) are scored as they infer: λ₀, W and b of the ratio lie on
-paths and planes as the encoder's weights do.
+Models that mix inputs with translations (X-Mixup) are scored as they infer: λ₀, W and b of the ratio are
+interpolated like the encoder's weights.
 
-Of models with LoRA the merged weights, W + (alpha / rank) B A, are mixed; part "factors" mixes A and B.
+Models with LoRA are mixed by their merged weights, W + (alpha / rank) B A. Part "factors" mixes A and B.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -121,15 +121,15 @@ class Interpolation(Diagnostic):
     """Methods at α = 0 and α = 1."""
 
     part: str = "all"
-    """What is mixed: all (merged weights), encoder or head, the rest as in the first model; factors mixes the
-    adapters of models with LoRA, and the head."""
+    """Mixed weights: all (merged weights), encoder or head, with the rest from the first model. factors mixes
+    the adapters of models with LoRA, and the head."""
 
     alphas: tuple[float, ...] = tuple(sorted((*COARSE, *FINE)))
-    """Where the path is scored."""
+    """Points at which the path is scored."""
 
     sentences: Positive | None = None
-    """How many examples of each language, those whose predictions change most from start to end, are stored
-    with text, gold labels and the prediction at each α; the report shows some. None when left out."""
+    """Number of examples stored per language, with text, gold labels and the prediction at each α. They are
+    the examples whose predictions change most from start to end; the report shows some. Default: none."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown part or a wrong number of models."""
@@ -159,11 +159,11 @@ class Plane(Diagnostic):
     """Methods at the origin, at α₁ = 1 and at α₂ = 1."""
 
     part: str = "all"
-    """What is mixed: all (merged weights), encoder or head, the rest as in the first model; factors mixes the
-    adapters of models with LoRA, and the head."""
+    """Mixed weights: all (merged weights), encoder or head, with the rest from the first model. factors mixes
+    the adapters of models with LoRA, and the head."""
 
     alphas: tuple[float, ...] = COARSE
-    """Where each axis is scored."""
+    """Points at which each axis is scored."""
 
     def __post_init__(self) -> None:
         """Refuse an unknown part or a wrong number of models."""
@@ -302,7 +302,10 @@ def moves_on_plane(
 
 
 def _mixups(setting: MeasureSetting) -> list[Mixup]:
-    """Return how each model mixes; nothing where inputs are not paired. ModelError where they differ."""
+    """Return the mixup of each model. Empty if inputs are not paired.
+
+    Raises ModelError if the models mix differently.
+    """
     mixups = [] if setting.paired is None else [setting.mixup(subject) for subject in setting.subjects]
     for mixup in mixups:
         if mixup is None or replace(mixup, ratio=0.0) != replace(mixups[0] or mixup, ratio=0.0):
@@ -311,7 +314,7 @@ def _mixups(setting: MeasureSetting) -> list[Mixup]:
 
 
 def _with_ratios(weights: list[Weights], mixups: list[Mixup], part: str) -> list[Weights]:
-    """Add what a ratio is computed by; of the head alone that of the first model stays."""
+    """Add the parameters of the ratio. If only the head is mixed, the first model's stay."""
     ratios = [_ratio_of(mixups[0] if part == "head" else mixup) for mixup in mixups] or [[] for _ in weights]
     return [[*weights_of_model, *ratio] for weights_of_model, ratio in zip(weights, ratios, strict=True)]
 
@@ -323,7 +326,7 @@ def _ratio_of(mixup: Mixup) -> Weights:
 
 
 def _mixing_so(mixup: Mixup, numbers: Weights) -> Mixup:
-    """Return the same mixup with another ratio; λ₀ stays a share where a path is prolonged."""
+    """Return the same mixup with a different ratio. λ₀ is clipped to a share where a path is extended."""
     ratio = MixupRatio()
     for weight, number in zip(ratio.parameters(), numbers, strict=False):
         weight.data.copy_(number)

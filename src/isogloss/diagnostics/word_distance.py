@@ -65,8 +65,8 @@ class WordDistance(Diagnostic):
     """Seed of the draw of unrelated pairs."""
 
     dimensions: tuple[Positive, ...] | None = None
-    """Numbers of dimensions of which the share in the squared L2 distances is reported: those where they are
-    largest (10 and 100 in the paper). Default: none."""
+    """Numbers of dimensions whose share in the squared L2 distances is reported, largest dimensions first (10
+    and 100 in the paper). Default: none."""
 
     def __post_init__(self) -> None:
         """Refuse unknown names and numbers below 1."""
@@ -77,7 +77,7 @@ class WordDistance(Diagnostic):
                 raise ConfigError(f"{self.name}: {name} is {getattr(self, name)}, but 1 or more is needed.")
 
     def measure(self, setting: MeasureSetting) -> list[Row]:
-        """Return means, AUC, bins and shares for each pair of the first language with another."""
+        """Return means, AUC, bins and shares for each pair of the first language with a further one."""
         subject = setting.subjects[0]
         loaded = setting.encoder(subject)
         width = loaded[0].config.hidden_size
@@ -164,7 +164,7 @@ def distance_rows(
 ) -> Iterator[WordDistanceRow | DistanceBin]:
     """Yield for each layer and distance a row of means, AUC and numbers of pairs, then a row for each bin.
 
-    ``ids`` are those of the subject, the first language and the second.
+    ``ids`` are the subject, the first language and the second.
     """
     columns = dict(zip(("model", "first", "second"), ids, strict=True))
     for (layer, kind), (near, far) in counts.items():

@@ -1,7 +1,7 @@
-"""Damaged files of runs (a disk that errs, a loss of power, an incomplete copy): set aside, and made again.
+"""Quarantine damaged files of runs (disk errors, loss of power, incomplete copies) for recomputation.
 
-Each is compared with its checksum. Records always are; other files where an unfinished run needs them, or
-where they are small: of the rest only the sizes are, as nobody wants to wait until all models are read.
+Records are always compared with their checksums. Other files are compared if an unfinished run needs them or
+if they are small. For the rest only sizes are compared, because reading all models takes too long.
 """
 
 import re
@@ -31,7 +31,7 @@ SMALL = 1 << 20
 """Bytes of files that are read at each start, as records are."""
 
 ADVICE = re.compile(r"\. Delete .*", re.DOTALL)
-"""What the error of a record advises the user to do, and is done here."""
+"""Advice in the message of a damaged record, which this module carries out."""
 
 
 def quarantine_damage(store: Store, runs: Sequence[Run]) -> dict[str, str]:
@@ -58,7 +58,7 @@ def quarantine_checkpoints(store: Store, run: Run) -> str:
 
 
 def missing_file(store: Store, runs: Iterable[Run]) -> str:
-    """Name a file that finished runs have lost since they were made; empty where all are there."""
+    """Name a file that finished runs have lost. Empty if all files exist."""
     for folder in map(store.folder, runs):
         with suppress(ValueError):  # Damaged checksums are found at the next start.
             for name in (RECORD, *read_checksums(folder)):
@@ -117,7 +117,7 @@ def _differing(
 
 
 def _reason(error: StorageError) -> str:
-    """Return what is wrong; raise the error where the operating system failed to read the file."""
+    """Describe what is wrong; raise the error if the operating system failed to read the file."""
     cause = error.__cause__
     if getattr(cause, "errno", None) is not None and not isinstance(cause, IrregularFileError):
         raise error

@@ -1,7 +1,8 @@
-"""The GPUs of this machine, and on which of them a run is made.
+"""Find the GPUs of this machine and choose one for each run.
 
-A process of its own sees one GPU alone: the variable that says so is set before it begins, for the driver
-reads it once. What GPUs there are is asked in a process that ends: here, the answer would cost memory of one.
+Each worker process sees only one GPU. The environment variable for that is set before the process starts,
+because the driver reads it once. GPUs are listed in a temporary process, because listing them here would
+allocate memory on a GPU.
 """
 
 import gc
@@ -35,29 +36,30 @@ from isogloss.training.precision import measured_precision
 
 ALL, CPU_NAME = "all", "cpu"
 MIG = "MIG-"
-"""How a part of a GPU is named; a process sees one of them at most."""
+"""Pattern of the name of a part of a GPU. A process sees at most one part."""
 
 HIDDEN = "-1"
-"""What hides every GPU; an empty value does not with ROCm."""
+"""Value that hides every GPU. With ROCm an empty value does not."""
 
 CONTEXT = 700_000_000
 """Bytes of a GPU that a process takes in addition to tensors: its context, the kernels of libraries."""
 
 RESERVED = 1.2
-"""What torch takes of a GPU, times what tensors take at most."""
+"""GPU memory that torch reserves, as a multiple of the peak memory of tensors."""
 
 SETTLING = 10.0
-"""Seconds after which a run that has room has a lease, too."""
+"""Seconds after which a run that has room must also have a lease."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Device:
-    """What a process computes on."""
+    """Device that a process computes on."""
 
     visible: str = ""
-    """What the variable of visible GPUs holds in a process that sees this one alone; empty: as it is here."""
+    """Value of the variable of visible GPUs in a process that sees only this GPU. Empty: the variable stays
+    unchanged."""
     name: str = ""
     memory: int | None = None
     """Bytes; None where none is counted: on the processor."""
@@ -86,7 +88,7 @@ def devices_of(requested: str) -> tuple[Device, ...]:
 def chosen(
     requested: str, gpus_here: Sequence[Device], named: Callable[[str], Device | None]
 ) -> tuple[Device, ...]:
-    """Choose among the GPUs of this machine; ``named`` looks for one that this process does not see."""
+    """Choose among the GPUs of this machine; ``named`` also finds GPUs that this process does not see."""
     if not gpus_here and requested not in ("", CPU_NAME):
         raise ConfigError(
             f"devices {requested}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or "
@@ -155,7 +157,7 @@ def _names_and_memory() -> list[tuple[str, int]]:
 
 
 def _variables() -> tuple[str, ...]:
-    """Return the variables that say which GPUs a process sees; the first one set is heeded."""
+    """Return the variables that select the GPUs a process sees. The first one set is used."""
     return ("HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES") if torch.version.hip else ("CUDA_VISIBLE_DEVICES",)
 
 
@@ -191,7 +193,7 @@ def choose_share(need: int | None, memory: int | None) -> float:
 
 
 def in_new_process(visible: str, compute: Callable[[], T]) -> "Future[T]":
-    """Compute in a process that sees some GPUs alone, and ends with that."""
+    """Compute in a temporary process that sees only some GPUs."""
     pool = ProcessPoolExecutor(1, mp_context=get_context("spawn"))
     with starting(visible):
         answer = pool.submit(compute)
@@ -201,7 +203,7 @@ def in_new_process(visible: str, compute: Callable[[], T]) -> "Future[T]":
 
 @contextmanager
 def starting(visible: str) -> Iterator[None]:
-    """Let processes that begin now see some GPUs alone, and not run the user's script again."""
+    """Make processes that start now see only some GPUs, without running the user's script again."""
     name, main = _variables()[0], sys.modules["__main__"]
     previous = os.environ.get(name)
     sys.modules["__main__"] = ModuleType("__main__")
@@ -215,7 +217,7 @@ def starting(visible: str) -> Iterator[None]:
 
 
 def precision_on(devices: Sequence[Device], store: Store) -> str:
-    """Return what precision "auto" comes to on all devices: bfloat16 where that pays on every one."""
+    """Return the precision of "auto" on all devices: bfloat16 if it is faster on each of them."""
 
     def measured(kind: str, visible: str) -> str:
         return in_new_process(visible, partial(measured_precision, kind)).result()
@@ -244,10 +246,10 @@ def assign_devices(devices: Sequence[Device], jobs: int) -> list[Device]:
 
 
 def choose_device(need: int | None, running: Mapping[Device, Sequence[int | None]]) -> Device | None:
-    """Return the device to start a run on that takes so many bytes; None: it has to wait.
+    """Return the device to start a run on that needs ``need`` bytes, or None if it has to wait.
 
-    ``running`` has the memory of the runs on each device, None where it is unknown. It is the device with
-    the fewest runs among those with room; a device without any has room for everything.
+    ``need`` is None if unknown. ``running`` lists the memory of the runs on each device in bytes, None if
+    unknown. The device with room and the fewest runs is chosen. An idle device always has room.
     """
     with_room = [device for device, needs in running.items() if _has_room(device, needs, need)]
     return min(with_room, key=lambda device: len(running[device]), default=None)
@@ -263,9 +265,9 @@ def _has_room(device: Device, running: Sequence[int | None], need: int | None) -
 
 @dataclass
 class MemoryNeeds:
-    """How much of a GPU runs take: as measured of runs of the same kind and sizes, else as estimated.
+    """Memory that runs need on a GPU: measured on runs of the same kind and sizes, else estimated.
 
-    What has the same estimate has the same sizes: only the lengths of rows differ.
+    Runs with equal estimates have the same sizes, because they differ only in the lengths of rows.
     """
 
     context: RunContext
@@ -291,7 +293,7 @@ class MemoryNeeds:
 
 
 Seat = Literal["", "alone", "shared"]
-"""How a run has a device: not at all, with no other run, or with others as far as its memory allows."""
+"""Share of a device that a run has: none, the whole device, or as much as its memory allows."""
 
 
 @dataclass(frozen=True)
@@ -308,10 +310,11 @@ class _Running:
 
 @dataclass
 class Room:
-    """The room for runs on this machine, as one of the processes sees it that share a folder of runs.
+    """Memory for runs on this machine, shared by processes that use the same folder of runs.
 
-    Each writes into a file of the user's cache what it takes while it makes a run, and heeds what those take
-    that have not ended and hold their leases. Where there can be no such file, nothing is shared out.
+    Each process writes the memory of its current run into a file of the user's cache, and subtracts the
+    memory of processes that are alive and have their leases. If this file cannot be written, memory is not
+    shared.
     """
 
     folder: str = ""
@@ -320,11 +323,14 @@ class Room:
     devices: Sequence[Device] = ()
     """All devices of the processes that were started together."""
     needs: MemoryNeeds | None = None
-    """None where each of them has a device of its own."""
+    """None if each process has a separate device."""
 
     @contextmanager
     def taken(self, run: Run, leases: Leases, *, alone: bool) -> Iterator[Seat]:
-        """Take what a run needs of this machine, or all of it; no seat where others take too much."""
+        """Reserve the memory that a run needs on this machine, or all of it.
+
+        No seat if other runs use too much.
+        """
         need = self.needs.of(run) if self.needs else None
         entry = _Running(self.folder, identity(run), self.device.visible, need, alone, monotonic())
         with self._others() as others:
@@ -390,7 +396,7 @@ class Room:
 
 
 def _running_file() -> FileIO | None:
-    """Open and lock the file of what is made on this machine; None where there can be none."""
+    """Open and lock the file of current runs on this machine. None if the file cannot be created."""
     from fcntl import LOCK_EX, flock
 
     with suppress(OSError), ExitStack() as failed:

@@ -1,16 +1,16 @@
-"""The engine: checks what a plan needs, then starts processes that work on it (``work``).
+"""The engine: check what a plan needs, then start processes that work on it (``work``).
 
-One job is made in this process; several in processes of few threads: for small models that is faster than
-many threads in one, and it does not suffer when the machine is busy. Others are beyond this machine
-(``engines``). Records are the same.
+One job runs in this process. Several jobs run in processes with few threads each: for small models that is
+faster than many threads in one process, and it does not suffer on a busy machine. Other engines use further
+machines (``engines``). Records are the same.
 
-``make_together`` makes one run after the other in several processes, as ``accelerate launch -m isogloss run``
-(or torchrun) starts them. Trainings are computed by all of them, each a part of every update's batch;
-gradients are summed, so that an update is that of one process within rounding. Whatever does not train is
-made by the main process alone, which leases runs, decides, writes and reports; a checkpoint may be continued
-in another number of processes, or in one. All of them need to see the folder. What fails (a loss that
-diverges, data that cannot be read) fails in all of them at the same place, and is recorded. A process that
-dies, or whose device runs out of memory, ends all: the launcher sees to that.
+``make_together`` computes one run at a time in several processes that ``accelerate launch -m isogloss run``
+(or torchrun) started. In trainings, each process computes a part of every update's batch. Gradients are
+summed, so an update equals a single-process update within rounding. Everything except training is computed by
+the main process, which leases runs, decides, writes and reports. A checkpoint may be resumed with a different
+number of processes, or with one. All processes need access to the folder. Failures (a loss that diverges,
+data that cannot be read) occur in all processes at the same place and are recorded. If a process dies, or its
+device runs out of memory, the launcher ends all of them.
 """
 
 import time
@@ -66,7 +66,7 @@ def make_planned(
     elif missing:
         jobs = jobs or (1 if classes_in_main(missing) else default_jobs(missing, execution.threads, devices))
         jobs = min(jobs, len(missing))
-        # One job alone computes where the caller does.
+        # A single job computes in the caller's process.
         requested = devices[:jobs] if execution.devices or jobs > 1 else ()
         _work_here(context, missing, tally, jobs, requested)
     return tally.finished()
@@ -103,7 +103,7 @@ class Tally:
     """By run: whether it counts as made or as done."""
 
     def __post_init__(self) -> None:
-        """Take what has failed so far to have failed in an earlier call."""
+        """Treat earlier failures as failures of an earlier call."""
         store = self.planned.store
         self._failed_before = {identity(run) for run in self.missing if store.failure(run)}
 
@@ -118,7 +118,7 @@ class Tally:
                 self._count_done(key)
 
     def finished(self) -> Outcome:
-        """Return the outcome, with runs of which no process reported that they are finished."""
+        """Return the outcome, including runs that finished without a report from a process."""
         ended = {*self.outcome.made, *self.outcome.done, *self.outcome.failed}
         for run in self.planned.runs:
             if identity(run) not in ended and self.planned.store.is_finished(run, afresh=True):
@@ -191,7 +191,7 @@ def prepared(
         threads=execution.threads,
         track=execution.track,
     )
-    if missing and not execution.beyond:  # Else it is found where they are made.
+    if missing and not execution.beyond:  # Else the machines that compute the runs find it.
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
         _check_precision(context, missing)
@@ -211,7 +211,7 @@ def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
 
 
 def _inspect(planned: Planned) -> dict[str, str]:
-    """Look what is finished and set damaged files aside; copies of what lies elsewhere are brought anew."""
+    """Refresh a remote store; in a local one, quarantine damaged files and return what was wrong by run."""
     store = planned.store
     if store.url:
         store.refresh()
@@ -247,7 +247,7 @@ def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -
 
 
 def default_jobs(runs: Sequence[Run], threads: int = 1, devices: Sequence[Device] = ()) -> int:
-    """Return how many runs to make side by side: as many as the plan allows, and there are GPUs or cores."""
+    """Return the number of parallel jobs: as many as the plan allows and there are GPUs or cores."""
     most = cores() // threads if CPU in devices or not devices else len(devices)
     return max(1, min(most, _width(runs)))
 
@@ -255,7 +255,7 @@ def default_jobs(runs: Sequence[Run], threads: int = 1, devices: Sequence[Device
 def _width(runs: Sequence[Run]) -> int:
     """Return the largest number of runs at the same depth of the graph."""
     depths: dict[str, int] = {}
-    for run in runs:  # What a run needs stands before it.
+    for run in runs:  # The needs of a run precede it.
         below = [depths[key] for key in map(identity, needs(run)) if key in depths]
         depths[identity(run)] = max(below, default=0) + 1
     return max(Counter(depths.values()).values(), default=1)
@@ -326,9 +326,9 @@ def _outage_as_error(store: Store) -> Iterator[None]:
 
 
 def _help(context: RunContext, run: Run) -> Event:
-    """Compute along with the main process where it asks for that."""
+    """Compute trainings together with the main process, on its request."""
     if from_main_process(lambda: False):
-        with suppress(ConfigError, DataError, ModelError, RunError):  # The main process meets it, too.
+        with suppress(ConfigError, DataError, ModelError, RunError):  # The main process also fails.
             compute_without_recording(context, run)
     return Event(identity(run), "done")
 

@@ -1,6 +1,9 @@
-"""The engines by name, and how runs are made by one. Cheap to import: what an engine needs is imported late.
+"""The engines by name, and options of execution.
 
-An engine on this machine is a number of jobs (``engine``); one beyond it starts the same work there.
+Cheap to import: requirements of an engine are imported late.
+
+An engine on this machine is a number of jobs (``engine``). An engine beyond this machine starts the same work
+there.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,28 +25,28 @@ Starter: TypeAlias = "Callable[[Execution, RunContext, Sequence[Run], Report], N
 
 @dataclass(frozen=True, kw_only=True)
 class Execution:
-    """How runs are made; their records do not depend on it, but for ``threads`` in the last digits."""
+    """Options of execution. Records do not depend on them, except on ``threads`` in the last digits."""
 
     engine: str = "processes"
     jobs: int = 0
     """Runs made side by side; 0: as many as fit: on this machine, cores or GPUs."""
     devices: str = ""
-    """What they are made on, on this machine: all GPUs if empty, some by number or UUID, or the processor
-    (cpu)."""
+    """Devices on this machine: all GPUs if empty, GPUs by number or UUID, or the processor (cpu)."""
     threads: int = 1
     """Threads of each run."""
     address: str = ""
-    """A Ray cluster's; "auto" for the one this machine is part of, empty for a new one on it alone."""
+    """Address of a Ray cluster. "auto": the cluster that includes this machine. Empty: a new cluster on this
+    machine."""
     gpu_share: float | None = None
-    """Share of a GPU for each task of a Ray cluster that makes runs with a model, at most 1; 0: they are made
-    on processors. None: as much as the memory of the largest of these runs takes, or 1 if that is unknown,
-    where the cluster has GPUs."""
+    """Share of a GPU for each task of a Ray cluster that computes runs with a model, at most 1. 0 computes
+    them on processors. Default: the share of memory that the largest run needs, or 1 if that is unknown, if
+    the cluster has GPUs."""
     slurm: Mapping[str, object] = field(default_factory=dict)
     """Parameters of Slurm jobs, as submitit names them."""
     track: tuple[str, ...] = ()
     """Trackers that follow the runs."""
     retry_failed: bool = False
-    """Whether runs are made again that failed in an earlier call."""
+    """Whether to repeat runs that failed in an earlier call."""
 
     def __post_init__(self) -> None:
         """Raise ConfigError for numbers that are too small, and what is unknown or not installed."""
@@ -98,12 +101,12 @@ class Execution:
 
     @property
     def beyond(self) -> "Starter | None":
-        """What starts processes beyond this machine; None for an engine on it."""
+        """Function that starts processes beyond this machine. None for an engine on this machine."""
         return ENGINES[self.engine].start
 
 
 class ExecutionOptions(TypedDict, total=False):
-    """The fields of ``Execution`` as ``isogloss.run`` takes them: one tracker as text, devices as numbers."""
+    """Fields of ``Execution`` in the form of ``isogloss.run``: one tracker as text, devices as numbers."""
 
     engine: str
     jobs: int
@@ -117,7 +120,10 @@ class ExecutionOptions(TypedDict, total=False):
 
 
 def parse_execution(**options: Unpack[ExecutionOptions]) -> Execution:
-    """Return how runs are made; ConfigError for options that do not fit together."""
+    """Parse options of execution.
+
+    Raises ConfigError for options that contradict each other.
+    """
     devices, track = options.get("devices", ""), options.get("track", ())
     fields: dict[str, Any] = {
         **options,
@@ -134,9 +140,9 @@ class Engine:
 
     about: str
     package: str = ""
-    """What has to be installed for it."""
+    """Package that has to be installed for the engine."""
     options: tuple[str, ...] = ()
-    """The fields of ``Execution`` that are for it alone."""
+    """Fields of ``Execution`` that only this engine uses."""
     start: "Starter | None" = None
 
 
@@ -174,4 +180,4 @@ ENGINES: Registry[Engine] = Registry(
     group="engines",
     interface=f"{__name__}:Engine",
 )
-"""What makes the runs of a plan."""
+"""Function that computes the runs of a plan."""

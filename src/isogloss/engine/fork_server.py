@@ -1,4 +1,6 @@
-"""The process that forks those of ``--jobs``: it has imported all that runs need, and computed nothing.
+"""The process that forks the workers of ``--jobs``.
+
+It imports everything that runs need, but computes nothing.
 
 Cheap to import: the server begins before torch is imported here, and both import side by side.
 """
@@ -19,17 +21,17 @@ IMPORTED_ONCE = (
     "transformers.models.bert.modeling_bert",
     "transformers.models.auto.tokenization_auto",
 )
-"""What takes a new process its first seconds, and starts no thread (as pyarrow does)."""
+"""Modules that take seconds to import and start no thread (unlike pyarrow)."""
 
 GPU_FILES = ("/dev/nvidiactl", "/dev/kfd")
 """Files of the drivers for GPUs of NVIDIA and of AMD."""
 
 
 def start_method(*, on_devices: bool) -> BaseContext:
-    """Return how processes begin: forked from one that has imported everything, where that can be.
+    """Return the start method of processes: fork from a server that has imported everything, if possible.
 
-    Not with a GPU, as each process gets its own before it begins, and not on a Mac, where libraries must not
-    be forked.
+    GPUs need a new process, because each process gets its GPU before it starts. On a Mac, libraries cannot be
+    forked.
     """
     if on_devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
         return get_context("spawn")

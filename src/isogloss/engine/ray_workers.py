@@ -1,10 +1,10 @@
 """Tasks of a Ray cluster that work on a plan, with the processors, memory or share of a GPU that runs need.
 
-Where the cluster has GPUs there are two kinds of tasks: those with a share of a GPU make the runs with a
-model, and those without make all others, so that nodes without a GPU have work and no GPU waits for a
-processor. As many tasks are started as there are runs that can be made and room for; one that has nothing to
-make for a while ends, and one that dies is replaced. Which run is made when is for ``work`` to decide, and so
-is what is made again: Ray's own retries are off. All nodes see the folder of runs.
+A cluster with GPUs has two kinds of tasks. Tasks with a share of a GPU compute the runs with a model, and
+tasks without one compute all others. So nodes without a GPU have work, and GPUs never wait for a processor.
+The number of tasks follows the runs that are ready and the resources. Idle tasks end after a while, and tasks
+that die are replaced. ``work`` decides the order of runs and their repetitions, so Ray's retries are off. All
+nodes need access to the folder of runs.
 """
 
 import os
@@ -168,7 +168,7 @@ class _Kind:
     """Tasks with equal resources, and the runs that they make."""
 
     memory: Mapping[str, int | None]
-    """Bytes by run: of a GPU, or of the machine for tasks without one. None where it is unknown."""
+    """Memory of runs in bytes, on a GPU, or on the machine for tasks without a GPU. None if unknown."""
     others: ray.ObjectRef
     """Ids of the runs that tasks of the other kind make."""
     waiting: str
@@ -176,10 +176,10 @@ class _Kind:
     tasks: dict[ray.ObjectRef, _Task] = field(default_factory=dict)
     is_waiting: bool = False
     _by_memory: list[str] = field(init=False)
-    """Ids of runs that may still have to be made, sorted by memory."""
+    """Ids of runs that may not be finished, sorted by memory."""
 
     def __post_init__(self) -> None:
-        """Sort the runs by memory, those of which nothing is known last."""
+        """Sort the runs by memory, runs of unknown memory last."""
         needs = {key: inf if need is None else need for key, need in self.memory.items()}
         self._by_memory = sorted(needs, key=needs.__getitem__)
 
@@ -190,7 +190,7 @@ class _Kind:
         return self.memory[self._by_memory[-1]] if self._by_memory else 0
 
     def count_begun(self) -> int:
-        """Return how many tasks have found a place."""
+        """Return the number of tasks that have started on a node."""
         return sum(task.has_begun for task in self.tasks.values())
 
 
@@ -302,10 +302,10 @@ class RayTasks:
         return False
 
     def _start(self) -> None:
-        """Start a task for each run that can be made; as many may wait for a place as the cluster has.
+        """Start a task for each run that is ready. Waiting tasks are limited to the places of the cluster.
 
-        As long as runs for GPUs are left, tasks without a GPU leave free the processors that those with one
-        need, and none waits for a place that these left for a moment.
+        While runs for GPUs remain, tasks without a GPU do not use the processors that GPU tasks need, even
+        when these are briefly free.
         """
         open_runs = {
             key
@@ -354,7 +354,7 @@ class RayTasks:
         return {"num_cpus": cpus, "num_gpus": share}, max(1, int(sum(places)))
 
     def _choose_cpu_resources(self, need: int | None) -> Mapping[str, float]:
-        """Return the resources of a task without a GPU: its memory, at most that of the largest node."""
+        """Return the resources of a task without a GPU: its memory, up to the largest node's memory."""
         most = max((node.get("memory", 0) for node in self._nodes), default=0)
         return {"num_cpus": self.context.threads, "memory": int(min(need or 0, most))}
 
@@ -422,7 +422,7 @@ class RayTasks:
 
 
 def _check_nodes(store: Store, mark: bytes) -> None:
-    """Raise ConfigError for a node that lacks the folder of runs, or has another version of isogloss."""
+    """Raise ConfigError for a node that lacks the folder of runs or has a different version of isogloss."""
     problems = {
         node["NodeManagerHostname"]: ray.remote(num_cpus=0, max_retries=0)(_problem_here)
         .options(scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False))
@@ -442,7 +442,7 @@ def _check_nodes(store: Store, mark: bytes) -> None:
 
 
 def _mark_of(store: Store) -> bytes:
-    """Return the content of that file, which lies among the leases."""
+    """Create the mark file among the leases if it is missing, and return its content."""
     store.leases.board.create(MARK, token_hex(8).encode())
     return store.leases.board.read(MARK) or b""
 
@@ -501,7 +501,7 @@ def _sizes() -> str:
 
 
 def _problem_here(store: Pickled, mark: bytes, version: str) -> str:
-    """Return what keeps runs from being made on this node; empty if nothing does."""
+    """Describe why runs cannot be computed on this node. Empty if they can."""
     if version != VERSION:
         return f"it has isogloss {VERSION}, and this machine {version}. Install the same on all."
     return _unseen(store.loaded(), mark)
@@ -568,12 +568,12 @@ _precision = cache(precision_here)
 
 @dataclass
 class _Reports:
-    """What a task reports: all events, and progress not too often."""
+    """Reports of a task: all events, and progress at intervals."""
 
     queue: Queue
     task: int
     run: str = ""
-    """The run that is being made."""
+    """Current run."""
     last: float = 0.0
 
     def send(self, message: object) -> None:

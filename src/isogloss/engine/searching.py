@@ -1,7 +1,8 @@
 """Hyper-parameter search: trials of a recipe, proposed by Optuna and chosen by a dev set.
 
-Every trial is an ordinary plan of ordinary runs in one folder, so no study is stored: the sampler is seeded
-and given the scores of trials in order, so the same command proposes the same trials and finds their records.
+Every trial is an ordinary plan of ordinary runs in one folder, so no study is stored. The sampler is seeded
+and receives the scores of trials in order. So the same command proposes the same trials and finds their
+records.
 """
 
 import os
@@ -40,21 +41,21 @@ NO_ZERO_SHOT = (
 )
 
 WRITTEN = "# Found by isogloss search"
-"""How a file begins that a search may replace."""
+"""First line of a file that a search may overwrite."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SearchRequest:
-    """What is searched for, where, and by which score."""
+    """Parameters, folder and score of a search."""
 
     recipe: Source
     over: Mapping[str, str | Sequence[object]]
-    """By dotted key of the recipe (``grid.`` may be left out): a range, or values."""
+    """Range or values by dotted key of the recipe. ``grid.`` is optional."""
     trials: int = 20
     by: str = ""
     """The measure; empty: the task's metric."""
     target_dev: bool = False
-    """Whether the targets' dev sets choose, and not the source's: then transfer is not zero-shot."""
+    """Whether the targets' dev sets choose, instead of the source's. Then transfer is not zero-shot."""
     seed: int = 0
     """Seed of the proposals."""
     out: str | Path | None = None
@@ -89,7 +90,7 @@ class SearchRequest:
         return self.target_dev or bool(run.source_languages)
 
     def takes(self, row: Row, run: Measure) -> bool:
-        """Return whether a row of its scores is: of the measure, in a language that chooses."""
+        """Return whether a row has the measure and a language that chooses."""
         is_source = row["language"] in run.source_languages
         return is_source != self.target_dev and (row["metric"] == self.by if self.by else bool(row["main"]))
 
@@ -153,9 +154,9 @@ def search(
     command: str = "isogloss search",
     on_trial: Callable[[Trial], None] = lambda _: None,
 ) -> Search:
-    """Make trials one after the other and write the best one's recipe.
+    """Run trials sequentially and write the best one's recipe.
 
-    ConfigError, before anything is made, where an end of a range or a value makes no plan.
+    Raises ConfigError, before the first run, if an end of a range or a value gives an invalid plan.
     """
     first = _check(request)
     store, to = first.store, to or _beside(request, first.store.root)
@@ -231,7 +232,7 @@ def _check(request: SearchRequest) -> Planned:
 
 
 def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
-    """Plan the models of a setting, their scores on the dev sets that choose, and nothing else."""
+    """Plan only the models of a setting and their scores on the dev sets that choose."""
     text, where = recipe_text(request.recipe)
     with located(where):
         grid = read_recipe(text, changes=request.changes, scale=request.scale).grid
@@ -271,7 +272,7 @@ def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Out
 
 
 def _all(spaces: Mapping[str, Space], trials: int) -> list[dict[str, object]]:
-    """List every setting, where there are at most so many; else none."""
+    """List every setting, or nothing if they are more than ``trials``."""
     lists = [space.values for space in spaces.values() if isinstance(space, Choices)]
     if len(lists) < len(spaces) or prod(map(len, lists)) > trials:
         return []
@@ -298,15 +299,15 @@ def _proposals(request: SearchRequest) -> Generator[dict[str, object], float | N
 
 
 def _beside(request: SearchRequest, folder: Path) -> Path:
-    """Return where the best recipe is written: next to the file it extends, or among the runs."""
+    """Return the path of the best recipe: next to the file it extends, or among the runs."""
     file = Path(request.recipe) if isinstance(request.recipe, str | Path) else Path()
     return file.with_name(f"{file.stem}-best.toml") if file.is_file() else folder / "best.toml"
 
 
 def _best_recipe(request: SearchRequest, result: Search, best: Trial, to: Path) -> str:
-    """Return the recipe of a trial: what it changes of the recipe that was searched, which it extends.
+    """Return the recipe of a trial, which extends the searched recipe by the trial's values.
 
-    Its values stand in the scale that was searched at, too, so that this does not take them back.
+    The values are also set in the scale of the search, so that the scale does not override them.
     """
     text, where = recipe_text(request.recipe)
     body = tomllib.loads(text)
@@ -328,7 +329,7 @@ def _best_recipe(request: SearchRequest, result: Search, best: Trial, to: Path) 
 
 
 def _set_in_scale(scale: dict[str, Any], key: str, value: object) -> None:
-    """Set a dotted key where a scale says it, or something around it: of two places the later one counts."""
+    """Set a dotted key in a scale that sets it, or sets a table around it. The later of two places counts."""
     around = max((name for name in scale if key.startswith(f"{name}.")), key=len, default="")
     within = key.removeprefix(f"{around}.")
     if key in scale or not around:

@@ -41,7 +41,7 @@ COUNTS = ("pairs", "links")
 
 @dataclass(frozen=True, kw_only=True)
 class BitextToAlign:
-    """Which bitext is aligned, and how."""
+    """Bitext to align and the aligner's options."""
 
     bitext: str
     """Corpus of translations ("bitext:bible")."""
@@ -57,7 +57,7 @@ class BitextToAlign:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitToTranslate:
-    """Which split of a corpus is translated."""
+    """Split of a corpus to translate."""
 
     corpus: str
     split: str = "train"
@@ -117,7 +117,7 @@ def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) ->
 
 
 def _alignment(run: Align, record: Record) -> Row:
-    """Return what was aligned, how, and the counts; scores only where there are gold links."""
+    """Return corpus, aligner and counts of an alignment, with scores on gold links."""
     (row,) = record.rows
     scored = bool(row["gold_pairs"])
     return {
@@ -189,7 +189,7 @@ def translate_split(
 
 
 def _translation(run: Translate, record: Record) -> Row:
-    """Return what was translated, by which translator, and the counts; scores where there are references."""
+    """Return corpus, translator and counts of a translation, with scores on references."""
     (row,) = record.rows
     return {
         "corpus": run.corpus,
@@ -203,7 +203,7 @@ def _translation(run: Translate, record: Record) -> Row:
 def line_translator(
     direction: Direction, folder: Path, *, on_progress: OnProgress = no_progress
 ) -> Callable[[Iterable[str]], Iterator[str]]:
-    """Return what translates lines, one for one; what is translated already is read from the folder."""
+    """Return a function that translates lines one for one and reads existing translations from the folder."""
     sources = Sources("", model_folders(models_named(direction.table), translation_model))
     by = direction.translator(sources)
     by.translator.check(direction.source, direction.target)

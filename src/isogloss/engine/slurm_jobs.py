@@ -1,9 +1,8 @@
-"""Jobs of Slurm that work on a plan, submitted by submitit.
+"""Slurm jobs that work on a plan, submitted by submitit.
 
-Jobs and this process share a folder of runs, and one of this user for what submitit writes. This process
-submits as many as there are runs for, follows them, and can end and be started again. A job that is
-pre-empted or out of time lets its run write a checkpoint, and is queued again. One with nothing to do for a
-while ends.
+Jobs and this process share a folder of runs, and a folder of this user for the files of submitit. This
+process submits enough jobs for the runs and follows them; it can be stopped and restarted. A job that is
+pre-empted or out of time writes a checkpoint of its run and is requeued. Idle jobs end after a while.
 """
 
 import logging
@@ -37,7 +36,7 @@ MINUTES = 60
 """Time of a job, unless it is given; a job that is out of time is queued again."""
 
 MAX_TIMEOUTS = 1000
-"""How often a job may be out of time."""
+"""Maximum number of times a job may run out of time."""
 
 IDLE_PATIENCE = 60.0
 """Seconds after which a job with nothing to do ends."""
@@ -88,9 +87,10 @@ def work_in_jobs(
 
 
 def private_folder(root: Path) -> Path:
-    """Return where the files of jobs for a folder of runs lie, which its other users may not write to.
+    """Return the folder for the files of jobs, which other users of the folder of runs may not write to.
 
-    What jobs are sent and return is unpickled, which runs code. StorageError where others may write there.
+    Inputs and results of jobs are unpickled, which runs code. Raises StorageError if others may write to the
+    folder.
     """
     folder = user_cache() / FOLDER
     with writing(folder):
@@ -102,7 +102,7 @@ def private_folder(root: Path) -> Path:
                 f"{folder}: others may write to this folder, and files of jobs are run as code. Make it "
                 f"yours alone (chmod 700), or let XDG_CACHE_HOME name a folder of yours that all nodes see."
             )
-        if status.st_mode & 0o077:  # What is made in it follows the umask, and may be written by a group.
+        if status.st_mode & 0o077:  # Files in it follow the umask, so a group may have write access.
             folder.chmod(0o700)
     return folder / blake2s(str(root.resolve()).encode(), digest_size=6).hexdigest()
 
@@ -136,7 +136,7 @@ class JobsFollowed(Work):
     _cancelled: list[str] = field(default_factory=list)
     _begun: set[str] = field(default_factory=set)
     _looks: int = 0
-    """Runs that were looked at since the last pause: jobs take them in the order of the plan."""
+    """Runs checked since the last pause. Jobs lease runs in the order of the plan."""
 
     def find_again(self) -> None:
         """Take up the jobs of an earlier process with the same plan that wait in the queue or run."""
@@ -146,7 +146,7 @@ class JobsFollowed(Work):
         self._jobs = [job for job in jobs if not job.paths.result_pickle.exists() and job.state in ALIVE]
 
     def attempt(self, run: Run) -> Event:
-        """Return what jobs have made of a run; report once that one is making it."""
+        """Return the state of a run in the jobs, and report when a job starts it."""
         key, store = identity(run), self.context.store
         self._looks += 1
         if self._looks > 4 * self.most + 16:
@@ -160,7 +160,7 @@ class JobsFollowed(Work):
         return Event(key, "failed", failure) if failure else Event(key, "elsewhere")
 
     def _wait(self, seconds: float) -> None:  # noqa: ARG002
-        """Submit jobs for the runs that can be made, as many as may be, and wait for them."""
+        """Submit jobs for the runs that are ready, up to the limit, and wait for them."""
         self._looks = 0
         self._jobs = [job for job in self._jobs if not self._has_ended(job)]
         if self.most < 1 and not self._jobs:
@@ -210,18 +210,18 @@ class JobsFollowed(Work):
 
 @dataclass(frozen=True)
 class PlanJob:
-    """What a job does: runs of a plan, until there are none for it."""
+    """Work of a job: runs of a plan, until none is left for it."""
 
     sent: Pickled
 
     def __call__(self) -> None:
-        """Make runs; asked to end, let what is made write a checkpoint; out of time, queue the job again.
+        """Run the plan. On SIGTERM write a checkpoint; out of time, also requeue the job.
 
-        SIGTERM may mean that somebody cancelled it: what becomes of it then, Slurm decides.
+        SIGTERM may mean that a user cancelled the job; Slurm then decides whether it restarts.
         """
         in_time, received = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"], list[int]()
         queue_again = signal.getsignal(in_time)
-        signal.signal(in_time, signal.SIG_IGN)  # Slurm sends it to all processes that are begun below, too.
+        signal.signal(in_time, signal.SIG_IGN)  # Slurm also sends it to all child processes.
 
         def leave(number: int, _: object) -> None:
             received.append(number)
@@ -245,7 +245,7 @@ class PlanJob:
         Processes(context, runs, _log, patience=IDLE_PATIENCE).work(1)
 
     def checkpoint(self) -> submitit.helpers.DelayedSubmission:
-        """Return what is done when the job begins again: the same."""
+        """Return the job to submit after a restart, which equals this one."""
         return submitit.helpers.DelayedSubmission(self)
 
 

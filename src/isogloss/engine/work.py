@@ -1,15 +1,15 @@
-"""Work on a plan: lease a run whose needs are finished, make it, and go on until no run is left.
+"""Work on a plan: lease a run whose needs are finished, compute it, and repeat until no run is left.
 
-Every process that works on a plan runs this loop, whoever started it: the caller's own process, others of
-this machine, tasks of a Ray cluster, jobs of Slurm, the same command on another machine. They share the
-folder of runs and nothing else. The lease of a run keeps others from making it, too.
+Every process that works on a plan runs this loop: the caller's process, other processes of this machine,
+tasks of a Ray cluster, jobs of Slurm, the same command on a different machine. They share only the folder of
+runs. The lease of a run prevents others from computing it at the same time.
 
-A failure stops only the runs that need the failed one. It is recorded where it concerns the run alone; what
-concerns all (the disk, a mistake in the code) is raised. A run whose process died without a new checkpoint,
-or that shared a GPU whose memory ran out, is made again with no other run on its machine; when ``DEATHS``
-processes have died with it since its last checkpoint, it has failed. A folder of runs that goes away (a
-server that restarts, a lost mount) is waited for: runs resume from their last checkpoints, and nothing is
-created in place of the folder.
+A failure stops only the runs that need the failed run. A failure of one run is recorded. A failure that
+affects all runs (the disk, a mistake in the code) is raised. If a process died without a new checkpoint, or
+the memory of a shared GPU ran out, the run is repeated with no other run on its machine. A run has failed
+once ``DEATHS`` processes died with it since its last checkpoint. During an outage of the folder of runs (a
+server restart, a lost mount) the process waits. Runs resume from their last checkpoints, and the folder is
+never created again.
 """
 
 import re
@@ -47,7 +47,7 @@ from isogloss.training.distributed import world_size
 from isogloss.training.precision import computes, device
 
 DEATHS = 3
-"""Processes that may die with a run, none of which wrote a checkpoint, until it has failed."""
+"""Number of processes that may die with a run, without a new checkpoint, until the run has failed."""
 
 FIRST_WAIT, CHECK_EVERY = 0.05, 1.0
 """Seconds between two checks of runs that other processes make, at first and at most; the latter also of a
@@ -57,7 +57,7 @@ PATIENCE = 600.0
 """Seconds that a folder is waited for."""
 
 OUTAGES = 10
-"""Outages during one run, each after it went on for longer than ``PATIENCE``, until they are an error."""
+"""Maximum number of outages longer than ``PATIENCE`` during one run."""
 
 GONE = (
     "The folder of runs cannot be used. See whether its disk or mount is there, then run the same command "
@@ -67,7 +67,7 @@ _DIED = "ended without giving the run back"
 _WAITING = "waiting until the folder of runs can be used again"
 
 ENDINGS: Mapping[str, Ending] = {"made": "finished", "done": "there", "failed": "failed"}
-"""How the lease of a settled run ends."""
+"""Reasons for which the lease of a settled run ends."""
 
 T = TypeVar("T")
 
@@ -80,10 +80,10 @@ State: TypeAlias = Literal[
 class Event:
     """A change in the state of a run, and its message.
 
-    done: another process has finished it; elsewhere: another process is making it or is to make it, it waits
-    until this machine is free, or this machine cannot compute in its precision; full: no device has room;
-    damaged: its checkpoints were, and are set aside; died: it is made again; waiting: this process has
-    nothing to make.
+    done: finished by a different process. elsewhere: leased by a different process, or waiting until this
+    machine is free or a machine can compute in its precision. full: no device has room. damaged: its
+    checkpoints were damaged and are quarantined. died: it is repeated. waiting: this process has no run to
+    compute.
     """
 
     run: str
@@ -100,16 +100,16 @@ Report = Callable[[Event], None]
 
 
 def needs_within(runs: Mapping[str, Run]) -> dict[str, list[str]]:
-    """Return, by id, the ids of those of the runs that each needs."""
+    """Return, by id, the ids of the runs that each run needs, among the given ones."""
     return {key: [need for need in map(identity, needs(run)) if need in runs] for key, run in runs.items()}
 
 
 class Agenda:
-    """The runs of a plan that can be made, in its order, but trainings last: numbers come early.
+    """The runs of a plan that are ready, in its order, but trainings last, so that first results come early.
 
-    It takes several reads to see that another process makes a run, and network folders answer slowly. So
-    runs with a lease are looked at for a second, then set aside until no other run is left. One listing of
-    the leases, once a second, shows which of them have none any more.
+    Several reads are needed to see that a run is leased by a different process, and network folders answer
+    slowly. So runs with a lease are checked for a second, then set aside until no other run is left. Once a
+    second, one listing of the leases shows which of these runs no longer have one.
     """
 
     def __init__(self, runs: Sequence[Run], leased: Callable[[], Set[str]], position: float = 0.0) -> None:
@@ -131,14 +131,14 @@ class Agenda:
         self._listed = -inf
         self._pass_began = monotonic()
         self._unchecked = 0
-        """Number of runs that were set aside and are not looked at yet in this pass."""
+        """Number of runs that were set aside and are not checked yet in this pass."""
         self.left = len(self._runs)
         """Number of runs that are not settled."""
         self._add_ready()
 
     @property
     def open(self) -> int:
-        """Number of runs that can be made, those included that another process makes."""
+        """Number of runs that are ready, including runs that a different process computes."""
         return len(self._ready) + len(self._set_aside)
 
     def next(self) -> Run | None:
@@ -159,12 +159,12 @@ class Agenda:
     def postpone(self) -> None:
         """Set the run that ``next`` returned aside: another process makes it."""
         entry = self._taken()
-        if entry[-1] not in self._leased:  # The listing is out of date, so the next run may be leased, too.
+        if entry[-1] not in self._leased:  # The listing is out of date, so the next run may also be leased.
             self._look()
         self._set_aside.append(entry)
 
     def put_back(self) -> None:
-        """Put the run that ``next`` returned back in its place: it cannot be made at the moment."""
+        """Return a run of ``next`` to its place, because it cannot run at the moment."""
         heappush(self._ready, self._taken())
 
     def begin_pass(self) -> None:
@@ -211,9 +211,9 @@ class Work:
 
     context: RunContext
     runs: Sequence[Run]
-    """What a run needs stands before it."""
+    """Runs in an order in which each follows the runs it needs."""
     report: Report
-    """Called with each change; an error of its own ends the work."""
+    """Function called with each change. An error in it ends the work."""
     room: Room = field(default_factory=Room)
     patience: float = inf
     """Seconds without anything to do after which it ends, if others make all that is left."""
@@ -286,13 +286,14 @@ class Work:
         try:
             self.report(event)
         except Exception as error:
-            self._report_error = error  # It is no outage of the folder.
+            self._report_error = error  # The error is not an outage of the folder.
             raise
 
     def _patiently(self, act: Callable[[], T]) -> T:
-        """Act; during an outage of the folder of runs, wait until it is back, and act again.
+        """Call a function. During an outage of the folder of runs, wait until the folder is back, and retry.
 
-        Only an attempt shows whether it can be used, too: one that fails at once belongs to the same outage.
+        Only an attempt shows whether the folder is also usable. An attempt that fails at once belongs to the
+        same outage.
         """
         since = inf
         outages = 0
@@ -329,7 +330,7 @@ class Work:
         return is_own and computes(here, self.context.resolved(run.precision))
 
     def attempt(self, run: Run) -> Event:
-        """Make a run unless another process does or did; record its failure if that concerns it alone."""
+        """Compute a run unless a different process does or did; record a failure of only this run."""
         key, store = identity(run), self.context.store
         if store.is_finished(run):
             store.remove_leftovers(run)
@@ -351,7 +352,7 @@ class Work:
                 return self._leased(run, lease, history, seat) if lease else Event(key, "elsewhere")
 
     def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> Event:
-        """Make a run of which this process has the lease, unless it was settled meanwhile."""
+        """Compute a run leased by this process, unless it was settled meanwhile."""
         key, store = lease.key, self.context.store
         if store.finished_meanwhile(run):
             store.remove_leftovers(run)
@@ -397,7 +398,7 @@ class Work:
         return event
 
     def _taken_over(self, run: Run) -> Event:
-        """Return what has become of a run that another process took over."""
+        """Return the state of a run that a different process took over."""
         if not self.context.store.is_finished(run, afresh=True):
             return Event(identity(run), "elsewhere")
         self.context.store.remove_leftovers(run)
@@ -485,7 +486,7 @@ def failure_reason(error: Exception) -> str:
     """Return why a run failed if other runs can go on; empty for errors of the disk."""
     if isinstance(error, ConfigError | DataError | ModelError | RunError):
         return str(error)
-    # torch has no error of its own for the machine's memory.
+    # torch has no separate error for the machine's memory.
     of_machine = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
     if of_machine or isinstance(error, MemoryError) or ran_out(error):
         message = " ".join(str(error).split()) or type(error).__name__
@@ -497,7 +498,7 @@ def failure_reason(error: Exception) -> str:
 
 
 def ran_out(error: Exception) -> bool:
-    """Return whether an error says that a GPU's memory ran out: torch's, or that of a library it calls."""
+    """Return whether an error reports that a GPU's memory ran out, in torch or a library it calls."""
     message = str(error) if isinstance(error, RuntimeError) else ""
     return isinstance(error, torch.OutOfMemoryError) or bool(
         re.search("out of memory|_ALLOC_FAILED", message)

@@ -134,7 +134,10 @@ class Processes:
                 theirs.close()
 
     def _count_lost_start(self, cause: str) -> None:
-        """Count a process that ended before it could make runs; RunError where that goes on."""
+        """Count a process that ended before its first run.
+
+        Raises RunError if that recurs.
+        """
         self._lost_starts += 1
         if self._lost_starts >= STARTS:
             raise RunError(
@@ -218,7 +221,7 @@ def _end_with_parent(channel: Connection, work: Work) -> None:
 
 @dataclass(frozen=True)
 class Pickled:
-    """A value as bytes, with the places its classes and relative paths are looked for in."""
+    """A value as bytes, with the folders for resolving its classes and relative paths."""
 
     content: bytes
     modules: tuple[str, ...]

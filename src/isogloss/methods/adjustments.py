@@ -1,18 +1,18 @@
 """Adjustments: an encoder learns from word-aligned bitext before any task.
 
 Cross-lingual adjustment is "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on
-Zero-Shot Transfer", Section 3, Eq. 1, after Cao et al. (2020), whose code, and the paper's own, is the source
-of rates, lengths and dropout. One thing differs: after the warm-up their rate is constant (``rate_schedule =
-"constant"``), and ours falls to 0, as in every training here.
+Zero-Shot Transfer", Section 3, Eq. 1, after Cao et al. (2020). Rates, lengths and dropout follow the released
+code of both papers, except that their rate is constant after the warm-up (``rate_schedule = "constant"``).
+Here it falls to 0, as in every training.
 
 Contrastive alignment is InfoNCE in both directions at temperature 0.1, as Wu & Dredze (2020) align words.
 
 Procrustes and centring do not change the encoder, and map each target language's last states onto the
-source's. Schönemann (1966) has the orthogonal map in closed form; Artetxe et al. (2016) and Wang et al.
-(2019, "Cross-Lingual BERT Transformation") align words and contextual states by it, after centring both
-languages: x ↦ (x - t̄)R + s̄. Libovický et al. (2020), "On the Language Neutrality of Pre-trained Multilingual
-Representations", subtract each language's mean; Zhao et al. (2021), "Inducing Language-Agnostic Multilingual
-Representations", divide by the standard deviation too.
+source's. Schönemann (1966) gives the orthogonal map in closed form. Artetxe et al. (2016) and Wang et al.
+(2019, "Cross-Lingual BERT Transformation") align words and contextual states with it after centring both
+languages: x ↦ (x - t̄)R + s̄. Libovický et al. (2020), "On the Language Neutrality of Pre-trained
+Multilingual Representations", subtract each language's mean; Zhao et al. (2021), "Inducing Language-Agnostic
+Multilingual Representations", also divide by the standard deviation.
 """
 
 from dataclasses import dataclass, field, replace
@@ -88,14 +88,14 @@ class LevelEncoding:
     """Encoding of sentence pairs whose words or sentences are matched."""
 
     level: Literal["word", "sentence"] = "word"
-    """What is matched: linked words, or the means of whole sentences."""
+    """Units that are matched: linked words, or the means of whole sentences."""
 
     word: Word = "average"
-    """What represents a word: average, first, last, subwords (each for itself), or aligned-subwords: links
-    are of subwords."""
+    """Representation of a word: average, first, last, subwords (each subword separately), or aligned-subwords
+    (links connect subwords)."""
 
     longest: Positive = 64
-    """Words of the longest sentence; pairs with a longer one are left out."""
+    """Maximum sentence length in words. Pairs with a longer sentence are skipped."""
 
     def pairs(self, *, layer: int = -1, drop_identical: bool = False) -> PairEncoding:
         """Return the encoding of the pairs."""
@@ -110,22 +110,22 @@ class LevelEncoding:
 
 @dataclass(frozen=True, kw_only=True)
 class CrossLingualAdjustment(Adjustment):
-    """Bring the states of aligned words together (Eq. 1)."""
+    """Align contextual word representations by minimising the distance of aligned words (Eq. 1)."""
 
     name: ClassVar[str] = "cross-lingual-adjustment"
     version: ClassVar[int] = 2  # In the first, f⁰ was stored in float16.
     is_whole: ClassVar[bool] = False
 
     form: Form = "sum"
-    """sum: Eq. 1 as printed, with equal weights of all pairs and source words; mean: each term is a mean over
-    its words and dimensions, as in the released code, so that a pair weighs more than a source word. Both
-    train at the same rate: Adam is invariant to the scale of the loss."""
+    """sum: Eq. 1 as printed, with equal weights of all pairs and source words. mean: each term is averaged
+    over its words and dimensions, as in the released code, so a pair weighs more than a source word. Both
+    train at the same rate, because Adam is invariant to the scale of the loss."""
 
     stay: Weight = 1.0
     """Weight of the second term, which anchors source words at their states before the training."""
 
     encoding: PairEncoding = field(default=PairEncoding(), metadata=NESTED)
-    """What is aligned, and the states that represent it."""
+    """Aligned units and the states that represent them."""
 
     training: PairTraining = field(default=PairTraining(), metadata=NESTED)
     """Length and batches of the training."""
@@ -134,8 +134,8 @@ class CrossLingualAdjustment(Adjustment):
         default=Updates(learning_rate=5e-5, weight_decay=0.0, beta2=0.98, epsilon=1e-9, clip=0.0),
         metadata=NESTED,
     )
-    """How weights are updated: Adam as in Cao et al. (2020), after Vaswani et al. (2017), Section 5.3, and
-    without clipping, which makes the sum of Eq. 1 depend on how many words a batch has."""
+    """Optimization: Adam as in Cao et al. (2020), after Vaswani et al. (2017), Section 5.3. Gradients are not
+    clipped, because clipping would make the sum of Eq. 1 depend on the number of words in a batch."""
 
     _nested = nested_fields()
 
@@ -160,9 +160,10 @@ class CrossLingualAdjustment(Adjustment):
 
 @dataclass(frozen=True, kw_only=True)
 class ContrastiveAlignment(Adjustment):
-    """Train by contrast: a word must be nearer to its translation than to all others of the batch.
+    """Train by contrast: a word must be nearer to its translation than to all other words of the batch.
 
-    Words with the same spelling in either language are no negatives: function words are in every sentence.
+    Words with the same spelling in either language are not used as negatives, because function words occur in
+    every sentence.
     """
 
     name: ClassVar[str] = "contrastive-alignment"
@@ -179,13 +180,13 @@ class ContrastiveAlignment(Adjustment):
     """Layer whose states are aligned; -1 is the last, 0 the embeddings."""
 
     reading: LevelEncoding = field(default=LevelEncoding(), metadata=NESTED)
-    """What is contrasted, and the states that represent it."""
+    """Contrasted units and the states that represent them."""
 
     training: PairTraining = field(default=PairTraining(), metadata=NESTED)
     """Length and batches of the training."""
 
     updates: Updates = field(default=Updates(learning_rate=2e-5, weight_decay=0.0), metadata=NESTED)
-    """How weights are updated."""
+    """Optimization of the training."""
 
     _nested = nested_fields()
 
@@ -200,7 +201,7 @@ class ContrastiveAlignment(Adjustment):
 
     @property
     def encoding(self) -> PairEncoding:
-        """What is aligned, and the states that represent it."""
+        """Aligned units and the states that represent them."""
         return self.reading.pairs(layer=self.layer)
 
     @property
@@ -299,10 +300,10 @@ class Procrustes(Adjustment):
     maps: ClassVar[bool] = True
 
     reading: LevelEncoding = field(default=LevelEncoding(), metadata=NESTED)
-    """What is matched, and the states that represent it."""
+    """Matched units and the states that represent them."""
 
     drop_identical: bool = False
-    """Whether words with the same spelling in both languages are left out."""
+    """Whether to skip words with the same spelling in both languages."""
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""
@@ -334,7 +335,7 @@ class Centring(Adjustment):
     """Whether the standard deviation of each dimension becomes the source's too (z-normalisation)."""
 
     reading: LevelEncoding = field(default=LevelEncoding(), metadata=NESTED)
-    """Whose means are matched: of words or sentences, and the states that represent them."""
+    """Units that are averaged (words or sentences) and the states that represent them."""
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     """auto (measured once per machine), float32 or bfloat16."""

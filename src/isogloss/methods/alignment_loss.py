@@ -1,8 +1,8 @@
 """Alignment loss: translated words stay aligned while a task is learned (continual learning).
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
-Eq. 2: L = L_task + α·L_align, with aligned sentence pairs drawn at random at each step. It is an auxiliary
-loss that any fine-tuning method can carry; the paper's is source-only with it.
+Eq. 2: L = L_task + α·L_align. Aligned sentence pairs are drawn at random at each step. Any fine-tuning method
+can use this auxiliary loss; the paper adds it to source-only.
 """
 
 from collections.abc import Callable
@@ -44,12 +44,12 @@ class AlignmentLoss(AuxiliaryLoss):
     """Weight α of Eq. 1 in the sum with the task's loss; 0 is the method without it."""
 
     weighs: Literal["both", "pull"] = "both"
-    """What alpha multiplies: both terms of Eq. 1, as printed, or the first alone (released code: the term
-    that anchors source words then has weight 1, also with alpha = 0)."""
+    """Terms of Eq. 1 that alpha multiplies: both, as printed, or only the first, as in the released code. The
+    second term, which anchors source words, then has weight 1, even with alpha = 0."""
 
     stay: Weight | None = None
-    """Weight of the second term of Eq. 1, which anchors source words at f⁰, whatever alpha is; 0 leaves it
-    out, and what weighs says holds when left out."""
+    """Weight of the second term of Eq. 1, which anchors source words at f⁰, independent of alpha. 0 disables
+    it. Default: as set by ``weighs``."""
 
     form: Form = "mean"
     """mean: the terms of Eq. 1 are means over words and dimensions, as in the released code, for which the
@@ -59,11 +59,11 @@ class AlignmentLoss(AuxiliaryLoss):
     """Sentence pairs a step."""
 
     encoding: PairEncoding = field(default=PairEncoding(), metadata=NESTED)
-    """What is aligned, and the states that represent it."""
+    """Aligned units and the states that represent them."""
 
     reference: Literal["original"] | None = None
-    """Whose states f⁰ are: original, the encoder's before any adjustment, as in the released code; those of
-    the start of this training, adjusted or not, when left out."""
+    """Encoder that computes f⁰. original: the encoder before any adjustment, as in the released code.
+    Default: the encoder at the start of this training, adjusted or not."""
 
     _nested = nested_fields()
 

@@ -1,18 +1,18 @@
-"""Weights made of other models' weights: means, points of paths, sums of task and language vectors.
+"""Average weights of several models: means, points of paths, sums of task and language vectors.
 
     θ = θ₀ + Σᵢ wᵢ τᵢ,  τᵢ = θᵢ - θ₀                                                         (1)
 
 Where Σ wᵢ = 1 the origin θ₀ falls out: a mean of models (model soups, Wortsman et al. 2022, Section 2) or a
 point of the path between two (Wu et al. 2022, Eq. 1). Otherwise θ₀ is the pretrained encoder: task arithmetic
-(Ilharco et al. 2023, Section 2). A θᵢ may be an encoder that was trained on text from there: a language
-vector. TIES (Yadav et al. 2023, Algorithm 1) makes one vector of several that disagree:
+(Ilharco et al. 2023, Section 2). If θᵢ is an encoder trained on text from θ₀, τᵢ is a language vector. TIES
+(Yadav et al. 2023, Algorithm 1) merges vectors with different signs:
 
     τ̂ᵢ = τᵢ where |τᵢ| is among the largest, else 0                                           (2)
     γ = sgn(Σᵢ wᵢ τ̂ᵢ)                                                                        (3)
     θ = θ₀ + Σᵢ wᵢ · Σ_A wᵢ τ̂ᵢ / Σ_A wᵢ,  A = {i : sgn τ̂ᵢ = γ}, for each weight by itself       (4)
 
-DARE (Yu et al. 2024) drops a share p of each τᵢ at random and divides the rest by 1 - p. What encoders
-lack, the head, has no origin: it is the mean of the models' heads by their wᵢ.
+DARE (Yu et al. 2024) drops a share p of each τᵢ at random and divides the rest by 1 - p. The head has no
+origin in the encoder: it is the mean of the models' heads, weighted by wᵢ.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,7 +50,7 @@ TOLERANCE = 1e-6
 """Tolerance of weights that sum to 1: 0.1 has no exact floating-point number."""
 
 MAX_LOSS = 0.01
-"""Score below that of its worst model from which on an average is warned of."""
+"""Warn if an average scores lower than its worst model by more than this."""
 
 POOLER = ".pooler."
 """Part of the names of weights that a model for tagging lacks."""
@@ -65,12 +65,12 @@ class Average(Method):
     weights_from: ClassVar[WeightsFrom] = "parts"
 
     weights: tuple[float, ...] | None = None
-    """Weight of each of ``of``; equal ones that sum to 1 when left out. What they lack to 1 is the pretrained
-    encoder's: [0.5] is half the way from it to a model, [1.0, 1.0] the sum of two task vectors."""
+    """Weight of each model of ``of``. The pretrained encoder gets 1 minus their sum: [0.5] is halfway from
+    the encoder to a model, [1.0, 1.0] the sum of two task vectors. Default: equal weights that sum to 1."""
 
     density: Annotated[float, Field(strict=True, gt=0, le=1)] | None = None
-    """TIES: share of each vector's changes, the largest ones, that are kept (0.2 in the paper); among these
-    the sign with more weight wins. A plain sum when left out."""
+    """TIES: share of each vector's changes that is kept, largest first (0.2 in the paper). Among the kept
+    changes the sign with more weight wins. Default: a plain sum."""
 
     dropped: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
     """DARE: share of each vector's changes that is dropped at random, by the seed."""
@@ -85,11 +85,11 @@ class Average(Method):
 
     @property
     def is_sparse(self) -> bool:
-        """Whether a part of each vector is left out."""
+        """Whether a part of each vector is dropped."""
         return self.density is not None or self.dropped > 0
 
     def weights_of(self, count: int) -> tuple[float, ...]:
-        """Return the weights of so many parts."""
+        """Return the weights of ``parts`` models."""
         return self.weights or (1 / count,) * count
 
     def needs_origin(self, count: int) -> bool:
@@ -215,7 +215,7 @@ class Part:
     """Its folder, or what a message calls it."""
     weight: float
     has_head: bool
-    """Whether it has all tensors of the model, and not those of its encoder alone."""
+    """Whether the part has all tensors of the model, not only its encoder."""
     shapes: Mapping[str, tuple[int, ...]]
     read: Callable[[str], Tensor]
     """Return a tensor by name."""
@@ -247,7 +247,10 @@ def _shared(tensors: Mapping[str, Tensor], parts: Sequence[Part]) -> list[str]:
 
 
 def _loaded(setting: Setting, part: Averaged, tokenizer: Tokenizer) -> Model:
-    """Load a part; ModelError for one with another tokenizer."""
+    """Load a part.
+
+    Raises ModelError if its tokenizer differs.
+    """
     config, other = (load_encoder_config(folder) for folder in (part.folder, setting.start))
     if (config.model_type, config.num_hidden_layers) != (other.model_type, other.num_hidden_layers):
         raise ModelError(

@@ -1,18 +1,18 @@
-"""Consistency of predictions: on an example and its translation, and with those of an earlier model.
+"""Consistency of predictions on an example and its translation, and with an earlier model.
 
 Zheng et al. (2021), "Consistency Regularization for Cross-Lingual Fine-Tuning" (xTune), with machine
-translation as the augmentation. The strongest peer of X-Mixup that needs translations alone.
+translation as the augmentation. It is the strongest peer of X-Mixup that needs only translations.
 
 Section 3.1: R1 = KL(stop(P)‖Q) + KL(stop(Q)‖P), P and Q the predictions on an example and on its translation;
-``stop`` stops gradients. xTune's first stage takes the task loss on the source alone, its second on the
-translations too. The released code divides R1 by the number of labels as well, so its weight of 5 is 5/3 for
-NLI. In tagging, where the sides have other words, P and Q are here those on words that are linked, by the
+``stop`` stops gradients. xTune's first stage computes the task loss on the source only; its second also on
+the translations. The released code also divides R1 by the number of labels, so its weight of 5 is 5/3 for
+NLI. In tagging, where both sides have different words, P and Q are the predictions on words linked by the
 translator or by an aligner.
 
 Section 3.2: R2 = Σ_x KL(f(x; θ*) ‖ f(x; θ)) over the examples x of the source and their translations, θ* the
-frozen model of the first stage. It reads no labels, so translations in tagging, whose words have none, can
-take it too. It is an auxiliary loss for any fine-tuning method: xTune's second stage is ``consistency`` (R1)
-with it.
+frozen model of the first stage. It reads no labels, so it also applies to translations in tagging, whose
+words have none. It is an auxiliary loss for any fine-tuning method: xTune's second stage is ``consistency``
+(R1) with it.
 """
 
 from dataclasses import dataclass, replace
@@ -70,12 +70,12 @@ class Consistency(Method):
     """Weight of the consistency loss (xTune's λ₁); 0 is plain training on the pairs."""
 
     task_loss: Literal["both", "source"] = "both"
-    """Whose labels are learned: those of examples and translations, or the source's alone, as in the first
-    stage of xTune."""
+    """Labels that are learned: the labels of examples and translations, or only of the source, as in the
+    first stage of xTune."""
 
     labels: Literal["projected"] | None = None
-    """projected: in tagging the words of translations have the tags of the words that they are linked to;
-    when left out those that a source-only model predicts."""
+    """projected: in tagging, words of translations get the tags of the words they are linked to. Default: the
+    predictions of a source-only model."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
         """Read the source and its translations; no target labels, not even to choose the epoch."""
@@ -194,7 +194,7 @@ def linked_labels(batch: Sides) -> tuple[Tensor, Tensor, Tensor]:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConsistency(AuxiliaryLoss):
-    """Keep predictions near those of a first model (the teacher), in the source and on its translations."""
+    """Keep predictions near an earlier model's (the teacher), on the source and on its translations."""
 
     name: ClassVar[str] = "model-consistency"
     uses: ClassVar[tuple[str, ...]] = ("source", "target")

@@ -58,7 +58,7 @@ class MaskedLanguageModelling(Pretraining):
     """Share of the updates that are translation LM."""
 
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
-    """How weights are updated."""
+    """Optimization of the training."""
 
     conflict: Conflict | None = None
     """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
@@ -147,14 +147,13 @@ class MaskedNextToken(Pretraining):
     """Length (the paper: 1000 steps), batches of text, and evaluation of the training."""
 
     mask: str = ""
-    """Subword of the vocabulary that hidden ones are replaced by ("_" in the paper); the tokenizer's own mask
-    when left out."""
+    """Subword that replaces hidden ones ("_" in the paper). Default: the tokenizer's mask."""
 
     mixed: bool = False
     """True: rows of one batch come from all languages; False: a batch holds one language."""
 
     updates: Updates = field(default=Updates(learning_rate=5e-5, checkpoint_every=500), metadata=NESTED)
-    """How weights are updated."""
+    """Optimization of the training."""
 
     _nested = nested_fields()
 
@@ -167,7 +166,7 @@ class MaskedNextToken(Pretraining):
         return cost_of_text(self.training, self.updates)
 
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
-        """Raise ConfigError for an encoder that is no decoder."""
+        """Raise ConfigError for an encoder that is not a decoder."""
         del modules, languages
         check_objective(self.name, family, next_token=True)
 
@@ -183,7 +182,7 @@ class MaskedNextToken(Pretraining):
     def train(self, setting: TextSetting) -> Trained:
         """Train the decoder with its language-model head.
 
-        ConfigError unless the mask is lifted, and for a mask that is no subword.
+        Raises ConfigError unless the mask is lifted, or if the mask is not a subword of the vocabulary.
         """
         self.check(setting.family, None, ())
         self.check_mask(setting.start, causal=is_causal(load_encoder_config(setting.start)))

@@ -1,7 +1,7 @@
 """Meta-learning: pretraining in which the modules of languages improve the shared parameters for all.
 
-"On Negative Interference in Multilingual Models", Section 4 and Algorithm 1, over masked language modelling:
-``training/meta_learning`` is its step, ``training/hypergradient`` its Eqs. 3, 4 and 8.
+"On Negative Interference in Multilingual Models", Section 4 and Algorithm 1, applied to masked language
+modelling. ``training/meta_learning`` computes a step, ``training/hypergradient`` Eqs. 3, 4 and 8.
 """
 
 from dataclasses import dataclass, field
@@ -53,37 +53,37 @@ class MetaLearning(Pretraining):
     """Length, batches of text, and evaluation of the training."""
 
     second_order: str = "finite-difference"
-    """Computation of the second-order term: finite-difference (Eq. 8), exact, or first-order, which leaves it
-    out (the ablation)."""
+    """Computation of the second-order term: finite-difference (Eq. 8), exact, or first-order, which drops the
+    term (the ablation)."""
 
     inner_step: str = "plain"
     """The step that is imagined: plain, gradient descent as in Algorithm 1 (so short at Adam's rate that the
     term hardly counts: see second_term in the record), or preconditioned, as long as the optimiser's own."""
 
     own_learning_rate: Weight | None = None
-    """Highest rate of the languages' own modules (alpha); learning_rate when left out, as in the paper."""
+    """Peak learning rate of the language modules (alpha). Default: learning_rate, as in the paper."""
 
     inner_learning_rate: Weight | None = None
-    """Highest rate of the step that is imagined (beta); learning_rate when left out, as in the paper."""
+    """Peak learning rate of the imagined step (beta). Default: learning_rate, as in the paper."""
 
     validation: Share = 0.05
     """Share of each language's training text that is set apart for the validation losses; with 0 their
     batches are drawn from the text that is trained on, as the released code can."""
 
     validation_text: Literal["held-out"] | None = None
-    """held-out: their batches are of the text that perplexity is measured on, as by default in the released
-    code, and ``validation`` says nothing; then perplexity is no longer held out. Training text when left
-    out."""
+    """Text of the validation batches. held-out: the text that perplexity is measured on, as by default in the
+    released code; ``validation`` has no effect, and perplexity is no longer held out. Default: training
+    text."""
 
     validation_subwords: Positive | None = None
-    """Subwords of each language's validation batch, padding included; batch_subwords when left out."""
+    """Subwords of each language's validation batch, padding included. Default: batch_subwords."""
 
     own_on_train: bool | None = None
-    """Whether the training loss moves the languages' modules, too, with the shared parameters, as in the
-    released code; no when left out: they move by the validation losses alone, as in Algorithm 1."""
+    """Whether the training loss also updates the language modules, as in the released code. Default: only the
+    validation losses update them, as in Algorithm 1."""
 
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
-    """How weights are updated."""
+    """Optimization of the training."""
 
     _nested = nested_fields()
 

@@ -53,7 +53,7 @@ POOLER = "pooler"
 
 @dataclass(frozen=True, kw_only=True)
 class MultiTask(AuxiliaryLoss):
-    """Learn further tasks on the source languages, each with a head of its own on the shared encoder."""
+    """Learn further tasks on the source languages, each with a separate head on the shared encoder."""
 
     name: ClassVar[str] = "multi-task"
     uses: ClassVar[tuple[str, ...]] = ("source",)
@@ -163,7 +163,7 @@ def task_of_steps(sizes: Sequence[int], steps: int, *, temperature: float, seed:
 
 
 def _with_shared_encoder(setting: Setting, task: Task, model: Model) -> Model:
-    """Return a model of another task on the encoder of ``model``, of which it shares all but the pooler."""
+    """Return a model of a further task that shares the encoder of ``model``, except the pooler."""
     seed = derive(setting.seed, "head", task.name)
     other = task.head(setting.start, seed=seed, attention=fastest_attention())
     encoder = copy(model.base_model)
@@ -183,7 +183,7 @@ def _head(model: Model) -> nn.ModuleDict:
 def _batches(
     setting: Setting, further: FurtherTask, tokenizer: Tokenizer, steps: int
 ) -> Bucketed[EncodedRow, Batch]:
-    """Encode the examples of a task; its batches go on for as many steps as there are."""
+    """Encode the examples of a task and repeat its batches for all steps of the training."""
     padding, lengths = tokenizer.pad_token_id, {"limit": further.limit, "overlap": further.overlap}
     groups = {
         language: further.task.encode(further.train(language), tokenizer, **lengths)
@@ -234,7 +234,7 @@ def _warnings(task: Task, score: FurtherTaskScore, dev: Sequence[Example]) -> li
 
 
 def _write(model: Model, tokenizer: Tokenizer, name: str, folder: Path) -> None:
-    """Write the head of a task into its folder within that of the model."""
+    """Write the head of a task into its subfolder of the model folder."""
     head = {key: weight.detach().cpu().clone() for key, weight in head_parameters(model).items()}
     (folder / FURTHER).mkdir(exist_ok=True)
     save_model(model, tokenizer, folder / FURTHER / name, difference=partial(write_sparse, head, str(folder)))

@@ -1,27 +1,27 @@
-"""Parameter-efficient fine-tuning: few weights are trained, or few of them change.
+"""Parameter-efficient fine-tuning: only few weights are trained or changed.
 
 LoRA: Hu et al. (2022), "LoRA: Low-Rank Adaptation of Large Language Models", Section 4.1. DoRA: Liu et al.
 (2024), "DoRA: Weight-Decomposed Low-Rank Adaptation", Section 4. IA3: Liu et al. (2022), "Few-Shot
-Parameter-Efficient Fine-Tuning is Better and Cheaper than In-Context Learning", Section 3.3. All three are of
-the library peft. Before the first step no output differs from the encoder's; after the last the adapters are
-merged: an ordinary model is scored and saved, with W + (alpha / rank) B A for W.
+Parameter-Efficient Fine-Tuning is Better and Cheaper than In-Context Learning", Section 3.3. The library peft
+implements all three. Before the first step all outputs equal the encoder's. After the last step the adapters
+are merged: an ordinary model is scored and saved, with W + (alpha / rank) B A for W.
 
 LT-SFT: Ansell et al. (2022), "Composable Sparse Fine-Tuning for Cross-Lingual Transfer", Section 3.1. The
 first training moves all weights from θ⁰ to θ¹; the mask is where |θ¹ - θ⁰| is largest, over all weights of
-the encoder together; the second starts from θ⁰ again, and moves those alone. The head, with a pooler, is not
-masked, and starts equally in both. With a share of 1 it is the plain training, to the bit. Both trainings
-have the method's length. The paper adds a language's sparse delta to a task's (Section 3.2): that is not
-offered.
+the encoder together; the second restarts from θ⁰ and updates only the masked weights. The head and the pooler
+are not masked, and start equally in both trainings. With a share of 1 the result equals the plain training
+bit for bit. Both trainings have the method's length. Adding a language's sparse delta to a task's (Section
+3.2) is not supported.
 
 MAD-X: Pfeiffer et al. (2020), "MAD-X: An Adapter-Based Framework for Multi-Task Cross-Lingual Transfer",
 Section 3.2. The adapters of languages were trained on text (``modules`` of a pretraining, with ``trained =
-"modules"``) and are frozen; those of the task learn on the source language's and are used on the target
-language's.
+"modules"``) and are frozen; task adapters are trained on the source language's adapter and evaluated on the
+target language's.
 
 Layer freezing: Wu & Dredze (2019), "Beto, Bentz, Becas: The Surprising Cross-Lingual Effectiveness of BERT":
 frozen lower layers of multilingual BERT help zero-shot transfer in several tasks. Embeddings of a quarter
-million subwords are most of a small multilingual encoder, and labels in one language move the rows of its own
-words alone.
+million subwords are most of a small multilingual encoder, and labels in one language update only the rows of
+its words.
 
 The head is always trained in full.
 """
@@ -130,8 +130,9 @@ class LoRA(_Adapters):
     """Dropout of the inputs of A."""
 
     modules: tuple[ModuleChoice, ...] | None = None
-    """Modules of each layer that have one; the paper's query and value when left out, in families without
-    these (deberta-v2, modernbert) attention_output, feed_forward_in and feed_forward_out."""
+    """Modules of each layer that have LoRA weights. Default: query and value, as in the paper;
+    attention_output, feed_forward_in and feed_forward_out in families without these (deberta-v2,
+    modernbert)."""
 
     def trained(self, shape: Shape) -> int:
         """Return the parameters of A and B in all layers."""
@@ -173,8 +174,8 @@ class IA3(_Adapters):
     name: ClassVar[str] = "ia3"
 
     modules: tuple[ModuleChoice, ...] | None = None
-    """Modules of each layer whose output is multiplied (of feed_forward_out the input, as in the paper); key,
-    value and feed_forward_out when left out, if the family has them."""
+    """Modules of each layer whose output is scaled (the input for feed_forward_out, as in the paper).
+    Default: key, value and feed_forward_out, if the family has them."""
 
     def trained(self, shape: Shape) -> int:
         """Return the parameters of all vectors."""
@@ -256,7 +257,10 @@ def largest_changes(start: Model, end: Model, share: float) -> dict[str, Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskAdapter(Peft):
-    """Train a bottleneck after each feed-forward, behind the language's; only the head is trained too."""
+    """Train a bottleneck after each feed-forward layer, behind the language adapter.
+
+    Only the bottlenecks and the head are trained.
+    """
 
     name: ClassVar[str] = "adapter"
 
@@ -293,7 +297,7 @@ class LayerFreezing(Peft):
     name: ClassVar[str] = "layer-freezing"
 
     layers: Count = 0
-    """Number of the lowest layers that are frozen; 0: the embeddings alone."""
+    """Number of the lowest layers that are frozen. 0 freezes only the embeddings."""
 
     def trained(self, shape: Shape) -> int:
         """Return the parameters of the layers that are not frozen."""
@@ -313,7 +317,7 @@ class LayerFreezing(Peft):
         weights = encoder_weights(setting.model)
         first = next(n for n, name in enumerate(weights) if name.startswith(prefixes[0]))
         for n, (name, weight) in enumerate(weights.items()):
-            host = _host_module(name)  # Modules of languages are in layers, or at the embeddings, too.
+            host = _host_module(name)  # Language modules may be in layers and at the embeddings.
             if n < first or name.startswith(lower) or (host != name and not host.startswith(upper)):
                 freeze([weight])
         return Prepared()
@@ -326,6 +330,6 @@ class LayerFreezing(Peft):
 
 
 def _host_module(name: str) -> str:
-    """Return the name of an added weight as that of the encoder's module that it replaces or follows."""
+    """Name an added weight after the encoder module that it replaces or follows."""
     prefix, added, inside = name.partition(f"{TREE}.")
     return prefix + inside.partition(".")[2] if added else name

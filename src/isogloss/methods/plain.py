@@ -26,7 +26,7 @@ from isogloss.training.setting import Method, Reads, Setting, Trained, WeightsFr
 
 
 class _Plain(Method, Protocol):
-    """A method that trains on the labels it reads, on the task's loss alone."""
+    """Train on the labels of the languages it reads, with only the task loss."""
 
     def train(self, setting: Setting) -> Trained:
         """Fine-tune on the training languages; the mean score of the dev sets chooses the epoch."""
@@ -42,16 +42,16 @@ class SourceOnly(_Plain):
     plain: ClassVar[bool] = True
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
-        """Read the source languages alone."""
+        """Read only the source languages."""
         return Reads(train=source, dev=source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class OracleStopping(_Plain):
-    """Train on the source languages alone, but let the targets' dev sets choose the epoch.
+    """Train on the source languages only, but let the targets' dev sets choose the epoch.
 
     Keung et al. (2020), "Don't Use English Dev": how much of a difference between systems is the choice of
-    the epoch? No target label is trained on.
+    the epoch? Target labels are not used for training.
     """
 
     name: ClassVar[str] = "oracle-stopping"
@@ -72,7 +72,7 @@ class TargetOnly(_Plain):
     plain: ClassVar[bool] = True
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
-        """Read the target languages alone."""
+        """Read only the target languages."""
         return Reads(train=target, dev=target)
 
 
@@ -101,8 +101,8 @@ class Bilingual(Method):
 class FewShot(Method):
     """Continue from a model (``start``, usually source-only) with a few examples of each target language.
 
-    Under-specified optimization, Section 6, asks for it: which shots are chosen is a part of the run, so runs
-    that differ in ``draw`` alone show how much the choice matters. Lauscher et al. (2020), "From Zero to
+    Under-specified optimization, Section 6, proposes it. The choice of shots is a setting of the run, so runs
+    that differ only in ``draw`` show how much the choice matters. Lauscher et al. (2020), "From Zero to
     Hero", introduced the setting.
     """
 
@@ -115,15 +115,15 @@ class FewShot(Method):
     """Examples of each target language."""
 
     per: Per = "all"
-    """What shots are counted for: all examples, or each label (tasks with one label an example)."""
+    """Unit of ``shots``: all examples, or each label (tasks with one label per example)."""
 
     draw: Whole = 0
     """Seed of the choice of shots; with one draw, fewer shots are the first of more."""
 
     dev: Literal["target", "source", "shots", "none"] = "target"
-    """What chooses the epoch: the training language's dev set, as in the paper, or the source's, without
-    target labels; shots: as many further training examples, so that few are labelled in all; none: nothing,
-    and the model of the last epoch is kept."""
+    """Data that chooses the epoch. target: the training language's dev set, as in the paper. source: its dev
+    set, without target labels. shots: as many further training examples, so that only few examples are
+    labelled. none: the model of the last epoch is kept."""
 
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
         """Refuse to count examples of each label where an example has several, a number, or none."""
@@ -139,7 +139,7 @@ class FewShot(Method):
         return Reads(train=target, dev={"target": target, "source": source}.get(self.dev, ()))
 
     def train(self, setting: Setting) -> Trained:
-        """Train on the chosen examples alone; without shots the model stays as it was, to the bit."""
+        """Train on the chosen examples only. Without shots the model stays unchanged, bit for bit."""
         few = few_examples(setting, self.shots, draw=self.draw, per=self.per)
         reads = self.reads(setting.source, setting.target)
         if self.dev == "shots" and self.shots:
@@ -178,11 +178,11 @@ class TranslateTrain(Method):
     plain: ClassVar[bool] = True
 
     with_source: bool = True
-    """Whether the source examples themselves are trained on too."""
+    """Whether the source examples are also trained on."""
 
     labels: Literal["teacher"] | None = None
-    """teacher: in tagging a source-only model labels the translations, whose projected tags are ignored; when
-    left out translations have their examples' labels."""
+    """teacher: in tagging, a source-only model labels the translations, and their projected tags are ignored.
+    Default: translations have the labels of their examples."""
 
     conflict: Conflict | None = field(default=None, metadata=WATCHES)
     """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""

@@ -1,7 +1,7 @@
-"""What papers print, what their released code does, and which fields of a setting are that (presets.toml).
+"""Presets: fields that reproduce papers and their released code where both differ (presets.toml).
 
-Each difference is a field that anyone can set alone; a preset fills in those that a recipe leaves out. The
-table in docs/presets.md is made of these values.
+Each difference is a field that can be set separately. A preset fills the fields that a recipe does not set.
+The table in docs/presets.md lists these values.
 """
 
 import tomllib
@@ -31,11 +31,11 @@ class Difference:
     field: str
     """Its name in recipes; also one of the optimization of a method."""
     paper: Value | Cases | None = None
-    """What the paper prints; None where it prints nothing, and the field stays as it is."""
+    """Value that the paper prints. None: the paper prints no value, and the field keeps its default."""
     released: Value | Cases | None = None
-    """What the released code does."""
+    """Behaviour of the released code."""
     sources: str = ""
-    """Where paper and code have it."""
+    """Places in paper and code."""
 
 
 MODULES = "modules"

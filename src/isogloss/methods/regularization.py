@@ -1,11 +1,12 @@
 """Regularized fine-tuning: the trained model stays near its start, or is smooth around each input.
 
-R3F: Aghajanyan et al. (2021), "Better Fine-Tuning by Reducing Representational Collapse", Section 2: the
-predictions on an input and on the same input with noise in its word embeddings are drawn together. L2-SP: Li
-et al. (2018), "Explicit Inductive Bias for Transfer Learning with Convolutional Networks", Section 3.1: the
-squared distance from the pretrained weights is a cost. "Zero-shot Cross-lingual Transfer is Under-specified
-Optimization" names regularized fine-tuning in Section 6 as a way to a better solution. Sharpness-aware
-minimization changes the update and not the loss, so it is a field of the optimization: ``sam_radius``.
+R3F: Aghajanyan et al. (2021), "Better Fine-Tuning by Reducing Representational Collapse", Section 2:
+predictions on an input must agree with predictions on the same input with noise in its word embeddings.
+L2-SP: Li et al. (2018), "Explicit Inductive Bias for Transfer Learning with Convolutional Networks", Section
+3.1: the loss includes the squared distance from the pretrained weights. "Zero-shot Cross-lingual Transfer is
+Under-specified Optimization" names regularized fine-tuning in Section 6 as a way to a better solution.
+Sharpness-aware minimization changes the update and not the loss, so it is a field of the optimization:
+``sam_radius``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -46,15 +47,15 @@ class R3F(AuxiliaryLoss):
     """λ, the weight of the divergence; 0 is the method without it. 1 is the default of the released code."""
 
     sigma: Weight = 1e-5
-    """σ, the size of the noise; 0 is no noise."""
+    """Standard deviation σ of the noise. 0 disables it."""
 
     noise: Noise = "uniform"
     """uniform: between -sigma and sigma; normal: with the standard deviation sigma."""
 
     dropout: Literal["separate"] | None = None
-    """separate: both passes draw dropout of their own, as in the released code, so that the term also draws
-    predictions under different dropout together (with sigma = 0 that alone: R-Drop, Liang et al. 2021).
-    Default: both have the same dropout, and the term measures the noise only."""
+    """Dropout of both passes. separate: each pass draws its dropout, as in the released code, so the term
+    also penalises differences due to dropout. With sigma = 0 this is R-Drop (Liang et al. 2021). Default:
+    both passes have the same dropout, and the term measures only the noise."""
 
     @property
     def is_neutral(self) -> bool:
@@ -114,8 +115,8 @@ def compute_symmetric_divergence(
 ) -> Float[Tensor, ""]:
     """Return the mean over items of KL_S(p, q) = KL(p ‖ q) + KL(q ‖ p), from raw scores.
 
-    Gradients reach both sides. ``divergence`` is the mean of KL(p ‖ q) of another kind of answer. Default:
-    that of one of several classes.
+    Gradients reach both sides. ``divergence`` computes the mean of KL(p ‖ q) for the task's kind of answer.
+    Default: one of several classes.
     """
     divergence = divergence or CLASSES.divergence
     if divergence is None:
@@ -127,11 +128,12 @@ def compute_symmetric_divergence(
 def add_noise_to_embeddings(model: Model, *, sigma: float, noise: Noise, seed: int) -> Iterator[None]:
     """Add noise to the word embeddings of every pass of a model in this context.
 
-    It is drawn from ``seed`` and the shape, anew in each pass. The model must belong to the caller alone.
+    The noise is drawn from ``seed`` and the shape, and differs between passes. The model must not be shared
+    with other callers.
     """
     encoder = model.base_model
     table = encoder.get_input_embeddings().weight
-    # Encoders of mT5 read the table in a module of their own.
+    # Encoders of mT5 read the table in a separate module.
     modules = [part for part in encoder.modules() if isinstance(part, nn.Embedding) and part.weight is table]
     generator = torch.Generator(table.device).manual_seed(seed)
 
@@ -183,8 +185,8 @@ class L2SP(AuxiliaryLoss):
     uses: ClassVar[tuple[str, ...]] = ()
 
     weight: Weight = 0.1
-    """λ (α in Li et al.), the weight of the squared distance from the start; 0 adds none. 0.1 is that of the
-    released script, as are the 0.01 of new weights."""
+    """Weight λ (α in Li et al.) of the squared distance from the start. 0 disables it. Default: 0.1, as in
+    the released script, which also uses 0.01 for new weights."""
 
     new_weight: Weight = 0.01
     """β, the weight of the squared size of new weights: the head's and a pooler's, unless training continues
@@ -274,7 +276,7 @@ def _has_trained_head(setting: Setting) -> bool:
 
 
 def _find_masks(model: nn.Module, weights: Mapping[str, nn.Parameter]) -> dict[str, Tensor]:
-    """Return the masks of weights of which a part is trained."""
+    """Return the masks of the weights that are trained only in part."""
     masks: dict[str, Tensor] = {}
     for path, module in model.named_modules():
         name = f"{path.rpartition('.')[0]}.original"

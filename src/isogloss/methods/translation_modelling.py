@@ -134,7 +134,7 @@ class TranslationModelling:
     """Updates."""
 
     batch_subwords: Positive = 4096
-    """Subwords of one update, padding included: those of the longer side of each pair."""
+    """Subwords per update, padding included: the longer side of each pair."""
 
     layers: Positive = 3
     """Transformer layers of the encoder, and as many of the decoder."""
@@ -155,7 +155,7 @@ class TranslationModelling:
     """Lines the vocabulary is trained on, the same number of each side of each pair."""
 
     longest: Positive = 128
-    """Subwords of the longest text trained on; longer pairs are left out."""
+    """Maximum length of training text in subwords. Longer pairs are skipped."""
 
     smoothing: Share = 0.1
     """Share of a label that is spread over the whole vocabulary."""
@@ -167,7 +167,7 @@ class TranslationModelling:
         default=Updates(learning_rate=1e-3, weight_decay=0.0, beta2=0.98, epsilon=1e-9, checkpoint_every=500),
         metadata=NESTED,
     )
-    """How weights are updated."""
+    """Optimization of the training."""
 
     dev_sentences: Positive = 200
     """Translations of each direction, drawn at random, by whose chrF the weights are chosen."""
@@ -221,7 +221,7 @@ class TranslationModelling:
         return Trained(model, tokenizer, [*notes, *noted])
 
     def _tokenizer(self, setting: TranslationSetting) -> Tokenizer:
-        """Train the vocabulary, or read that of an interrupted run."""
+        """Train the vocabulary, or read the vocabulary of an interrupted run."""
         path = setting.folder / "tokenizer" / "tokenizer.json"
         if path.exists():
             return read_translation_tokenizer(path)
@@ -240,7 +240,7 @@ class TranslationModelling:
     def _rows(
         self, pairs: "Mapping[str, list[_Sides]]", tokenizer: Tokenizer
     ) -> tuple[list[TranslationRow], list[Note]]:
-        """Return all pairs in both directions, and rows of how many pairs were left out as too long."""
+        """Return the rows of all pairs in both directions, and the number of pairs skipped as too long."""
         rows: list[TranslationRow] = []
         notes: list[Note] = []
         for name, sides in pairs.items():
@@ -327,7 +327,7 @@ class _PairBatches:
     def __getitem__(self, step: int) -> TranslationBatch:
         if not self._plan:
             self._plan.append((0, self._epoch(0)))
-        # Numbers of batches differ a little, as each epoch is cut anew: all have the length of the first.
+        # Each epoch is cut into slightly different numbers of batches. All use the first length.
         epoch, index = divmod(step, len(self._plan[0][1]))
         if self._plan[-1][0] != epoch:
             self._plan[1:] = [(epoch, self._epoch(epoch))]

@@ -56,8 +56,8 @@ class XMixup(Method):
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
 
     layer: Count = 0
-    """Layer that mixes, counted from 1; 0 for the paper's: 1 for classification, 4 for tagging, 8 of 12 and
-    16 of 24 for QA, and the same proportion (at least 1) in an encoder of fewer layers."""
+    """Mixup layer, counted from 1. 0 selects the paper's: 1 for classification, 4 for tagging, 8 of 12 (16 of
+    24) for QA; in shallower encoders, the layer at the same relative depth (at least 1)."""
 
     ratio: Share = 0.5
     """Largest mixup ratio, lambda 0; 0 is without mixup (an ablation of Table 5)."""
@@ -66,33 +66,33 @@ class XMixup(Method):
     """Whether each pair has its own ratio, by the entropy of attention; otherwise all have the largest."""
 
     ratio_rate: Rate | None = None
-    """Learning-rate multiplier of the ratio's W and b, for short trainings, in which the encoder's rate
-    hardly moves them from 0; 1 when left out."""
+    """Learning-rate multiplier for W and b of the ratio (Eq. 5), which barely leave 0 in short trainings.
+    Default: 1."""
 
     residual: Residual = "normed"
     """Target states in Eq. 4: normed (the paper), or summed, as they are before the norm that Eq. 4 applies;
     then a small ratio changes little."""
 
     attends: Attends | None = None
-    """cosine: in Eq. 3 a subword attends to the source by the cosine of their states, which finds translated
-    words where attention does not; links (of tagging): evenly to the words that its word is linked to, by the
-    translator or by [align], and subwords without a link are not mixed; by the layer's queries and keys (the
-    paper) when left out."""
+    """Attention of Eq. 3 to the source. cosine: by the similarity of the states, which finds translated words
+    where attention does not. links (tagging only): uniformly over the words linked by the translator or by
+    [align]; subwords without a link are not mixed. Default: by the layer's queries and keys, as in the
+    paper."""
 
     mixed: Mixed | None = None
-    """states: the layer's own states are mixed, (1-λ)h_T + λ·A·h_S, with A by cosine unless by links; so
-    encoders with norms first and decoders mix, too. The outputs of self-attention (the paper) when left out,
-    which post-norm encoders alone allow."""
+    """Mixed states. states: the output of the layer, (1-λ)h_T + λ·A·h_S, which also works in pre-norm
+    encoders and decoders; A is cosine attention, or links. Default: the output of self-attention, as in the
+    paper, which needs a post-norm encoder."""
 
     alpha: Share | None = None
-    """Weight of the source side's loss; the target's is the rest. The paper's when left out: 0.4 for
-    classification, 0.8 for tagging, 0.2 for QA."""
+    """Weight of the source loss; the target loss gets the rest. Default: the paper's 0.4 for classification,
+    0.8 for tagging, 0.2 for QA."""
 
     mse: Weight = 1.0
-    """Weight of the consistency of representations; 0 leaves it out."""
+    """Weight of the consistency loss on representations. 0 disables it."""
 
     kl: Weight = 1.0
-    """Weight of the consistency of predictions, in classification only; 0 leaves it out."""
+    """Weight of the consistency loss on predictions, which applies only to classification. 0 disables it."""
 
     schedule: bool = True
     """Whether back-translations replace more and more of the source side."""
@@ -104,17 +104,17 @@ class XMixup(Method):
     """Whether a batch or each example draws its source: batch or example."""
 
     back_loss: Literal["target"] | None = None
-    """target: in tagging and QA a batch of back-translations has the loss of its target side alone, with
-    weight 1, as in the released code; both sides, by alpha, when left out, and in classification, where the
-    labels of back-translations are known. For sampling by batch."""
+    """target: in tagging and QA, batches of back-translations train only on the target loss, with weight 1,
+    as in the released code. Needs sampling by batch. Default: both losses, weighted by alpha. Classification
+    always uses both, because back-translation preserves its labels."""
 
     source_as_target: bool | None = None
-    """Whether each source language is a target, too: each of its examples is paired with itself, in training
-    and where inputs are paired, as English in the paper; no when left out."""
+    """Whether each source language is also a target, its examples paired with themselves in training and in
+    paired evaluation, like English in the paper. Default: false."""
 
     labels: Literal["projected"] | None = None
-    """projected: in tagging the words of translations have the tags of the words that they are linked to;
-    when left out those that a source-only model predicts, as in the paper."""
+    """Labels of translated words in tagging. projected: the tags of the words they are linked to. Default:
+    the predictions of a source-only model, as in the paper."""
 
     def __post_init__(self) -> None:
         """Refuse fields that exclude each other."""
@@ -135,7 +135,7 @@ class XMixup(Method):
             )
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
-        """Read source, translations and back-translations, and no target labels."""
+        """Read source examples, their translations and back-translations, but no target labels."""
         pairs = language_pairs(source, target)
         back = [f"{pair}-{pair.partition('-')[0]}" for pair in pairs] if self.schedule else []
         return Reads(

@@ -1,10 +1,11 @@
-"""Means over repeated runs and their uncertainty: over seeds alone, or over seeds and examples (min F′).
+"""Means over repeated runs and their uncertainty, over seeds only, or over seeds and examples (min F′).
 
 Clark (1973), "The language-as-fixed-effect fallacy": where every seed saw every example, a mean difference
-has an error from the choice of seeds and one from that of examples. The sum of their squares estimates the
-error of both, a little too large, since what neither explains is counted twice; so the test is conservative.
-Its degrees of freedom are Satterthwaite's (1946): few seeds keep few of them, however many examples there
-are. A bootstrap that resamples examples and seeds rejects a true null far too often with three seeds.
+has an error from the choice of seeds and an error from the choice of examples. The sum of their squares
+estimates the total variance. It is slightly too large, because residual variance is counted twice, so the
+test is conservative. Its degrees of freedom are Satterthwaite's (1946): few seeds keep few of them, however
+many examples there are. A bootstrap that resamples examples and seeds rejects a true null far too often with
+three seeds.
 """
 
 import math
@@ -54,13 +55,13 @@ class Estimate:
 
     mean: float
     unit_error: float
-    """Standard error over units alone."""
+    """Standard error over units, without examples."""
     error: float
     """Standard error over units and examples."""
     freedom: float
     """Degrees of freedom of ``error``."""
     units: int
-    """Number of units; of two independent groups, that of the smaller one."""
+    """Number of units; for two independent groups, the smaller number."""
     unit_freedom: float
     """Degrees of freedom of ``unit_error``."""
 
@@ -79,23 +80,23 @@ class Estimate:
         return max((t_quantile(1 - level / 2, n) + t_quantile(POWER, n)) * error for error, n in self._errors)
 
     def p_value(self, bound: float = 0.0) -> float:
-        """Return the two-sided p of the mean being this bound: the larger of both tests; nan for one unit.
+        """Return the two-sided p for the mean being this bound: the larger of both tests. nan for one unit.
 
-        With few units the crossed test alone rejects too often where their errors happen to look small (8 %
-        instead of 5 % with three units); both together do not.
+        With few units the crossed test rejects too often if their errors happen to be small (8 % instead of 5
+        % with three units). Requiring both tests corrects this.
         """
         if self.units < 2:
             return math.nan
         return max(self._p(bound, error, freedom) for error, freedom in self._errors)
 
     def p_units(self, bound: float = 0.0) -> float:
-        """Return the two-sided p of the mean being this bound by the test over units alone."""
+        """Return the two-sided p for the mean being this bound, by the test over units without examples."""
         if self.units < 2:
             return math.nan
         return self._p(bound, self.unit_error, self.unit_freedom)
 
     def _p(self, bound: float, error: float, freedom: float) -> float:
-        """Return the two-sided p by Student's t; of equal units, which have no spread, that of the sign test.
+        """Return the two-sided p by Student's t; for equal units, which have no spread, by the sign test.
 
         Rank correlations of few points, and differences on few examples, are equal by chance in few seeds.
         """
@@ -104,7 +105,7 @@ class Estimate:
         return t_p_value((self.mean - bound) / error, freedom) if error else 2.0 ** (1 - self.units)
 
     def with_examples(self, error: float, examples: int) -> "Estimate":
-        """Return the estimate with the standard error that a number of examples bring, too."""
+        """Return the estimate with the standard error over a number of examples added."""
         return _estimate(self.mean, self.unit_error**2, self.unit_freedom, self.units, error, examples)
 
     @property
@@ -119,10 +120,10 @@ class Estimate:
 
 
 def crossed_estimate(values: Sequence[float], *, example_error: float = 0.0, examples: int = 0) -> Estimate:
-    """Estimate a mean from its value with each unit (seed), and the error that the examples bring.
+    """Estimate a mean from its value with each unit (seed) and the error over examples.
 
-    ``example_error`` is the standard error over ``examples`` of the mean over units; 0 where examples are no
-    sample or are not known, which gives the t-test over units.
+    ``example_error`` is the standard error over ``examples`` of the mean over units. 0, for unknown examples
+    or examples that are not a sample, gives the t-test over units.
     """
     over = mean_std(values)
     if over.n < 2:
@@ -160,10 +161,11 @@ class RandomEffects:
 
 
 def random_effects(means: Sequence[float], errors: Sequence[float]) -> RandomEffects:
-    """Estimate the mean effect over studies from that of each and its standard error.
+    """Estimate the mean effect over studies from the effect of each and its standard error.
 
-    Variance between studies by DerSimonian and Laird (1986); the 95 % interval by Hartung and Knapp (2001),
-    with Student's t of one degree less than there are studies and no narrower than without a correction.
+    Variance between studies is estimated by DerSimonian and Laird (1986). The 95 % interval is by Hartung and
+    Knapp (2001), with Student's t (number of studies minus 1 degrees of freedom), and at least as wide as
+    without the correction.
     """
     if len(means) != len(errors) or len(means) < 2 or not all(error > 0 for error in errors):
         raise InputError(
@@ -193,7 +195,7 @@ def _estimate(
     example_error: float = 0.0,
     examples: int = 0,
 ) -> Estimate:
-    """Add the variance that examples bring to that of units, with Satterthwaite's degrees of freedom."""
+    """Add the variance over examples to the variance over units, with Satterthwaite's degrees of freedom."""
     if units < 2:
         return Estimate(mean, math.nan, math.nan, math.nan, units, math.nan)
     of_examples = example_error**2
@@ -212,7 +214,10 @@ def t_p_value(t: float, freedom: float) -> float:
 
 @cache
 def t_quantile(share: float, freedom: float) -> float:
-    """Return a quantile of Student's t, cached: a report asks for few different ones, often."""
+    """Return a quantile of Student's t.
+
+    It is cached, because a report needs few different quantiles often.
+    """
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, share))

@@ -1,19 +1,19 @@
-"""What labels, tag sequences and trees contribute to accuracy, F1 of spans and words, and attachment scores.
+"""Contributions of labels, tag sequences and trees to accuracy, F1 of spans and words, and attachment scores.
 
 BIO tags mark spans of words: B-X begins a span of type X, I-X continues it, O is outside. Predicted tags may
-be invalid; they are read as the CoNLL-2000 scorer reads them: an I- tag that continues nothing begins a span.
+be invalid; as in the CoNLL-2000 scorer, an I- tag that continues no span begins one.
 
 - span F1: whole spans, as in CoNLL-2003 and seqeval's default ``f1_score``.
 - word F1: single words inside entities of the right type, B- and I- being equal ("The Impact of
   Cross-Lingual Adjustment …", Table 3: token-level F1, micro-averaged).
 - seqeval's F1: XTREME's score for part-of-speech tagging, seqeval's span F1 (1.2.2, default mode) of tags
-  that mark no spans. It takes the first letter of a tag for B, I, E, S or O and the rest for a type: of NOUN
-  only "OUN" is left, and neighbours of one type merge to one span. So one wrong tag of five can cost two
+  that mark no spans. Seqeval takes the first letter of a tag for B, I, E, S or O and the rest for a type.
+  NOUN becomes "OUN", and neighbours of one type merge to one span. So one wrong tag of five can cost two
   thirds of the score. Published XTREME numbers are of this kind; accuracy is not.
-- macro F1, weighted F1, MCC: what suites report of classes, as in scikit-learn.
-- attachment: the share of words with the right head (UAS), and with the right relation too (LAS). The CoNLL
-  2018 shared task (Zeman et al. 2018) defines them as F1 over all words, and CLAS over content words alone;
-  here the words are given, so gold and predicted words are the same.
+- macro F1, weighted F1, MCC: measures of classes in benchmark suites, as in scikit-learn.
+- attachment: the share of words with the right head (UAS), or with the right head and relation (LAS). The
+  CoNLL 2018 shared task (Zeman et al. 2018) defines them as F1 over all words, and CLAS over only content
+  words. Here gold and predicted words are the same, because the words are given.
 """
 
 from bisect import bisect_right
@@ -61,13 +61,13 @@ def lemma_contributions(gold: Tags, predicted: Tags, no_lemma: str) -> Contribut
 def class_contributions(
     gold: Sequence[Sequence[Hashable]], predicted: Sequence[Sequence[Hashable]]
 ) -> dict[str, Contributions]:
-    """Return what each example adds to accuracy, macro F1, weighted F1 and Matthews' correlation (MCC).
+    """Compute the contribution of each example to accuracy, macro F1, weighted F1 and MCC.
 
     Classes are those that are gold or predicted anywhere. F1 of each class is averaged, equally or by its
-    share of gold labels; MCC is that of several classes (Gorodkin 2004, "Comparing two K-category
-    assignments", Equation 8), 0 where one side has one class alone. None of them is a sum over labels: a
-    label adds its influence (Efron & Tibshirani 1993, Chapter 21), so that the mean over labels is the
-    score. ValueError where numbers differ.
+    share of gold labels. MCC is Matthews' correlation for several classes (Gorodkin 2004, "Comparing two
+    K-category assignments", Equation 8), and 0 if one side has only one class. None of them is a sum over
+    labels: a label adds its influence (Efron & Tibshirani 1993, Chapter 21), so that the mean over labels is
+    the score. Raises ValueError if the numbers of labels differ.
     """
     accuracy = label_contributions(gold, predicted)
     names = list(dict.fromkeys(chain(*gold, *predicted)))
@@ -209,11 +209,11 @@ LabelSets = Sequence[Collection[Hashable]]
 
 
 def label_set_contributions(gold: LabelSets, predicted: LabelSets, labels: Sequence[Hashable]) -> ByMeasure:
-    """Return what each text adds to micro F1, to macro and weighted F1 over ``labels``, and to exact match.
+    """Compute the contribution of each text to micro, macro and weighted F1 and to exact match.
 
-    Macro and weighted F1 are means of ratios, which no sums over texts are: a text adds its influence (Efron
-    & Tibshirani 1993, Chapter 21), so that the mean over texts is the score. A label that is neither gold nor
-    predicted has F1 0; weights are the shares of gold labels. MCC is defined of one label a text alone.
+    Macro and weighted F1 over ``labels`` are means of ratios, not sums over texts, so a text contributes its
+    influence (Efron & Tibshirani 1993, Chapter 21), so that the mean over texts is the score. A label that is
+    neither gold nor predicted has F1 0; weights are the shares of gold labels. MCC needs one label per text.
     """
     gold_marks, predicted_marks = (_indicators(side, labels) for side in (gold, predicted))
     matches, totals = 2 * gold_marks * predicted_marks, gold_marks + predicted_marks
@@ -242,8 +242,8 @@ def _weighted(
 ) -> npt.NDArray[np.float64]:
     """Return each text's influence on weighted F1.
 
-    ``gold`` are the labels of texts [text label], ``scores`` the F1 of each label, and ``influences`` those
-    of texts on it [text label].
+    ``gold`` are the labels of texts [text label], ``scores`` the F1 of each label, and ``influences`` the
+    influence of texts on them [text label].
     """
     mean = gold.mean(axis=0) if len(gold) else np.zeros(len(scores))
     labels = mean.sum() or 1.0
@@ -261,7 +261,7 @@ NOT_SCORED = frozenset({"PUNCT", "SYM"})
 """Tags of words that the interpolation paper does not score (its Appendix A)."""
 
 FUNCTIONAL = frozenset({"aux", "case", "cc", "clf", "cop", "det", "mark"})
-"""Relations of function words, which CLAS leaves out together with punct."""
+"""Relations of function words, which CLAS ignores, like punct."""
 
 
 @dataclass(frozen=True, slots=True)

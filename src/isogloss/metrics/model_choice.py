@@ -1,11 +1,11 @@
-"""Choosing among models where the target has no labels, by one rule that is fixed beforehand.
+"""Choose among models by one rule that is fixed beforehand, if the target has no labels.
 
-Of candidates c in a language l, with signals s_k of several kinds that need no labels there and rise with the
-score (signals that say much the same are of one kind, as a mean confidence and a mean entropy):
+Candidates c in a language l have signals s_k of several kinds, which need no labels there and rise with the
+score. Similar signals, such as mean confidence and mean entropy, are of one kind.
 
     R(c, l) = mean over kinds of mean over k of (s_k(c, l) - mean over c) / std over c
 
-The candidate with the highest R is chosen. R ranks candidates and says nothing about the level of their
+The candidate with the highest R is chosen. R ranks candidates, but does not predict the level of their
 scores: the same signals are 8 to 24 points above the scores as levels, by a different amount in each study.
 """
 
@@ -36,7 +36,7 @@ def standardised(signal: Array) -> Array:
 def rule(kinds: Iterable[Iterable[Array]]) -> Array:
     """Return R [candidate language]: the mean over kinds of their mean standardised signals.
 
-    It is rounded, so that candidates that differ by rounding alone are equal, and the first is chosen.
+    R is rounded, so that candidates with only rounding differences are equal, and the first is chosen.
     """
     return _mean([_mean([standardised(signal) for signal in signals]) for signals in kinds]).round(9)
 
@@ -58,7 +58,7 @@ def labelled_languages(ranked: Array, scores: Array) -> list[int]:
 
 
 def regret(scores: Array, language: int, choice: int, candidates: Array) -> float:
-    """Return the best score of the ``candidates`` (a mask [candidate]) minus that of the choice."""
+    """Return the best score among ``candidates`` (a mask [candidate]) minus the score of the choice."""
     return float(scores[candidates, language].max() - scores[choice, language])
 
 

@@ -1,10 +1,10 @@
 """Rank statistics: Spearman's correlation, and the separation of two groups (AUC).
 
-The correlation has a p-value, an interval, and how far each pair of values bears on it.
+The correlation has a p-value, an interval and the influence of each pair of values.
 
-Separation takes one pass over numbers, which are counted in fine bins given by their leading bits,
-``2**BITS`` between a power of two and the next. So no range has to be known beforehand, memory does not grow
-with the numbers, and counts of parts can be added in any order.
+Separation needs one pass over the numbers. It counts them in fine bins given by their leading bits,
+``2**BITS`` between a power of two and the next. So the range need not be known beforehand, memory does not
+grow with the numbers, and counts of parts can be added in any order.
 """
 
 import math
@@ -89,7 +89,7 @@ def spearman_within(x: Sequence[float], y: Sequence[float], groups: Sequence[str
     """Correlate ranks within groups, so that differences between groups do not count.
 
     Items of one group are not independent draws: five languages of each of two families are hardly more than
-    two languages, if families differ in both x and y. Of one group it is Spearman's ρ.
+    two languages, if families differ in both x and y. For one group the result is Spearman's ρ.
     """
     if not len(x) == len(y) == len(groups) >= 2:
         raise InputError(
@@ -122,11 +122,11 @@ def trend_p_value(conditions: int, units: int) -> float:
 
 
 def correlation_contributions(x: Sequence[float], y: Sequence[float]) -> ByMeasure:
-    """Return what each pair of values adds to Spearman's and to Pearson's correlation.
+    """Compute the contribution of each pair of values to Spearman's and to Pearson's correlation.
 
-    No sum over pairs is a correlation: a pair adds its influence (Hampel 1974; Efron & Tibshirani 1993,
-    Chapter 21), so that the mean over pairs is the correlation, and their spread its standard error. All 0
-    where one side is constant.
+    A correlation is not a sum over pairs, so a pair contributes its influence (Hampel 1974; Efron &
+    Tibshirani 1993, Chapter 21). The mean over pairs is the correlation, and their spread its standard
+    error. All contributions are 0 if one side is constant.
     """
     if len(x) != len(y):
         raise ValueError(f"{len(x)} gold numbers, but {len(y)} predicted ones.")
@@ -244,7 +244,7 @@ def _t_p_value(rho: float, n: int) -> float:
 
 
 def _fisher_interval(rho: float, n: int) -> tuple[float, float]:
-    """Return the interval; of three pairs or fewer it is all of [-1, 1]."""
+    """Return the interval; all of [-1, 1] for three pairs or fewer."""
     if n <= 3:
         return -1.0, 1.0
     if abs(rho) == 1:
@@ -283,7 +283,7 @@ class FineCounts:
 
     @property
     def number(self) -> int:
-        """How many numbers were counted."""
+        """Count of the numbers."""
         return int(self.counts.sum())
 
     @property
@@ -294,16 +294,16 @@ class FineCounts:
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """The probability that a number of the one group is below one of the other, and its largest error."""
+    """Probability that a number of the first group is below a number of the second, and its largest error."""
 
     auc: float
     within: float
 
 
 def separation(lower: FineCounts, upper: FineCounts) -> Separation:
-    """Return P(lower < upper) + P(lower = upper) / 2; 1 where all of ``lower`` lie below all of ``upper``.
+    """Return P(lower < upper) + P(lower = upper) / 2; 1 if all of ``lower`` are below all of ``upper``.
 
-    It is exact but for pairs that fall into one bin, which count half: ``within`` is half their share.
+    It is exact except for pairs in the same bin, which count half. ``within`` is half their share.
     """
     pairs = lower.number * upper.number
     if not pairs:
@@ -338,6 +338,6 @@ def histogram(groups: Sequence[FineCounts], bins: int) -> Iterator[tuple[float, 
 
 
 def _edges() -> npt.NDArray[np.float64]:
-    """Return where the fine bins begin and the last one ends."""
+    """Return the lower edges of the fine bins and the upper edge of the last."""
     bits = (np.arange(_BINS, dtype=np.int32) + _FIRST) << (_MANTISSA - BITS)
     return np.concatenate(([0.0], bits.view(np.float32).astype(np.float64)))

@@ -51,7 +51,7 @@ class SignificanceTest:
 
 @dataclass(frozen=True)
 class System:
-    """What one system's predictions add to a measure: ``part`` and ``whole`` are [seed example]."""
+    """Contributions of a system's predictions to a measure: ``part`` and ``whole`` are [seed example]."""
 
     part: Array
     whole: Array
@@ -108,8 +108,8 @@ def paired_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -> Sig
 def paired_t_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> SignificanceTest:
     """Test whether the mean difference of paired values [example] is 0.
 
-    p is 1 for a single example. Where all differ by the same amount, and t would be infinite, it is that of
-    the exact sign test.
+    p is 1 for a single example. If all differences are equal, and t would be infinite, p is computed by the
+    exact sign test.
     """
     x, y = _paired(system, baseline)
     values = x - y
@@ -169,9 +169,9 @@ def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -
     """Test whether it matters which of the two systems a sentence's predictions came from.
 
     The statistic is the difference of the measure over the pooled predictions of all seeds. In each round the
-    two systems swap their predictions of some sentences, for all seeds at once: the seeds of one sentence are
-    not independent, and swapping them one by one, as the paper puts it, rejects a true null far too often.
-    p is (as large or larger + 1) / (rounds + 1), or, where few sentences differ, exact.
+    two systems swap their predictions of some sentences, for all seeds at once. The seeds of a sentence are
+    not independent: swapping them one by one, as in the paper, rejects a true null far too often. The p-value
+    is (as large or larger + 1) / (rounds + 1), or exact if few sentences differ.
     """
     if rounds < 1:
         raise InputError(f"permutation test: {rounds} rounds. Use 1 or more; {ROUNDS} is usual.")

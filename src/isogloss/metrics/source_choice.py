@@ -1,6 +1,6 @@
-"""Choosing a source language for a target without labels, by one rule that is fixed beforehand.
+"""Choose a source language for a target without labels, by one rule that is fixed beforehand.
 
-Of candidates c for a target t, with signals s_k that rise with the similarity of both languages:
+Candidates c for a target t have signals s_k that rise with the similarity of both languages.
 
     R(c, t) = mean over k of (s_k(c, t) - mean over c) / std over c
 
@@ -60,9 +60,9 @@ def rank_sources(
 ) -> list[SourceCandidate]:
     """Rank candidates for the source language of a target, the best first; equals keep their order.
 
-    Candidates without any known signal are last. ``describe_doubt`` says whether the first is a choice.
-    ``texts`` are unlabelled texts by language, a few hundred sentences each; without those of the target
-    facts alone decide. ConfigError without a candidate other than the target.
+    Candidates without any known signal are last. ``describe_doubt`` returns why the first is no choice.
+    ``texts`` are unlabelled texts by language, a few hundred sentences each. Without texts of the target,
+    only facts decide. Raises ConfigError without a candidate other than the target.
 
     >>> [candidate.language for candidate in rank_sources("pt", ["en", "hi", "es"], {
     ...     "pt": ["uma casa nova"], "es": ["una casa nueva"], "en": ["a new house"], "hi": ["एक नया घर"]})]

@@ -2,9 +2,9 @@
 
 The spread of a number is its mean distance from its median, as in Bonett and Seier (2003), "Confidence
 intervals for mean absolute deviations". If two numbers vary equally, the two distances of a seed may be
-swapped, which turns the sign of their difference; the p-value is the share of all such turns that give a
-difference at least as large (Fisher 1935). Six seeds are needed for a p-value below 5 %. Tests of variances
-such as Pitman's and Morgan's reject far too often where one seed in ten is far from the others.
+swapped, which flips the sign of their difference. The p-value is the share of all flips with a difference at
+least as large (Fisher 1935). Six seeds are needed for a p-value below 5 %. Tests of variances such as
+Pitman's and Morgan's reject far too often where one seed in ten is far from the others.
 """
 
 import math
@@ -24,7 +24,7 @@ SUM_TOLERANCE = 1e-12
 """Sums closer than this share of the largest count as equal, so that rounding does not split ties."""
 
 STEPS = 60
-"""Steps of bisection for an end of the interval, each of which halves its error."""
+"""Steps of bisection for an end of the interval. Each step halves the error."""
 
 FARTHEST = 2.0**20
 """The largest factor by which an end of the interval can differ from the ratio."""
@@ -78,7 +78,7 @@ def compare_spreads(first: npt.ArrayLike, second: npt.ArrayLike) -> SpreadRatio:
 
 
 def sign_turning_p_value(values: Array) -> float:
-    """Return the share of combinations of signs whose sum is at least as far from 0 as that of the values."""
+    """Return the share of sign combinations whose sum is at least as far from 0 as the sum of the values."""
     sums = np.abs(_list_sign_turns(len(values)) @ values)
     least = abs(float(values.sum())) - SUM_TOLERANCE * float(np.abs(values).sum())
     return float(np.mean(sums >= least))

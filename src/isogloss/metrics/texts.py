@@ -3,15 +3,15 @@
 Answers are scored by exact match and F1 as in the official scripts of SQuAD and MLQA. Rajpurkar et al.
 (2016), Section 6.1: answers are compared without case, punctuation, English articles and extra space. XQuAD
 and TyDi QA's gold passage task are scored by that script whatever their language. Lewis et al. (2020),
-Section 4, compare by the language of the passage instead: its own articles, punctuation in all of Unicode,
-and each Chinese character as a word.
+Section 4, compare by the language of the passage instead: its articles, all punctuation in Unicode, and each
+Chinese character as a word.
 
 Translations have corpus chrF and BLEU as sacrebleu computes them: Popović (2015), "chrF: character n-gram
 F-score for automatic MT evaluation"; Papineni et al. (2002), "BLEU: a method for automatic evaluation of
 machine translation"; Post (2018) on signatures, which name the settings.
 
 Alignments have precision on possible and recall on sure gold links, F1 and AER (Och & Ney 2003, Sec. 5). An
-aligner may, but need not, find links that are only possible; sure links are possible too.
+aligner may, but need not, find links that are only possible. Sure links are also possible links.
 """
 
 import re
@@ -52,7 +52,7 @@ _CHINESE = re.compile("([\u4e00-\u9fa5])")
 class GoldAnswers:
     """All right answers to one question.
 
-    ``language`` is that of the passage where MLQA's rules apply, empty where SQuAD's do.
+    ``language`` is the passage's under MLQA's rules, and empty under SQuAD's.
     """
 
     texts: tuple[str, ...]
@@ -108,7 +108,7 @@ def _word_f1(gold: list[str], predicted: list[str]) -> float:
 
 
 def _without_punctuation(text: str, *, of_unicode: bool) -> str:
-    """Remove ASCII punctuation, and ``of_unicode`` all other too."""
+    """Remove ASCII punctuation; ``of_unicode``: remove all punctuation."""
     return "".join(
         letter
         for letter in text

@@ -19,7 +19,7 @@ from isogloss.runs.run import Encoder
 from isogloss.training.setting import Adjustment
 
 ORIGINAL = "original"
-"""What recipes call encoders that were not adjusted."""
+"""Labels of encoders that were not adjusted."""
 
 ADJUSTMENT_KINDS = Kinds("way to adjust an encoder", ADJUSTMENTS, "methods", Adjustment, noun="adjustment")
 
@@ -76,7 +76,10 @@ def _check_start_named(part: _Part, labels: set[str]) -> None:
 
 
 def _made_in_order(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
-    """Return the encoders of each part, in the order of the parts; each is made after its start."""
+    """Return the encoders of each part, in the order of the parts.
+
+    Each follows the encoder it starts from.
+    """
     starts = [{other for other, maker in enumerate(parts) if part.start in maker.labels} for part in parts]
     made: dict[int, dict[Encoder, str]] = {}
     try:
@@ -259,7 +262,7 @@ def _pretrained(entry: EncoderTable) -> Pretrained:
 
 
 def _start(table: PretrainTable, seed: int, existing: Mapping[Encoder, str]) -> Encoder | None:
-    """Return the encoder that is trained further: of several under one label, that of the same seed."""
+    """Return the encoder that is trained further. Among several with a label, it has the same seed."""
     if not table.start:
         return None
     starts = [encoder for encoder, label in existing.items() if label == table.start]
@@ -277,7 +280,7 @@ def _start(table: PretrainTable, seed: int, existing: Mapping[Encoder, str]) -> 
 
 
 def seeds_for(seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int, ...]:
-    """Return those seeds with which an encoder is trained on: all, or its own where each has an encoder."""
+    """Return the seeds for training on an encoder: all, or its seed if each seed has a separate encoder."""
     encoder_seed, all_seeds = _seed_among(encoder, built)
     if len(all_seeds) < 2:
         return seeds
@@ -291,7 +294,7 @@ def seeds_for(seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, 
 
 
 def _seed_among(encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int | None, frozenset[int]]:
-    """Return the seed an encoder was made with, and those of the encoders that differ in it alone."""
+    """Return the seed of an encoder, and the seeds of the encoders that differ only in the seed."""
     pretraining_seed, seedless_original = encoder.pretraining_seed, encoder.original.seedless()
     if pretraining_seed is not None:
         originals = (other.original for other in built)

@@ -61,13 +61,13 @@ class Planning:
 
 @dataclass(frozen=True, kw_only=True)
 class Cell:
-    """Models that differ in their method alone: one encoder, corpus, source, target, seed."""
+    """Models that differ only in their method: one encoder, corpus, source, target, seed."""
 
     encoder: Encoder
     corpus: str
     task: str
     labels: tuple[str, ...] | None
-    """Those of the corpus, for a task of any labels."""
+    """Labels of the corpus, for a task of any labels."""
     source: tuple[str, ...]
     target: str
     """As the grid names it: one language, or several joined by +."""
@@ -80,11 +80,11 @@ class Cell:
     models: dict[str, FineTune] = field(default_factory=dict)
     """By the label of their method; filled while the grid is planned."""
     against: Mapping[str, str] = field(default_factory=dict)
-    """By label of a method, that of the method that the recipe compares it with."""
+    """For the label of each method, the label of its baseline in the recipe."""
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The target languages that are no source."""
+        """The target languages that are not source languages."""
         return tuple(code for code in self.target.split("+") if code not in self.source)
 
 

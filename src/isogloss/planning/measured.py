@@ -1,4 +1,4 @@
-"""The runs that measurements are taken of: models of a grid, singly or compared, and a recipe's encoders."""
+"""Subjects of measurements: models of a grid, single or compared, and a recipe's encoders."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ class MeasureRequest:
 
     @property
     def sources(self) -> Sources:
-        """Where corpora and encoders are."""
+        """Locations of corpora and encoders."""
         return self.planning.sources
 
     @property
@@ -93,7 +93,7 @@ def models(request: MeasureRequest) -> Iterator[Measured]:
     for model, (targets, cell) in targets_of.items():
         reads_pairs = request.choice.inputs != PAIRED or model.method.reads((), ()).mixes
         if reads_pairs and _same_translator(request, model):
-            # Sorted, so that a recipe with its lists in another order asks for the same runs.
+            # Sorted, so that the order of a recipe's lists does not change its runs.
             languages = (*cell.source, *sorted(targets - {*cell.source}))
             yield Measured((model,), model.encoder, request.choice.languages or languages, cell)
 
@@ -151,7 +151,10 @@ def _check_factors(request: MeasureRequest, models: Sequence[FineTune]) -> None:
 
 
 def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measured]:
-    """Yield each encoder in the languages named, or in its own, or in those of the grid that it reads."""
+    """Yield each encoder with its languages.
+
+    These are the given languages, the encoder's, or the grid's languages that it reads.
+    """
     of_grid = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
     for encoder in request.encoders:
         readable = tuple(code for code in of_grid if encoder.reads(code, request.sources.encoders))
@@ -179,7 +182,7 @@ def masked_lms(request: MeasureRequest) -> Iterator[Measured]:
 
 
 def encoders_and_models(request: MeasureRequest) -> Iterator[Measured]:
-    """Yield each encoder, then each model for the encoder within; paired inputs are for models alone."""
+    """Yield each encoder, then each model as an encoder. Paired inputs need models."""
     if not request.choice.inputs:
         yield from encoders(request)
     yield from models(request)

@@ -1,4 +1,4 @@
-"""From [[measure]] tables to measurements: the runs they are taken of, and the data they read."""
+"""Build measurements from [[measure]] tables: their subjects, and the data they read."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -159,7 +159,10 @@ def _on_examples(request: MeasureRequest, measured: Measured, corpus: str) -> Me
 
 
 def _treebanks(request: MeasureRequest, corpus: str, measured: Measured) -> Treebanks:
-    """Return the treebanks a table names (one name is that of all its languages), or else the grid's."""
+    """Return the treebanks that a table names, or else the grid's.
+
+    A single name applies to all languages of the table.
+    """
     named, cell = request.choice.treebanks, measured.cell
     by_language = dict.fromkeys(measured.languages, named) if isinstance(named, str) else named
     of_cell = cell.treebanks if cell is not None and corpus == cell.corpus else ()
@@ -169,7 +172,7 @@ def _treebanks(request: MeasureRequest, corpus: str, measured: Measured) -> Tree
 def _translations(
     request: MeasureRequest, measured: Measured, corpus: str, codes: Iterable[str], treebanks: Treebanks
 ) -> tuple[Translate, ...]:
-    """Build the translations of inputs that are made; none where they are read from files."""
+    """Build the translations of inputs that are machine-translated; None if they are read from files."""
     cell, translator = measured.cell, request.translator
     if translator is None or cell is None:
         return ()
@@ -239,7 +242,7 @@ def parallel_text(request: MeasureRequest, measured: Measured) -> Measure:
 
 
 def raw_text(request: MeasureRequest, measured: Measured) -> Measure:
-    """Read raw text; that of the encoder's pretraining where no corpus is named."""
+    """Read raw text. Default: the corpus of the encoder's pretraining."""
     corpus = request.choice.corpus or "+".join(measured.encoder.original.training_corpora)
     if not corpus:
         raise ConfigError(f"{request.diagnostic.name} needs raw text: name it in the field corpus.")
@@ -262,14 +265,14 @@ def _of_measurements(request: MeasureRequest, subjects: Sequence[Measure]) -> Me
 
 
 def zero_shot_scores(request: MeasureRequest) -> Iterator[Measure]:
-    """Yield a measurement of the scores of each model that is trained on the source alone."""
+    """Yield a measurement of the scores of each model that is trained only on the source."""
     for model, scores in _scores(request):
         if model.source and not model.target:
             yield _of_measurements(request, (scores,))
 
 
 def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
-    """Yield a measurement of the scores of the models that differ in their seed alone."""
+    """Yield a measurement of the scores of the models that differ only in their seed."""
     groups: dict[object, list[tuple[int, Measure]]] = {}
     for model, scores in _scores(request):
         others = (model.start, model.teacher, *(model.parts or ()))
@@ -289,10 +292,10 @@ def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
 
 @dataclass(frozen=True)
 class Subject:
-    """A kind of measurement: the runs it is taken of, the fields of its table, and how it is built."""
+    """A kind of measurement: its subjects, the fields of its table, and its builder."""
 
     runs: str
-    """The runs that one measurement is taken of, for the documentation."""
+    """The measured runs, for the documentation."""
     fields: tuple[str, ...]
     """Fields of a [[measure]] table that choose what is measured; the others are the diagnostic's."""
     measurements: Callable[[MeasureRequest], Iterable[Measure]]

@@ -25,7 +25,7 @@ CONTINUAL = {"continual": "source-only", "continual-few-shot": "few-shot"}
 """Methods of the paper that are others with an alignment loss here."""
 
 SEED = "{seed}"
-"""Stands in the name of a given model for a seed of the grid."""
+"""Placeholder in the name of a given model for a seed of the grid."""
 
 ALL_WEIGHTS = "none"
 """The kind of peft that is none: all weights are trained."""
@@ -51,7 +51,7 @@ class MethodEntry:
     auxiliary: AuxiliaryLoss | None = None
     peft: Peft | None = None
     teacher_peft: Peft | None = None
-    """The weights that a teacher of it trains: those of the grid."""
+    """Part of the weights that a teacher trains: the same as in the grid."""
     by: RecipeTranslator | None = None
     """The translator of the translations it reads; None where they are read from files."""
 
@@ -252,7 +252,7 @@ def changes_of(table: Table) -> Iterator[Table]:
 
 
 def all_changes(entry: MethodEntry, of_grid: Table, corpus: str, task: str) -> Table:
-    """Return what a method changes of the optimization: its table, else the grid's, else its preset."""
+    """Return the changes to the optimization of a method: from its table, the grid or its preset."""
     preset, unit = entry.choice.preset, find_task(task).labels_are
     stated = preset_fields(entry.method.name, preset, corpus=corpus, unit=unit) if preset else {}
     changes = {**stated, **of_grid, **entry.changes}
@@ -294,7 +294,7 @@ def _check_averaged(optimization: Optimization) -> None:
 
 
 def _lengths(changes: Table, task: Task, positions: int | None) -> Optimization:
-    """Check an optimization; lengths that are left out are the task's, as far as they fit."""
+    """Check an optimization. Lengths that are not set become the task's, as far as they fit."""
     limit = task.limit if positions is None else min(task.limit, positions)
     optimization = checked(Optimization, {"limit": limit, **changes})
     overlap = min(task.overlap, task.overlap * optimization.limit // task.limit)
@@ -309,7 +309,7 @@ OF_TRAINING = ("train", "bitext", "pairs", "original", "teacher", "links", "task
 
 
 def check_reads(part: DataReader, reads: Reads, undeliverable: Sequence[str] = ()) -> None:
-    """Raise ConfigError where a method or an auxiliary loss declares data that no run can give it."""
+    """Raise ConfigError if a method or an auxiliary loss declares data that runs cannot give it."""
     declared = [name for name in undeliverable if getattr(reads, name) != getattr(Reads(), name)]
     if declared:
         what = "an auxiliary loss" if undeliverable == OF_METHODS else "a method that does not train"

@@ -40,11 +40,11 @@ class Begun(NamedTuple):
     run: str
     """Its id."""
     title: str
-    """Its title among those of the plan."""
+    """Title among the plan's titles."""
     number: int
     """Counted from 1."""
     total: int
-    """How many runs there are."""
+    """Number of runs."""
 
 
 Announce = Callable[[Begun], None]
@@ -66,7 +66,7 @@ class Planned:
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The ids of the models of each of the recipe's methods, by its label."""
     against: Mapping[str, str] = field(default_factory=dict)
-    """The ids of models that the recipe names a baseline of, each with that of the baseline."""
+    """Ids of models with a baseline in the recipe, each with the id of its baseline."""
     scale: str = ""
     published: Sequence[Mapping[str, object]] = ()
     """Rows that a paper printed, for comparison in the report."""
@@ -89,7 +89,7 @@ class Planned:
         self.store.write_plan(self.runs, facts)
 
     def check_looked_at(self) -> None:
-        """Raise ConfigError for a plan that was made for display alone."""
+        """Raise ConfigError for a plan that is only for display."""
         if self.sources.assume:
             raise ConfigError(
                 "this plan was made to be looked at (--dry-run): files may be missing. Plan again without it."
@@ -176,7 +176,7 @@ def plan_recipes(
     scale: str = "",
     assume: bool = False,
 ) -> Planned:
-    """Plan one recipe, or several whose runs lie in one folder and have one report."""
+    """Plan a recipe, or several recipes that share a folder of runs and a report."""
     if len(recipes) > 1 and out is None:
         raise ConfigError(
             f"run: found {len(recipes)} recipes and no folder. Runs of several lie in one folder, and have "

@@ -89,7 +89,10 @@ def _check_bitext(table: PretrainTable, method: Pretraining) -> None:
 def _aligned(
     table: PretrainTable, start: Encoder | None, align: Table, sources: Sources
 ) -> tuple[Align, ...] | None:
-    """Return the alignments that new embeddings are made from; ConfigError where they are not used."""
+    """Return the alignments that initialise new embeddings.
+
+    Raises ConfigError if nothing uses them.
+    """
     new = table.vocabulary
     if new is None:
         return None

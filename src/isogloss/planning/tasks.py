@@ -1,4 +1,4 @@
-"""The tasks that a grid's corpora have labels for: those of its models, and those learned in addition."""
+"""The tasks that a grid's corpora have labels for: the tasks of its models, and additional tasks."""
 
 from collections.abc import Callable, Sequence
 
@@ -45,7 +45,7 @@ def tasks_of(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
 
 
 def labels_of(task: str, corpus: str, sources: Sources) -> tuple[str, ...] | None:
-    """Return the labels of a corpus for a task of any labels; None for a task with labels of its own."""
+    """Return the labels of a corpus for a task of any labels; None for a task with fixed labels."""
     return sources.labels(corpus) if task in OF_ANY_LABELS else None
 
 
@@ -57,9 +57,9 @@ def package_of(task: str) -> str | None:
 def learned_tasks(
     names: Sequence[str], corpus: str, lengths: Callable[[str], Optimization], sources: Sources
 ) -> tuple[LearnedTask, ...]:
-    """Return the tasks that a model learns in addition to its own, by names with a corpus or without.
+    """Return the additional tasks of a model, by names with or without a corpus.
 
-    ``corpus`` is that of a name without one; ``lengths`` returns the optimization with a task's lengths.
+    ``corpus`` is used for names without a corpus. ``lengths`` returns the optimization with a task's lengths.
     """
     learned = []
     for task, _, named in (name.partition(":") for name in names):

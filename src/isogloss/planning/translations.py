@@ -60,28 +60,29 @@ class TranslateTable:
     model: str | dict[str, str] = ""
     """Its model, where it needs one: a folder or hub name for all directions, or one for each ("en-es")."""
     train: Table = field(default_factory=dict)
-    """A model that is trained first, instead of one that exists: a table of its own."""
+    """Table of a translation model that is trained first, instead of an existing one."""
     answers: tuple[str, ...] = ()
-    """Ways to find the answers to questions again, in order: links (the translator's own), marks,
-    alignment (by the aligner of [align]), alone; links or else marks, then alone, when left out."""
+    """Ways to find the answers to questions in translations, in order: links (the translator's), marks,
+    alignment (by the aligner of [align]), alone (the answer is translated without its passage). Default:
+    links if the translator has them, else marks; then alone."""
     scored: tuple[str, ...] = ()
     """Corpora of translations whose test split is translated, both ways, and scored by chrF."""
     pairs: tuple[Language, ...] = ()
-    """Pairs of languages that are scored; those the model is trained on when left out."""
+    """Pairs of languages that are scored. Default: the pairs the model is trained on."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainTable:
-    """The fields of [translate.train] in addition to those of the training."""
+    """Fields of [translate.train], in addition to the fields of the training."""
 
     name: str = "translation-modelling"
-    """How it is trained."""
+    """Optimization of the training."""
     bitext: str
     """Corpus of translations ("bitext:bible"); several are joined by +."""
     pairs: tuple[Language, ...]
     """Pairs of languages; one model is trained on all of them, both ways."""
     dev: str = ""
-    """Corpus of translations whose dev split chooses among the weights on the way; none when left out."""
+    """Corpus of translations whose dev split chooses the checkpoint. Default: none."""
     examples: Count = 0
     """Translations of each pair, drawn at random; 0 for all."""
     seed: Whole = 0
@@ -105,7 +106,7 @@ class TranslationRequest:
     links: bool = False
     """Whether they need links to the words they translate."""
     encoder: Encoder | None = None
-    """Whose states a word aligner may compare."""
+    """Encoder whose states a word aligner may compare."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,7 +168,7 @@ class RecipeTranslator:
         return self.run(replace(request, languages=languages), sources) if "-" in languages else None
 
     def _answers(self, purpose: str) -> tuple[str, ...]:
-        """Return the ways to find answers for a purpose; marks in a test set would give them away."""
+        """Return the ways to find answers for a purpose. Marks in a test set would reveal the answers."""
         if purpose == "pair":
             return ()
         best = "links" if self.translator.knows_links else "marks"
@@ -240,7 +241,7 @@ def check_labels(task: str, method: Method | None) -> None:
 
 
 def translators(recipe: Recipe, sources: Sources) -> tuple[RecipeTranslator, ...]:
-    """Build the translators that a recipe's [translate] asks for; none without such a table."""
+    """Build the translators of a recipe's [translate] table; none without the table."""
     if not recipe.translate:
         return ()
     with located("translate"):
@@ -276,7 +277,7 @@ def _translators(table: Table, align: Table, sources: Sources) -> Iterator[Recip
 def scored_translations(
     recipe: Recipe, by: tuple[RecipeTranslator, ...], sources: Sources
 ) -> Iterator[TrainTranslator | Translate]:
-    """Yield the runs [translate] itself asks for: the model it trains, and scored translations."""
+    """Yield the runs of [translate] itself: the model it trains, and scored translations."""
     if not by:
         return
     trained = by[0].trained

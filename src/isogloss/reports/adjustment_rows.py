@@ -13,7 +13,7 @@ from isogloss.reports.names import original_names
 ADJUSTMENT, PLAIN, CONTINUAL = "cross-lingual-adjustment", "source-only", "source-only + alignment-loss"
 
 TASKS = ("nli", "ner", "qa")
-"""The paper's tasks, which alone are judged."""
+"""The paper's tasks. Other tasks are not judged."""
 
 MAIN = {"encoder.adjusted": ADJUSTMENT, "encoder.adjusted.word": "average", "encoder.depth": 1}
 """The paper's adjustment (Section 3, Appendix A.1)."""
@@ -35,7 +35,8 @@ ADDED: Mapping[str, object] = {
 }
 SETTINGS = {f"encoder.adjusted.{name}": value for name, value in ADJUSTED.items()}
 CONTINUAL_SETTINGS = {f"auxiliary.{name}": value for name, value in ADDED.items() if name != "bitext"}
-"""Settings of the adjustment and of continual learning: of several, the nearest to the paper's are judged."""
+"""Settings of the adjustment and of continual learning. Among several settings, the nearest to the paper's
+are judged."""
 
 ALIGNED = "encoder.adjusted.pulled"
 
@@ -45,7 +46,7 @@ WORD_F1 = "word_f1"
 """The paper's metric of NER."""
 
 DISTANCE = ["distance", "layer"]
-"""Columns that say how words were compared, and where."""
+"""Columns with the comparison of words and its place."""
 
 ORIGINAL, ALL, OPENING = "original", "all", "opening"
 """Roles of encoders: not adjusted, or adjusted as in the paper by all words or (Table 7) by [CLS] alone."""
@@ -88,7 +89,7 @@ def plain_scores(m: Measurements) -> pd.DataFrame:
 
 
 def distances(m: Measurements, *measures: str) -> pd.DataFrame:
-    """Return distances of words by some measures; ``prefer_distance`` says which ones decide."""
+    """Return distances of words by some measures. ``prefer_distance`` selects the deciding ones."""
     rows = m.frame("word-distance")
     rows = _with_role(m, rows[rows["distance"].isin(measures)])
     rows = rows.assign(trained=row_keys(rows, training_columns(rows)))
@@ -108,15 +109,15 @@ def prefer_score(rows: pd.DataFrame) -> list[float]:
 
 
 def name_test(rows: pd.DataFrame) -> str:
-    """Return what the rows of one test set and training have in common, whatever the split and metric."""
+    """Name the test set and training of rows, without split and metric."""
     columns = [name for name in TEST_SET if name not in ("split", "metric")]
     return str(row_keys(rows[:1], [*columns, "encoder.original", *training_columns(rows)]).iloc[0])
 
 
 def _with_role(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the role of each encoder, "" for ablations and other adjustments, which are not judged.
+    """Add the role of each encoder, "" for ablations and other adjustments.
 
-    ``original`` names the original encoder where there are several.
+    Encoders without a role are not judged. ``original`` names the original encoder among several.
     """
     papers = [rows[name] == value for name, value in MAIN.items() if name in rows]
     role = np.where(np.logical_and.reduce(papers), rows.get(ALIGNED, ALL), "")
@@ -155,8 +156,9 @@ def most(rows: pd.DataFrame, end: str = "max") -> pd.DataFrame:
 def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Add the unit of replication to both sides of a comparison.
 
-    Where one encoder stands on both sides it is the fine-tuning seed, else the adjusting seed: of two
-    adjusted sides, that of the one with fewer. The other side counts with the same fine-tuning seeds.
+    If both sides have the same encoder, the unit is the fine-tuning seed. Otherwise it is the adjusting seed,
+    of the side with fewer of them if both are adjusted. The opposite side counts with the same fine-tuning
+    seeds.
     """
     if theirs.empty or same_encoder(ours, theirs):
         return ours.assign(unit=ours["seed"]), theirs.assign(unit=theirs["seed"])
@@ -174,9 +176,9 @@ def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, p
 
 
 def draws(rows: pd.DataFrame) -> pd.Series:
-    """Return which of the adjusted encoders of one kind each row is of.
+    """Return the number of the adjusted encoder of each row, among those of one kind.
 
-    It is the fine-tuning seed, where each has its own, and else its place among them.
+    The number is the fine-tuning seed if each seed has a separate encoder, and else its index among them.
     """
     runs = rows.groupby(["encoder", "encoder.run"])["seed"].min().rename("draw").reset_index()
     shared = runs.duplicated(["encoder", "draw"]).any()

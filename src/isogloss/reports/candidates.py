@@ -23,7 +23,7 @@ from isogloss.reports.names import name_systems
 TEST_SET = ["corpus", "treebank", "task", "source"]
 
 READ_AS = ["inputs", "inputs.translator"]
-"""How a candidate reads its inputs: a model in two ways is two candidates."""
+"""Form of a candidate's inputs. A model with two forms is two candidates."""
 
 NO_ENSEMBLE = ("parsing", "qa", "regression", "pair-regression")
 """Tasks whose answers have no probabilities to average (``using.kinds``)."""
@@ -56,7 +56,7 @@ class Candidates:
     signals: Mapping[str, Array]
     """Each rising with the score; nan where a candidate has none."""
     plain: tuple[bool, ...]
-    """Whether a candidate reads its inputs as they are, and not translated or mixed."""
+    """Whether a candidate reads its inputs unchanged, without translation or mixing."""
     scores: Array
     """Scores on the test split; nan without labels."""
     metric: str = ""
@@ -81,9 +81,9 @@ class Candidates:
         return distinct if len(distinct) > 1 and self.about["task"] not in NO_ENSEMBLE else ()
 
     def regrets(self) -> dict[str, list[float]]:
-        """Return the regret in each language with labels, by way to choose: rule, signals, chance.
+        """Return the regret in each language with labels, by selection method: rule, signals, chance.
 
-        Of candidates that are equal by a signal it is the mean.
+        If candidates are equal by a signal, their mean regret counts.
         """
         regrets: dict[str, list[float]] = {}
         ranked = self.ranked
@@ -205,7 +205,7 @@ def _of_states(m: Measurements, candidates: pd.DataFrame, sources: Sequence[str]
 def _agreement(
     m: Measurements, rows: pd.DataFrame, keys: Sequence[str], codes: Sequence[str], on_progress: OnProgress
 ) -> Array:
-    """Return how many answers [candidate language] each candidate shares with another, on average."""
+    """Return the mean number of answers [candidate language] each candidate shares with others."""
     shares = np.full((len(keys), len(codes)), np.nan)
     runs = rows.drop_duplicates("candidate").set_index("candidate")["run"]
     predicted = {key: m.answers(run) for key, run in one_by_one([*runs.items()], "answers", on_progress)}

@@ -1,4 +1,4 @@
-"""Checks: the numbers of a claim, each with its interval, units and the range that it must lie in."""
+"""Checks: the numbers of a claim, each with its interval, units and required range."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -63,17 +63,17 @@ RATIO_LOST = 1.4
 """An effect is detected in 80 % of studies if it lies 1.4 half-widths of the interval from the bound."""
 
 SPLITS = ("test", "dev")
-"""Where a comparison was made on both, the test split decides."""
+"""Preferred split of comparisons that have several: the test split."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One statement of a claim: a mean over units of replication lies in a range."""
+    """One statement of a claim: a mean over units of replication is in a range."""
 
     about: str
-    """What the number is: "upos qad: x-mixup − translate-train"."""
+    """Description of the number: "upos qad: x-mixup − translate-train"."""
     values: Sequence[float] = ()
-    """One per unit; empty where nothing was measured, and then ``about`` says what is missing."""
+    """One value per unit. Empty if nothing was measured; ``about`` then describes what is missing."""
     above: float = -math.inf
     below: float = math.inf
     unit: str = "seed"
@@ -81,7 +81,7 @@ class Check:
     """Factor of numbers in text: 100 for points."""
     digits: int = 1
     comparison: Comparison | None = None
-    """Set where the values are differences of scores; it has the error over examples too."""
+    """Set if the values are differences of scores. Includes the error over examples."""
     statistic: Statistic | Estimate | None = None
     """Set where the number is not the mean of the values, which then only count the units."""
     examples: int | None = None
@@ -91,7 +91,7 @@ class Check:
     judged: bool = True
     """Whether it decides the verdict; others are printed with the claim, and are not corrected for."""
     ratio: bool = False
-    """Whether the number is a ratio of two sizes, of which 2 and 1/2 are equally far from 1."""
+    """Whether the number is a ratio of two sizes, so that 2 and 1/2 are equally far from 1."""
     printed: str = ""
     """The words of the paper, where it prints no number and the bounds are this project's; else empty."""
     statement: str = ""
@@ -127,19 +127,19 @@ class Check:
 
     @property
     def inside(self) -> bool:
-        """Whether the number lies in its range."""
+        """Whether the number is in its range."""
         return self.above < self.estimate.mean < self.below
 
     @property
     def typical(self) -> bool:
-        """Whether mean and median agree about the bounds; one failing run can move the mean alone."""
+        """Whether mean and median agree about the bounds. A single failed run can move the mean."""
         if isinstance(self.statistic, Statistic):
             return True
         return (self.above < median(self.values) < self.below) == self.inside
 
     @property
     def text(self) -> str:
-        """What the number is, and the number."""
+        """Description and value of the number."""
         return f"{self.about} {self.written(self.estimate.mean)}"
 
     def written(self, value: float) -> str:
@@ -169,7 +169,8 @@ def check_independent(
 ) -> Check:
     """Return the check of a difference of two means over independent units, such as two encoders' seeds.
 
-    Its test is Welch's; of one unit on a side it has no p. ``examples`` are their standard error and number.
+    It is Welch's test, without a p-value if a side has only one unit. ``examples`` are their standard error
+    and number.
     """
     estimate = independent_estimate([*ours], [*theirs])
     estimate = estimate.with_examples(*examples) if examples[1] else estimate
@@ -198,7 +199,7 @@ def check_trend(
 ) -> Check:
     """Check that a score rises or falls over ordered conditions, by one rank correlation per unit.
 
-    If all correlations are 1, or all are -1, the p-value is that of Page's trend test.
+    If all correlations are 1, or all are -1, the p-value is from Page's trend test.
     """
     check = check_of(numbers, label, bounds, unit)
     if len(check.values) < 2 or any(abs(value) < ALMOST_ONE for value in check.values):
@@ -227,10 +228,11 @@ def find_language_group(code: str) -> str:
 def check_correlation(
     label: str, x: "pd.Series[float]", y: "pd.Series[float]", bounds: Bounds, *, least: int = 1
 ) -> list[Check]:
-    """Check Spearman's ρ over languages: within groups of related ones, or over such groups.
+    """Check Spearman's ρ over languages, within groups of related languages or over the groups' means.
 
-    Languages of one family are no independent draws. Within groups where these have FEWEST_LANGUAGES
-    languages or more, else over the means of so many groups. Empty for fewer than ``least`` languages.
+    Languages of one family are not independent draws. The correlation is computed within groups that have
+    FEWEST_LANGUAGES languages or more, and else over the means of the groups. Empty for fewer than ``least``
+    languages.
     """
     joined = pd.concat([x, y], axis=1).dropna()
     if (n := len(joined)) < least:
@@ -369,9 +371,9 @@ def name_comparison(
 def choose_deciding_checks(checks: Sequence[Check]) -> list[Check]:
     """Choose the checks that decide a verdict, so that further measurements do not change it.
 
-    Of the checks of one comparison the preferred one of those with FEWEST units or more, or with any. A
-    comparison with fewer units, or of which a part was not measured, decides nothing where the same statement
-    was checked by another comparison.
+    Each comparison contributes its preferred check among the checks with FEWEST units or more, or with any. A
+    comparison with fewer units, or with missing parts, does not decide if a further comparison checks the
+    same statement.
     """
     by_comparison: dict[tuple[str, str], list[Check]] = {}
     for check in checks:

@@ -1,9 +1,9 @@
-"""Choosing a model for a language without labels: the ranking by the rule, and its regret.
+"""Choose a model for a language without labels by a rule, and report the regret of the rule.
 
-The rule is that of ``metrics.model_choice``. It ranks models and says nothing about the level of their
-scores, so the score to expect is "don't know"; next to it stands what the choice scores in the other
-languages with labels. Where a language has labels, what the choice loses against the best candidate stands
-next to what is lost by the best source score, by a candidate drawn at random, and by each signal alone.
+``metrics.model_choice`` defines the rule. It ranks models but does not predict their scores, so the expected
+score is "don't know", followed by the scores of the choice in other languages with labels. For a language
+with labels, the report compares the regret of the choice with the regret of the best source score, of a
+random candidate, and of each single signal.
 """
 
 import math
@@ -27,7 +27,7 @@ interval rests on languages being independent and normally distributed."""
 
 
 def choice_data(candidates: Candidates) -> pd.DataFrame:
-    """Return a row for each language: the choice, the ensemble, and scores where there are labels."""
+    """Return a row for each language: the choice, the ensemble, and scores if the language has labels."""
     ranked, labelled = candidates.ranked, labelled_languages(candidates.ranked, candidates.scores)
     rows = []
     for column, code in enumerate(candidates.languages):
@@ -64,7 +64,7 @@ def _scores_elsewhere(candidates: Candidates, choice: int, column: int) -> list[
 def candidate_data(candidates: Candidates, code: str) -> pd.DataFrame:
     """Return the candidates for a language, the rule's first: its value, every signal, the score if known.
 
-    Signals are standardised over the candidates, as the rule reads them: their level is no score.
+    Signals are standardised over the candidates, as in the rule. Their level does not estimate the score.
     """
     column, ranked = candidates.languages.index(code), candidates.ranked
     rows = pd.DataFrame(

@@ -1,8 +1,8 @@
 """Claims of the third paper about cross-lingual adjustment: the rule of each and the function that checks it.
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Sections
-5.2 to 5.4 and Appendix A. Only the paper's adjustment and tasks are judged; other findings become notes.
-An adjusted encoder is one draw: where it differs from the other side's, the unit is the adjusting seed, and
+5.2 to 5.4 and Appendix A. Only the paper's adjustment and tasks are judged; other findings become notes. An
+adjusted encoder is one draw. If both sides have different encoders, the unit is the adjusting seed, and
 fine-tuning seeds are averaged within it.
 """
 
@@ -72,7 +72,7 @@ MIXED = {"mixed": "nli", "mixed-question": "qa", "mixed-passage": "qa"}
 
 
 def compare_with_original(m: Measurements, tasks: Mapping[str, Bounds], *, to: str = "") -> list[Check]:
-    """Compare the largest adjustments with the original (3a); from English to one language alone (3f)."""
+    """Compare the largest adjustments with the original (3a), and those from English to one language (3f)."""
     rows = plain_scores(m)
     ours = most(zero_shot(rows, ALL))
     ours = ours[(ours["source"] == "en") & (ours["language"] == to)] if to else ours
@@ -201,7 +201,7 @@ def compare_mixed_inputs(m: Measurements) -> list[Check]:
 
 
 def compare_within_language(m: Measurements) -> list[Check]:
-    """Compare models trained and tested in one language with those of the original encoder (3g)."""
+    """Compare models trained and tested in one language with models of the original encoder (3g)."""
     rows = paper_scores(m)
     rows = filter_rows(
         rows[rows["inputs"] == ""],
@@ -256,7 +256,7 @@ def _compare(
 
 
 def _name_comparisons(checks: Sequence[Check], group: pd.DataFrame, statement: str) -> list[Check]:
-    """Say of checks which statement they make, and what they compare whatever the split and metric."""
+    """Add to checks the statement they test, and their comparison without split and metric."""
     columns = [name for name in ("setting", "way", "encoder.pairs") if name in group]
     system = " ".join([name_test(group), *(str(group[name].iloc[0]) for name in columns)])
     split = str(group["split"].iloc[0])
@@ -276,7 +276,7 @@ def _describe(rows: pd.DataFrame, among: pd.DataFrame) -> str:
 
 
 def _on(label: str, original: str) -> str:
-    """Return words with the original encoder that they are about, where there are several."""
+    """Return the name of the original encoder in words, if a claim has several."""
     return f"{label}, {original}" if original else label
 
 

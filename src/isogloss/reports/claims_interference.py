@@ -2,7 +2,7 @@
 
 "On Negative Interference in Multilingual Models", Sections 3 and 4. Encoders are compared, so the unit of
 replication is the pretraining seed; fine-tuning seeds are averaged within it. Two encoders of equal seeds are
-independent draws, so they are not paired; of several encoders with a number for one seed it is the mean.
+independent draws, so they are not paired. If several encoders have a number for one seed, their mean counts.
 """
 
 import json
@@ -183,7 +183,7 @@ def compare_learning_speed(m: Measurements) -> list[Check]:
 def compare_little_text(m: Measurements) -> list[Check]:
     """Compare joint encoders with little text of a language with mono ones, and with all text (4k).
 
-    Of a language whose encoder alone does not overfit, the paper says nothing.
+    The paper makes no claim about languages whose monolingual encoder does not overfit.
     """
     rows = paper_scores(m)
     joint, alone = bilingual(rows[rows["role"] == "joint"]), rows[rows["role"] == "mono"]
@@ -218,7 +218,7 @@ def compare_language_pairs(m: Measurements) -> list[Check]:
 
 
 def compare_three_with_two(m: Measurements) -> list[Check]:
-    """Compare joint encoders of three languages with those of two of them (4m)."""
+    """Compare joint encoders of three languages with joint encoders of two of them (4m)."""
     rows = paper_scores(m)
     checks = []
     halves = {WITHIN: UNHELPED, ZERO_SHOT: HELPS}
@@ -230,7 +230,7 @@ def compare_three_with_two(m: Measurements) -> list[Check]:
 
 
 def _measured(checks: Sequence[Check]) -> list[Check]:
-    """Leave out what one pair of encoders has not measured and another has."""
+    """Drop measurements that some pairs of encoders lack."""
     measured = [check for check in checks if check.values]
     missing = {check.about.removesuffix(": not measured"): check for check in checks if not check.values}
     unmeasured = [

@@ -48,10 +48,10 @@ from isogloss.reports.mixup_comparisons import (
 from isogloss.reports.verdicts import Rule
 
 LEAST_SPREAD = 0.1
-"""λ varies over examples if its standard deviation is this share of its mean: a bound of our own."""
+"""λ varies over examples if its standard deviation is this share of its mean. The paper gives no bound."""
 
 UNCORRELATED = 0.5
-"""Correlations within ± this are negligible: a bound of our own."""
+"""Correlations within ± this are negligible. The paper gives no bound."""
 
 QUALITY = "the translation quality modeling in the mixup process"
 """Words of the paper on λ, of whose spread it prints nothing."""
@@ -73,7 +73,7 @@ def compare_to_baselines(m: Measurements) -> list[Check]:
 
 
 def compare_cka(m: Measurements) -> list[Check]:
-    """Compare the CKA of X-Mixup models with that of translate-train models (2b)."""
+    """Compare the CKA of X-Mixup models with the CKA of translate-train models (2b)."""
     checks, bounds = [], {**HELPS, "scale": 1, "digits": 3}
     for comparison in mixup_comparisons(m, source_cka(m), inputs=STATES):
         plain = _remark(
@@ -110,7 +110,7 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
 
 
 def _name_system(group: pd.DataFrame) -> str:
-    """Return what a group of rows is of, whatever the split."""
+    """Name the system of a group of rows, without the split."""
     columns = (name for name in (*TEST_SET, "encoder", "way", "inputs.translator") if name != "split")
     return " ".join(str(group[name].iloc[0]) for name in columns)
 
@@ -185,7 +185,7 @@ def check_ratio_spread(m: Measurements) -> list[Check]:
 
 
 def compare_gaps(m: Measurements) -> list[Check]:
-    """Compare the gap between source and targets with that of translate-train (2g)."""
+    """Compare the gap between source and targets of X-Mixup and translate-train (2g)."""
     checks, bounds = [], {**HELPS, "scale": 100, "digits": 1}
     for comparison in scored_mixups(m):
         unit, (full, unmixed, trained) = replicates(comparison.full, comparison.unmixed, comparison.trained)
@@ -201,7 +201,7 @@ def compare_gaps(m: Measurements) -> list[Check]:
 
 
 def compare_sources(m: Measurements) -> list[Check]:
-    """Compare the source score of X-Mixup, unpaired, with that of translate-train (2h)."""
+    """Compare the unpaired source score of X-Mixup with translate-train (2h)."""
     label = "source, x-mixup − translate-train"
     return [
         comparison.check(comparison.unmixed, comparison.trained, label, "source")
@@ -210,7 +210,7 @@ def compare_sources(m: Measurements) -> list[Check]:
 
 
 def compare_kl_with_mse(m: Measurements) -> list[Check]:
-    """Compare leaving out MSE with leaving out KL, in classification (2i)."""
+    """Compare ablations of MSE and of KL, in classification (2i)."""
     return [
         comparison.check(left["without MSE"], left["without KL"], "without MSE − without KL")
         for comparison in scored_mixups(m)
@@ -242,9 +242,9 @@ def compare_layers(m: Measurements) -> list[Check]:
 
 
 def compare_centroids(m: Measurements) -> list[Check]:
-    """Compare the share of variance between the languages' centroids with that of translate-train (2l).
+    """Compare the share of variance between the languages' centroids with translate-train (2l).
 
-    Maps of other languages have another share, so only those of the same ones are compared.
+    The share depends on the languages, so only maps of the same languages are compared.
     """
     rows = paper_systems(m.frame("representation-map"))
     rows = with_map_languages(rows[rows["what"] == "centroid"])
@@ -270,7 +270,7 @@ def compare_centroids(m: Measurements) -> list[Check]:
 def correlate_gains(m: Measurements) -> list[Check]:
     """Correlate the gains over translate-train in CKA and in score, over languages (2m).
 
-    Models of too few targets say nothing where others have enough.
+    Models with too few targets are ignored if other models have enough.
     """
     bounds = {"above": -UNCORRELATED, "below": UNCORRELATED, "printed": "no obvious correlation"}
     checks = list[Check]()

@@ -2,9 +2,9 @@
 
 Paper: "Zero-shot Cross-lingual Transfer is Under-specified Optimization", Sections 3 to 5, Appendices B, C.
 Only the paper's setting counts: unmodified encoders that are trained whole, paths between its three kinds of
-models. Tasks, sources, encoders and ways of training are never averaged: each has a check of its own. The
-value of a seed is the mean over all targets; seeds that lack one are left out. Of an encoder that was
-pretrained with several seeds, these are the units, and fine-tuning seeds are averaged within them.
+models. Tasks, sources, encoders and ways of training are never averaged: each has a separate check. The value
+of a seed is the mean over all targets; seeds with missing targets are dropped. For encoders pretrained with
+several seeds, pretraining seeds are the units, and fine-tuning seeds are averaged within them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -89,7 +89,7 @@ def compare_stds(m: Measurements) -> list[Check]:
         which = f" pretraining seed {first['encoder.seed']}" if several[first["encoder"]] else ""
         table = group.pivot_table(index="seed", columns="language", values="score")
         if len(table) == 1:
-            continue  # One seed says nothing of their spread.
+            continue  # One seed has no spread.
         sources = [code for code in table if code in group["source"].iloc[0].split("+")]
         targets = table.drop(columns=sources).dropna(axis="columns")
         if targets.columns.size and sources:
@@ -100,7 +100,7 @@ def compare_stds(m: Measurements) -> list[Check]:
 
 
 def _name_place(group: pd.DataFrame, *more: str) -> str:
-    """Return what rows of a group compare, whatever the split."""
+    """Name the comparison of a group of rows, without the split."""
     return " ".join(
         str(group[name].iloc[0]) for name in (*ON_PATH, *more) if name in group and name != "split"
     )
@@ -125,7 +125,7 @@ def compare_slopes(m: Measurements) -> list[Check]:
 
 
 def compare_parts(m: Measurements) -> list[Check]:
-    """Compare the gain of moving the encoder alone or the head alone with that of the whole model (1i)."""
+    """Compare the gain of moving only the encoder or only the head with the gain of the whole model (1i)."""
     rows = rows_of(path_rows(m), {"start.method": "source-only", **TARGET})
     near = {"above": -HARDLY, "below": HARDLY}
     as_whole = {**near, "printed": "similar findings"}
@@ -161,7 +161,7 @@ def _mean(
     of: Mapping[str, str] = NO_FILTER,
     minus: Mapping[str, str] = NO_FILTER,
 ) -> Part:
-    """Return a function that checks the mean over seeds of a column: of some rows, minus that of others."""
+    """Return a function that checks the mean over seeds of a column, or a difference of two such means."""
 
     def check(label: str, group: pd.DataFrame) -> list[Check]:
         sides = [rows_of(group, side) for side in (of, minus)]
@@ -185,7 +185,10 @@ def _unit(group: pd.DataFrame) -> str:
 def _added(
     name: str, means: pd.DataFrame, sides: Sequence[pd.DataFrame], minus: object
 ) -> list[tuple[float, Added]] | None:
-    """Return what examples add to a difference; empty where a run recorded none, None of other statistics."""
+    """Return contributions of examples to a difference.
+
+    Empty if a run recorded none, None for other statistics.
+    """
     if name not in LINEAR:
         return None
     added = [example_error(side, name, means) for side in (sides if minus else sides[:1])]
@@ -235,10 +238,10 @@ def _variances(label: str, group: pd.DataFrame) -> list[Check]:
 
 
 def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
-    """Compare each encoder's slope with that of the next better one, on the paths that both have.
+    """Compare each encoder's slope with the next better encoder's, on the paths that both have.
 
-    Encoders are independent draws, so their pretraining seeds are not paired; of encoders that exist already
-    fine-tuning seeds are the units, and the check is of these two encoders.
+    Encoders are independent draws, so their pretraining seeds are not paired. For existing encoders,
+    fine-tuning seeds are the units, and the check concerns only these two encoders.
     """
     if rows["encoder"].nunique() < 2:
         return []

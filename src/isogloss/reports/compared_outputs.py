@@ -1,9 +1,9 @@
-"""Files of outputs made elsewhere, compared: JSON lines, an example each, with its answer and the gold one.
+"""Compare files of outputs: JSON lines, one example each, with its answer and the gold answer.
 
 What `isogloss predict` writes has ``labels`` (of words), a ``label`` (a list of several, a number, or the
-index of one of its ``options``) or an ``answer``; the gold one is ``gold`` in the same object, or in a file
-of its own. Samples of other suites (``samples.py``) have the value of each of their metrics, which are means
-over examples.
+index of one of its ``options``) or an ``answer``. The gold answer is ``gold`` in the same object, or in a
+separate file. Samples of other suites (``samples.py``) have the value of each metric, which is a mean over
+examples.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ BY_ID, BY_ORDER = "id", "order"
 """The ways to pair the examples of two files."""
 
 GOLD = ("gold", *ANSWERS, "answers")
-"""The keys of a gold answer in a file of its own, by priority."""
+"""Keys of a gold answer in a separate file, by priority."""
 
 OPTIONS = "options"
 """The key of an example whose label is the index of one of these."""
@@ -62,9 +62,9 @@ def compare_outputs(
 ) -> Compared:
     """Compare each file with the baseline's, by language, with Holm's correction over all of these tests.
 
-    ``by`` pairs examples by their ids ("id") or by their "order"; by ids, where all have one, when empty.
-    DataError, with file and line, for lines that are no outputs or do not fit together; ConfigError for an
-    unknown measure.
+    ``by`` pairs examples by their ids ("id") or by their "order". Default: by ids if all examples have one.
+    Raises DataError, with file and line, for lines that are not outputs or do not match, and ConfigError for
+    an unknown measure.
     """
     if by:
         check_named("--by", "way to pair examples", (BY_ID, BY_ORDER), by)
@@ -139,7 +139,7 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
 
 
 def _with_option_names(output: Output) -> Output:
-    """Return an output with indices of options as their names: they are no numbers to correlate."""
+    """Return an output with indices of options replaced by their names, so they are not used as numbers."""
     answer, gold = (str(label) if is_number(label) else label for label in (output.answer, output.gold))
     return replace(output, answer=answer, gold=gold)
 
@@ -173,7 +173,10 @@ def _gold_in_order(file: File, outputs: list[Output], gold: File, gold_outputs: 
 
 
 def _gold_by_id(file: File, outputs: list[Output], gold: File, gold_outputs: list[Output]) -> list[Output]:
-    """Return outputs with the gold answers of their ids; gold answers without a language are those of all."""
+    """Return outputs with the gold answers of their ids.
+
+    Gold answers without a language apply to all languages.
+    """
     answers = _paired(gold, gold_outputs, BY_ID)
     with_gold = []
     for output in outputs:
@@ -225,7 +228,7 @@ def _comparisons(
 def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outputs], measure: str) -> str:
     """Return the named metric, or the first that both files log.
 
-    DataError where it is no number in some sample: another one would be a silent choice.
+    Raises DataError if some sample has no number for it, instead of silently choosing a different metric.
     """
     logged = [
         list(dict.fromkeys(name for output in outputs.values() for name in output.values or {}))

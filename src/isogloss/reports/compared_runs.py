@@ -1,7 +1,7 @@
-"""The systems of recorded runs, each compared with a baseline on every test set, over seeds and examples.
+"""Compare the systems of recorded runs with a baseline on every test set, over seeds and examples.
 
-A system is an encoder, a way of training and a form of the inputs, with all its seeds. Names of systems are
-those of its test set's table of scores: they are built from facts and looked up; no name is parsed.
+A system is an encoder, a way of training and a form of the inputs, with all its seeds. Systems have the names
+of the table of scores of their test set. Names are built from facts and never parsed.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -145,7 +145,10 @@ def _rows(
 
 
 def _over_seeds(comparison: Comparison, unit: str, points: float) -> dict[str, object]:
-    """Return the spread over seeds, and how many seeds detect so many points: None if unknown or too many."""
+    """Return the spread over seeds, and the seeds needed to detect a number of points.
+
+    Both are None if unknown, the number of seeds also if it is too large.
+    """
     values = comparison.values
     std = stdev(values) if len(values) > 1 else None
     return {

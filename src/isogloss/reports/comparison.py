@@ -38,12 +38,12 @@ SYSTEM = ["encoder", "way", "inputs", "inputs.translator"]
 """Columns that identify a system: encoder (over its seeds), way of training, and form of the inputs."""
 
 FEWEST = 3
-"""Pairs of which a rank correlation says anything; fewer always give 1 or -1."""
+"""Minimum number of pairs for a rank correlation. With fewer it is always 1 or -1."""
 
 K = TypeVar("K")
 
 SURE, ON_EXAMPLES = "*", "°"
-"""Marks of differences that are significant over seeds and examples, and over examples alone."""
+"""Marks of differences that are significant over seeds and examples, and over only examples."""
 
 TESTS = {
     "paired t": "paired t-test on values averaged over seeds",
@@ -68,8 +68,8 @@ class Comparison:
     score: float
     baseline_score: float
     values: tuple[float, ...]
-    """The difference per unit that both have, a seed of fine-tuning or of pretraining; of independent units,
-    that of each unit of the smaller side from the mean of the other side."""
+    """Difference per unit that both sides have, a seed of fine-tuning or of pretraining. For independent
+    units: the difference of each unit of the smaller side from the mean of the larger side."""
     estimate: Estimate
     """The mean difference, with its error over units and, where predictions were recorded, examples."""
     examples: int = 0
@@ -91,7 +91,7 @@ class Comparison:
 
     @property
     def p_units(self) -> float:
-        """P of the t-test over units alone; nan for one unit."""
+        """P of the t-test over units, without examples. nan for one unit."""
         return self.estimate.p_units()
 
     @property
@@ -122,7 +122,7 @@ class Compared:
 
     rows: Sequence[Mapping[str, Any]]
     notes: Sequence[str] = ()
-    """Which records could not be read, and which runs have no predictions to test."""
+    """Records that could not be read, and runs without predictions to test."""
 
     @cached_property
     def frame(self) -> pd.DataFrame:
@@ -130,7 +130,7 @@ class Compared:
         return pd.DataFrame(list(self.rows))
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the rows and the notes."""
+        """Return the rows and the notes as HTML for a notebook."""
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
         return f"{self.frame.to_html()}{notes}"
 
@@ -166,10 +166,10 @@ def compare(
     unit: str = "seed",
     paired: bool = True,
 ) -> Comparison | None:
-    """Compare one system's scores with another's, on the mean of the languages that both have.
+    """Compare the scores of two systems on the mean of the languages that both have.
 
-    Rows are of frame "scores", by one metric. Only units count that have all of these languages: in both
-    systems, if they are paired, or else in the system that they are of. None where there are none.
+    Rows are of frame "scores", by one metric. Only units with all of these languages count: in both systems
+    if units are paired, else in their system. Returns None if no unit counts.
     """
     sides = [_by_unit(model_languages(rows), unit) for rows in (ours, theirs)]
     languages = sorted(set.intersection(*(set[str]().union(*side.values()) for side in sides)))
@@ -194,10 +194,10 @@ def of_shared(name: str, *sides: pd.DataFrame) -> list[pd.DataFrame]:
 
 
 def replicates(*sides: pd.DataFrame) -> tuple[str, list[pd.DataFrame]]:
-    """Return the unit of replication on one encoder, and of each side the rows with which to compare it.
+    """Return the unit of replication on one encoder, and each side's rows for the comparison.
 
-    These are the pretraining seeds that all sides have; of fewer than FEWEST of them, the fine-tuning seeds
-    of the one with most.
+    Units are the pretraining seeds that all sides have. With fewer than FEWEST of them, units are the
+    fine-tuning seeds of the pretraining seed with most.
     """
     shared = of_shared("encoder.run", *sides)
     models = shared[0].groupby("encoder.run")["seed"].nunique()
@@ -291,9 +291,9 @@ def holm_corrected(tests: Mapping[K, Comparison]) -> dict[K, Comparison]:
 
 
 def unit_of(*frames: pd.DataFrame) -> str:
-    """Return the unit of replication: pretraining seeds of encoders made here, else fine-tuning seeds.
+    """Return the unit of replication: pretraining seeds of encoders trained here, else fine-tuning seeds.
 
-    One pretrained encoder and its adjusted versions are replicated by fine-tuning alone.
+    One pretrained encoder and its adjusted versions are replicated only by fine-tuning.
     """
     kinds, encoders, originals, seeds = (
         {value for frame in frames for value in frame[name].dropna()}

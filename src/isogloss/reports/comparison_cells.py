@@ -38,14 +38,14 @@ MEANING = {
     SURE: "significant over {unit}s and examples",
     ON_EXAMPLES: "significant over examples, not yet over {unit}s",
 }
-"""What a mark of a difference says."""
+"""Explanations of the marks of a difference."""
 
 NOTES = (
     "d: Cohen's over examples. p: over seeds, over examples, over both, and that corrected after Holm over "
     "its table of scores. The CSV has the least difference that so many units and examples show with 80 % "
     "power."
 )
-"""What the columns of the tests mean."""
+"""Explanations of the columns of the tests."""
 
 
 def _interval(low: float, high: float) -> str:

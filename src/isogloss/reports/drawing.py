@@ -32,7 +32,7 @@ ROLES: Mapping[str, tuple[str, Dashes]] = {
     "source language": (SOURCE, (0, (4, 1.5))),
     "target language": (TARGET, "solid"),
 }
-"""Lines with fixed colour and dashes, distinct in print without colour too."""
+"""Lines with fixed colour and dashes, which are also distinct in black and white."""
 
 DASHES: tuple[Dashes, ...] = ("solid", (0, (4, 1.5)), "dotted", "dashdot")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -49,15 +49,15 @@ STYLE: dict[Any, Any] = {
 """Labels have no mathematics ("$" is a dollar); a fixed salt makes element ids reproducible."""
 
 MOST_PANELS = 24
-"""Maximum panels of a figure; the caption says how many were left out."""
+"""Maximum panels of a figure. The caption counts the omitted panels."""
 
 FEWEST_CURVES = 4
-"""Of fewer, the curves themselves are drawn: a band over two or three says little and hides them."""
+"""With fewer curves, the curves themselves are drawn, because a band over two or three hides them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where figures are shown: their width in inches, the most panels across, and the typeface."""
+    """Layout of a medium: width of figures in inches, maximum panels per row, and typeface."""
 
     width: float
     columns: int
@@ -84,7 +84,7 @@ LETTERS = {"DejaVu Sans": 0.068, "STIXGeneral": 0.055}
 
 
 def letters(inches: float) -> int:
-    """Return how many letters of the present typeface stand in so many inches."""
+    """Return the number of letters of the current typeface that fit into a width in inches."""
     import matplotlib as mpl
 
     return max(2, int(inches / LETTERS.get(mpl.rcParams["font.family"][0], max(LETTERS.values()))))
@@ -137,17 +137,14 @@ def _saved(canvas: "Canvas", form: str) -> bytes:
 
 
 def _find_fonts() -> None:
-    """Let matplotlib look for fonts, as it does once on each machine, without saying that it takes long.
-
-    Nor does it say that its cache cannot be written.
-    """
+    """Make matplotlib find its fonts, once on each machine, without its messages about time and cache."""
     log = logging.getLogger("matplotlib")
     level = log.level
     log.setLevel(logging.ERROR)
     try:
         import matplotlib.font_manager  # noqa: F401 (importing it is the search)
     finally:
-        log.setLevel(level)  # What it says of a user's own figures is theirs.
+        log.setLevel(level)  # Warnings about a user's other figures must not be hidden.
 
 
 FigureText = Mapping[str, str]
@@ -256,7 +253,7 @@ def panel_figure(
 
 
 def figure(words: FigureText, panels: int, data: pd.DataFrame, paint: Callable[[Layout], "Canvas"]) -> Figure:
-    """Return a figure whose caption says how many panels were left out."""
+    """Return a figure whose caption counts the omitted panels."""
     more = f" Drawn: the first {MOST_PANELS} of {panels} panels; the CSV has all."
     texts = {**words, "caption": words["caption"] + more * (panels > MOST_PANELS)}
     return Figure(**texts, data=data, paint=paint)

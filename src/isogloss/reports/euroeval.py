@@ -43,8 +43,9 @@ DATASETS: Mapping[tuple[str, str, str], EuroEvalDataset] = {
     ("squad", "qa", "dev"): EuroEvalDataset("squad", READING, "en"),
     ("squad", "qa", "test"): EuroEvalDataset("xquad-{language}", READING, "de en es"),
 }
-"""By corpus, task and split. EuroEval's SQuAD is drawn from the official dev; our ``squad`` test is XQuAD.
-Left out: UNER, whose training sentences fill up its test there, and Belebele, which is split anew."""
+"""EuroEval's dataset by corpus, task and split. EuroEval draws its SQuAD from the official dev; our ``squad``
+test is XQuAD. Excluded: UNER, whose test EuroEval fills up with training sentences, and Belebele, which it
+splits differently."""
 
 RESULT = ("name", "source", "target", "corpus", "task", "inputs", "language", "split")
 

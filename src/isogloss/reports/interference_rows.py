@@ -31,8 +31,9 @@ OURS: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("own_learning_rate", "inner_learning_rate"), lambda rate: rate != ""),
     **dict.fromkeys(("mixed", "translation", "validation_text"), bool),
 }
-"""What is not in the paper, by field: an encoder pretrained so is none of its systems. Algorithm 1 has one
-rate for all, and moves each language's modules by losses of validation text that is set apart."""
+"""Settings that the paper does not have, by field. An encoder with one of them is not one of its systems.
+Algorithm 1 has one rate for all, and updates each language's modules by losses on separate validation
+text."""
 
 RISE = 1.05
 """An encoder whose final perplexity is this multiple of its lowest has memorised its text."""
@@ -54,7 +55,7 @@ TASKS = {WITHIN: ("ner", "upos", "qa"), ZERO_SHOT: ("ner", "upos", "qa", "nli")}
 METHOD, MODULES = "encoder.method.", "encoder.modules."
 
 EMBEDDING = f"{MODULES}embedding"
-"""Whether languages have embeddings, as modules or with modules of another kind."""
+"""Whether languages have embeddings, as the modules or in addition to modules."""
 
 SETTINGS: Mapping[str, object] = {
     f"{METHOD}validation": 0.05,
@@ -66,10 +67,11 @@ SETTINGS: Mapping[str, object] = {
     },
     EMBEDDING: None,
 }
-"""What no other encoder of a comparison has; of several encoders of a role, those nearest to these count."""
+"""Fields unique to an encoder in a comparison. Among several encoders of a role, those with the nearest
+values count."""
 
 UNCOMPARED = (*(f"{METHOD}{name}" for name in (*OURS, "evaluate_every")), *SETTINGS)
-"""Of how an encoder was trained, what need not be equal to that of others."""
+"""Training fields in which encoders of a comparison may differ."""
 
 
 def paper_encoders(rows: pd.DataFrame) -> pd.DataFrame:
@@ -141,7 +143,7 @@ def stopped_encoders(m: Measurements) -> dict[str, bool]:
 def similar_parts(m: Measurements, frame: str, value: str = "cosine") -> pd.DataFrame:
     """Return the similarity of two languages in parts of joint encoders.
 
-    Of several ways to train these it is the one with the most pretraining seeds, and then the longest.
+    Among several ways to train them, the one with the most pretraining seeds is used, then the longest.
     """
     rows = m.frame(frame)
     rows = paper_encoders(rows[rows["kind"] == "encoder"])
@@ -187,7 +189,7 @@ def _half(method: str, language: str, source: str, target: str) -> str:
 
 
 def closer_pairs(m: Measurements, training: pd.DataFrame) -> pd.Series:
-    """Return by seed the corrected cosine of pairs above the median overlap minus that of pairs below."""
+    """Return by seed the mean corrected cosine of pairs above the median overlap minus pairs below it."""
     pair = ["encoder", "first", "second"]
     overlap = m.frame("gradient-conflict").groupby(pair)["overlap"].mean()
     rows = training.dropna(subset=["corrected"]).drop(columns="overlap", errors="ignore")
@@ -199,7 +201,10 @@ def closer_pairs(m: Measurements, training: pd.DataFrame) -> pd.Series:
 
 
 def reading(ours: pd.DataFrame, theirs: pd.DataFrame) -> str:
-    """Return how long a monolingual and a joint encoder read: equal steps are more of its language."""
+    """Name the training length of a monolingual and a joint encoder.
+
+    Equal steps read more text of a language in a monolingual encoder.
+    """
     if ours["role"].iloc[0] != "mono":
         return ""
     little = "little text, " if ours["lines"].iloc[0] else ""

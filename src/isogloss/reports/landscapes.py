@@ -85,7 +85,7 @@ def path_points(m: Measurements) -> pd.DataFrame:
 
 
 def curves(m: Measurements) -> pd.DataFrame:
-    """Return every path's scores over seeds by α, raw and divided by those of its end (``by``)."""
+    """Return every path's scores over seeds by α, raw and divided by the scores of its end (``by``)."""
     rows = path_points(m)
     if rows.empty:
         return rows
@@ -147,7 +147,7 @@ def _aggregate_figure(rows: pd.DataFrame, along: pd.DataFrame) -> list[Figure]:
 
 
 def _spread(band: str, curves: int) -> str:
-    """Return what is drawn around a mean of so many curves."""
+    """Return the kind of spread that is drawn around a mean of a number of curves."""
     return f"bands: {band}" if curves >= FEWEST_CURVES else "thin lines: each of them"
 
 
@@ -303,7 +303,9 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
         axis.axvline(1, color=FAINT, linewidth=0.8)
         axis.axhline(PAPER_ANGLE, color=FAINT, linewidth=0.8)
         groups = group.groupby(label)
-        for i, (name, marks) in enumerate(groups):  # Hollow and ever smaller: equal ones lie in each other.
+        for i, (name, marks) in enumerate(
+            groups
+        ):  # Hollow and ever smaller, so that equal points stay visible.
             look: dict[str, Any] = {"edgecolors": PALETTE[i % 8], "marker": MARKERS[(i + i // 8) % 8]}
             size = 18 + 30 * (1 - i / len(groups))
             axis.scatter(marks["ratio"], marks["angle"], s=size, facecolors="none", label=name, **look)

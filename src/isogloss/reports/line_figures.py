@@ -107,7 +107,7 @@ def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return scores of adjustments by number of translations, and those of the original encoder.
+    """Return scores of adjustments by number of translations, and scores of the original encoder.
 
     An adjustment to all translations has the number that it read.
     """
@@ -232,7 +232,7 @@ BITEXT_SIZE = Summary(
     choose=lambda rows: rows.sort_values(["corpus", "task", "inputs", "language", "line", "translations"]),
     pivot="translations",
 )
-"""How much bitext an adjustment takes ("The Impact of Cross-Lingual Adjustment …", Section 5.3)."""
+"""Scores by amount of bitext for an adjustment ("The Impact of Cross-Lingual Adjustment …", Section 5.3)."""
 
 
 def seed_figures(m: Measurements) -> list[Figure]:

@@ -1,8 +1,8 @@
 """The measurements of a folder of runs: the state of each run, and one tidy frame for each kind of row.
 
-A row of a record has ids and numbers; the facts of a model are in its run. Here every model and encoder
-becomes one row of facts (method and each of its fields, encoder, seed, languages …), and a frame is the rows
-of one kind joined with the facts of their models. Nothing is parsed from names.
+A row of a record has ids and numbers; the facts of a model are in its run. Every model and encoder becomes
+one row of facts (method and each of its fields, encoder, seed, languages …). A frame joins the rows of one
+kind with the facts of their models. Nothing is parsed from names.
 """
 
 from collections import Counter
@@ -78,7 +78,7 @@ class Run:
     made: Made = field(default_factory=Made)
     error: str = ""
     _facts: ModelFacts = field(default_factory=ModelFacts, repr=False, compare=False)
-    """Those of all runs that were read together."""
+    """Records of all runs that were read together."""
 
     @property
     def kind(self) -> str:
@@ -113,7 +113,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Measurements:
-    """Everything a report is made from."""
+    """All data for a report."""
 
     runs: Sequence[Run]
     title: str = "Runs without a plan"
@@ -124,10 +124,10 @@ class Measurements:
     methods: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The ids of the models of each method, by the recipe's name of it."""
     against: Mapping[str, str] = field(default_factory=dict)
-    """The ids of models that the recipe names a baseline of, each with that of the baseline."""
+    """Ids of models with a baseline in the recipe, each with the id of its baseline."""
     scale: str = ""
     published: Sequence[Mapping[str, object]] = ()
-    """What a paper printed: rows of ``recipes.recipe_text.PUBLISHED_COLUMNS``."""
+    """Numbers printed in a paper: rows of ``recipes.recipe_text.PUBLISHED_COLUMNS``."""
     notes: tuple[str, ...] = ()
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     _predictions: dict[str, dict[str, StoredPredictions]] = field(default_factory=dict)
@@ -136,10 +136,10 @@ class Measurements:
     def frame(self, name: str) -> pd.DataFrame:
         """Return all rows of a kind as a tidy frame: their fields, and the facts of their models.
 
-        ``run`` is the run that recorded a row; equal rows of several runs count once. A path has the facts
-        of the model at its end, a plane or delta those of its origin; ``start.way`` and the like are of the
-        other models. Rows of a plug-in's diagnostic are under its name. Empty where nothing was measured;
-        ConfigError for an unknown name.
+        ``run`` is the run that recorded a row; equal rows of several runs count once. A path has the facts of
+        the model at its end, a plane or delta the facts of its origin; columns such as ``start.way`` describe
+        the remaining models. Rows of a plug-in's diagnostic have its name as kind. Empty if nothing was
+        measured. Raises ConfigError for an unknown name.
         """
         if name not in FRAMES and name not in self._rows:
             raise unknown_name("frame", "frame", name, {**FRAMES, **self._rows})
@@ -162,7 +162,7 @@ class Measurements:
         return self._predictions[run].get(language)
 
     def stored(self, run: str) -> dict[str, StoredPredictions]:
-        """Return what a run recorded of its examples, by language; what was not read before is not cached."""
+        """Return a run's records of its examples, by language. New reads are not cached."""
         with suppress(StorageError, KeyError):
             path = self._by_id[run].folder / PREDICTIONS if run not in self._predictions else None
             return (
@@ -171,7 +171,10 @@ class Measurements:
         return {}
 
     def answers(self, run: str) -> dict[str, dict[str, str]]:
-        """Return what a run's model predicted, as JSON, by language and example's id; empty where unknown."""
+        """Return the predictions of a run's model, as JSON, by language and example's id.
+
+        Empty if unknown.
+        """
         with suppress(StorageError, KeyError):
             return read_answers(self._by_id[run].folder / PREDICTIONS)
         return {}
@@ -231,7 +234,7 @@ class Measurements:
 
     @property
     def unread(self) -> list[str]:
-        """Those of the warnings that say which records could not be read."""
+        """Warnings about records that could not be read."""
         return [text for text in self.warnings if UNREAD in text]
 
     @cached_property
@@ -240,7 +243,10 @@ class Measurements:
 
     @cached_property
     def _combined_treebanks(self) -> set[tuple[str, str, str]]:
-        """Treebanks that some run combines with others, by corpus and language: no test sets alone."""
+        """Treebanks that some run combines with others, by corpus and language.
+
+        They are not separate test sets.
+        """
         read = [treebanks_of(run.record.run) for run in self.runs]
         return {bank for banks in read if len({bank for _, _, bank in banks}) > 1 for bank in banks}
 
@@ -273,7 +279,7 @@ class Measurements:
         rows = rows.join(facts, on=ids[0] if ids else "run")
         for other in ids[1:]:
             rows = rows.join(self.models[["way", "method", "reference"]].add_prefix(f"{other}."), on=other)
-        # As objects, all texts lie in one block, which makes selecting rows some ten times as fast.
+        # As objects, all texts are in one block, which makes selecting rows about ten times as fast.
         return rows.astype(dict.fromkeys(rows.select_dtypes("str"), object)).copy()
 
 
@@ -296,10 +302,10 @@ def cached(
 
 
 def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measurements:
-    """Read a folder of runs; missing, failed and damaged runs raise no error but have that state.
+    """Read a folder of runs. Missing, failed and damaged runs have that state and raise no error.
 
-    Damaged are records of runs that are none of ours, too, and measurements of an earlier version.
-    ConfigError for a folder without plan and records.
+    Records of unknown runs and measurements of an earlier version also count as damaged. Raises ConfigError
+    for a folder without plan and records.
     """
     plan, notes = _read_json(out / PLAN, Plan)
     present = sorted(path.parent.name for path in run_files(out, RECORD, FAILED))

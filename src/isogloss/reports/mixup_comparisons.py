@@ -1,10 +1,10 @@
-"""X-Mixup systems with what they are compared to: baselines, ablations, and other systems on one test set.
+"""X-Mixup systems with their comparisons: baselines, ablations, and other systems on one test set.
 
 Paper: Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup". The full X-Mixup reads inputs
 paired with their translations; its baseline is translate-train by the same translator with the most similar
 optimization, in tagging with the labels of a teacher, as X-Mixup has them. Only systems that the paper has
-count: no adjusted encoder, modules, start or option of our own.
-Targets are the languages that models were made for; a score of them is their mean.
+count: no adjusted encoder, modules, start or option beyond the paper. Targets are the languages that models
+were trained for; their score is the mean.
 """
 
 import json
@@ -32,7 +32,7 @@ CLASSIFICATION = (
     *("nli", "paraphrase", "text-classification", "pair-classification"),
     *("multi-label-classification", "multiple-choice"),
 )
-"""Tasks whose answers belong to a whole input: predictions are kept consistent by KL in these alone."""
+"""Tasks whose answers belong to a whole input. Only these have a KL term for consistent predictions."""
 
 ABLATIONS = {
     "ratio": ("without mixup", {"method.ratio", "method.learned_ratio", "method.layer"}),
@@ -42,26 +42,27 @@ ABLATIONS = {
     "kl": ("without KL", {"method.kl"}),
     "mse kl": ("without both", {"method.mse", "method.kl"}),
 }
-"""Parts that can be left out (Tables 5 and 9): a name, and the fields that may then differ from the full."""
+"""Parts that ablations remove (Tables 5 and 9): a name, and the fields that may then differ from the full
+system."""
 
 NO_MIXUP = ABLATIONS["ratio"][0]
 """Without mixup in training and, as Table 5 has it, at inference."""
 
 MIXING_ALONE = "without mixup, read paired"
-"""Without mixup in training alone: stricter than the paper, whose baseline reads no translations."""
+"""Ablation of mixup only in training. It is stricter than the paper, whose baseline reads no translations."""
 
 FIXED: Mapping[str, object] = {
     **{"method.residual": "normed", "method.attends": None, "method.mixed": None},
     **{"method.sampling": "batch", "method.with_source": True},
 }
-"""Fields of which the paper has one value alone: systems trained with another are left out."""
+"""Fields with a single value in the paper. Systems trained with different values are excluded."""
 
 SETTINGS: Mapping[str, object] = {
     **{"method.ratio": 0.5, "method.learned_ratio": True, "method.alpha": None, "method.decay": 0},
     **{"method.mse": 1.0, "method.kl": 1.0, "method.schedule": True, "method.labels": None},
     **{"method.back_loss": None, "method.source_as_target": None},
 }
-"""The paper's settings of X-Mixup: of several, the nearest to these are judged."""
+"""The paper's settings of X-Mixup. Among several systems, the nearest to these are judged."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +75,7 @@ class MixupComparison:
     name: str
     """The group, and which X-Mixup where it has several."""
     systems: str
-    """What is compared, whatever the split and the layer of states."""
+    """Label of the comparison, without split and layer of states."""
     preference: tuple[float, ...]
     """The deepest layer of states is preferred."""
     rows: pd.DataFrame
@@ -87,10 +88,11 @@ class MixupComparison:
 
     @property
     def unlike_paper(self) -> tuple[int, ...]:
-        """How far a full X-Mixup is from the paper's; of several, the nearest are judged.
+        """Distance of a full X-Mixup from the paper; the nearest systems are judged.
 
-        Whether it lacks a baseline, whether another translator than in training made its test inputs, how
-        many settings are not the paper's, and in how much its optimization differs from the baseline's.
+        In order: whether it lacks a baseline, and whether the translator of its test inputs differs from
+        training. Then the number of settings that differ from the paper, and of optimization fields that
+        differ from the baseline.
         """
         facts = self.full.iloc[0]
         reads = json.loads(facts["inputs.translator"] or "{}")
@@ -167,7 +169,7 @@ def mixup_comparisons(
 
 
 def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.DataFrame) -> MixupComparison:
-    """Compare a full X-Mixup with models that were made for as many targets, or for none."""
+    """Compare a full X-Mixup with models that were trained for as many targets, or for none."""
     targets, sources = ({*"+".join(full[name]).split("+")} for name in ("target", "source"))
     roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
     rows = scored[scored["targets"].isin((0, full["targets"].iloc[0]))]
@@ -263,9 +265,10 @@ def _without(row: Mapping[object, object]) -> str:
 
 
 def _most_similar(rows: pd.DataFrame, full: pd.DataFrame, method: str, *equal_facts: str) -> pd.DataFrame:
-    """Return the system of a method with equal the given facts and the most similar optimization.
+    """Return the system of a method with the given facts and the most similar optimization.
 
-    Of two that are as similar, the one whose labels of translations are a teacher's, as X-Mixup's are.
+    Between equally similar systems, prefer the one whose translations have labels from a teacher, like
+    X-Mixup's.
     """
     rows, facts = rows[(rows["method"] == method) & (rows["inputs"] == "")], full.iloc[0]
     distance = {

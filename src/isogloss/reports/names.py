@@ -16,10 +16,10 @@ INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 
 OF_A_WAY = ("method.", "auxiliary.", "peft", "optimization.", "after.", "teacher.", "average.", "translator")
 NOT_NAMED = ("optimization.limit", "optimization.overlap", "examples_read")
-"""Prefixes of the columns on how a model was trained; and columns that names leave out."""
+"""Prefixes of the columns about a model's training, and columns that names omit."""
 
 NONE = "none"
-"""What a field says that a way of training leaves out; its name is shorter without."""
+"""Value of a field that disables a part of training. Names without it are shorter, so it is omitted."""
 
 LONGEST_SLUG = 90
 
@@ -27,10 +27,10 @@ Facts = Mapping[Hashable, Any]
 
 
 def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
-    """Return the rows with three names added: ``system`` (of method and inputs), ``encoder.label``, ``name``.
+    """Return the rows with three names added: ``system`` (method and inputs), ``encoder.label``, ``name``.
 
-    ``labels`` are the recipe's names of encoders, by id. ``name`` is the system's, after the encoder's if
-    there are several; different systems have different names.
+    ``labels`` are the recipe's names of encoders, by id. ``name`` is the system, after the encoder if
+    encoders differ. Different systems have different names.
     """
     if rows.empty:
         return rows.assign(system="", **{"encoder.label": "", "name": ""})

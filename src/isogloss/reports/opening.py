@@ -66,7 +66,7 @@ class PathFigure:
     alphas: Sequence[float]
     """Every value at which a panel was measured; another panel may lack it."""
     zero: float
-    """The α nearest to 0, where the figure stands at first."""
+    """The α nearest to 0, the initial position of the figure."""
     low: int
     """The least score of the axis, in percent; a multiple of ten."""
     panels: Sequence[PathPanel]
@@ -127,7 +127,7 @@ def _transfer(scored: ScoredSet) -> tuple[str, str, str] | None:
 
 
 def _most_compared_with(scored: ScoredSet, baselines: pd.DataFrame) -> pd.Series:
-    """Return the baseline of the most systems; of several, the first in the order of tables."""
+    """Return the most frequent baseline of the systems; among several, the first in the order of tables."""
     compared_with = [key_of(baseline) for baseline in scored.references.values()]
     counts = [compared_with.count(key_of(row)) for row in baselines.to_dict("records")]
     return baselines.iloc[counts.index(max(counts))]
@@ -198,7 +198,7 @@ def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[st
 
 
 def _read_target_labels(scored: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":
-    """Return which systems read labels of a target, in training or to choose an epoch."""
+    """Return a mask of systems that read labels of a target, in training or to choose an epoch."""
     rows = scored.rows.drop_duplicates(["model", *SYSTEM]).to_dict("records")
     targets = {*scored.targets}
     labelled = {
@@ -209,7 +209,7 @@ def _read_target_labels(scored: ScoredSet, systems: pd.DataFrame) -> "pd.Series[
 
 
 def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
-    """Return which of the systems with target labels, or of those without, gains most over the base."""
+    """Describe the largest gain over the base among systems with or without target labels."""
     best, number = others.nlargest(1, "gain").iloc[0], count(len(others), "other system")
     which = "with" if labels else "without"
     if best["gain"] <= 0:
@@ -219,7 +219,7 @@ def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
 
 
 def _gain_over(baseline: str, others: pd.DataFrame) -> str:
-    """Return which of the systems with another baseline gains most over that."""
+    """Describe the largest gain over a baseline among the systems compared with it."""
     best = others.nlargest(1, "gain").iloc[0]
     number = count(len(others), "system")
     if best["gain"] <= 0:
@@ -229,7 +229,7 @@ def _gain_over(baseline: str, others: pd.DataFrame) -> str:
 
 
 def path_figure(m: Measurements) -> PathFigure | None:
-    """Return the paths of the first setting, from source-only models where there are any; None without."""
+    """Return the paths of the first setting, preferably from source-only models; None without paths."""
     points = path_points(m)
     merged = points[points["part"] == "all"] if len(points) else points
     if merged.empty:
@@ -273,7 +273,7 @@ def _side(role: str, code: str, scores: "pd.Series[float]") -> Side:
 
 
 def _ends(side: Side) -> str:
-    """Write the means at both models; of a path that reaches neither, those at its ends."""
+    """Write the means at both models, or at the ends of a path that reaches neither."""
     at_models = [alpha for alpha in (0.0, 1.0) if alpha in side.means]
     alphas = at_models or [min(side.means), max(side.means)]
     return ", ".join(f"{side.mean_at(alpha)} at α {alpha:g}" for alpha in alphas)

@@ -1,9 +1,9 @@
-"""An output of a file or a list: an answer with the gold one, the task it is of, what it adds to measures.
+"""Outputs of a file or a list: an answer, the gold answer, their task, contributions to measures.
 
-The task follows from the labels: texts, whole numbers and truth values are classes, fractions are numbers,
-several labels of a text are a set, labels of words are tags, which mark spans in one of the schemes of
-``core.tag_schemes`` or label each word. Lemmas look like labels of words: a file states them by its key
-``task``. Where labels fit two tasks, the named measure decides; without a measure an error says what to
+The task follows from the labels: texts, whole numbers and truth values are classes, and fractions are
+numbers. Several labels of a text are a set. Labels of words are tags, which mark spans in one of the schemes
+of ``core.tag_schemes`` or label each word. Lemmas look like labels of words: a file states them by its key
+``task``. If labels fit two tasks, the named measure decides; without a measure an error lists the measures to
 name. A task is never guessed.
 """
 
@@ -110,7 +110,7 @@ class Output:
     document: str = ""
     """A digest of a sample's example; empty where it has none."""
     values: Mapping[str, float] | None = None
-    """Of a sample: the value of each metric."""
+    """Value of each metric (samples only)."""
 
 
 class Origin(Protocol):
@@ -149,7 +149,7 @@ def is_answer(kind: str, value: object) -> bool:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Return whether a value is a finite number, and no truth value."""
+    """Return whether a value is a finite number. Truth values are not numbers."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= float_info.max
 
 
@@ -161,9 +161,9 @@ def _is_whole(value: object) -> bool:
 def task_of(sides: Sequence[Side], *, measure: str = "", task: str = "") -> OutputTask:
     """Return the task of outputs of several systems on the same examples.
 
-    ``measure`` and ``task`` decide where labels fit several tasks; empty: the labels do. DataError, with the
-    place, for labels of which some are unlike the others; ConfigError where nothing decides, and for a task
-    or a measure that does not fit.
+    ``measure`` and ``task`` decide if labels fit several tasks. If empty, the labels decide. Raises
+    DataError, with the place, for labels of mixed types. Raises ConfigError if the task stays ambiguous, and
+    for a task or a measure that does not fit.
     """
     kind = _kind_of_all(sides)
     if kind == "labels" and any(output.task == LEMMAS for _, output in _outputs(sides)):
@@ -273,7 +273,10 @@ def _task_of_numbers(sides: Sequence[Side], measure: str, task: str) -> OutputTa
 
 
 def _task_by_numbers(sides: Sequence[Side]) -> str:
-    """Return the task that the labels alone decide; ConfigError where they do not."""
+    """Return the task determined by only the labels.
+
+    Raises ConfigError if they fit several tasks.
+    """
     gold, answers = ([getattr(output, side) for _, output in _outputs(sides)] for side in ("gold", "answer"))
     if all(map(_is_whole, (*gold, *answers))):
         return CLASSIFICATION
@@ -363,7 +366,7 @@ def _check_alike(sides: Sequence[Side]) -> None:
 
 
 def _are_marks(sides: Sequence[Side]) -> bool:
-    """Return whether all lists are of one length, two or more, and have 0 and 1 alone."""
+    """Return whether all lists have the same length, two or more, and contain only 0 and 1."""
     lists = [labels for _, output in _outputs(sides) for labels in (output.gold, output.answer)]
     lengths = {*map(len, lists)}
     return len(lengths) == 1 and min(lengths) > 1 and {*_all(lists)} <= {0, 1}
@@ -481,7 +484,7 @@ def _check_spans(origin: Origin, output: Output, scheme: TagScheme) -> None:
 
 
 def _family(label: object) -> str:
-    """Return what is compared with its like alone: a number (or truth value), a text, a list."""
+    """Return the family of comparable values: a number (or truth value), a text, a list."""
     if isinstance(label, int | float):
         return "number"
     return "list" if isinstance(label, list) else "text"

@@ -1,7 +1,7 @@
 """One self-contained HTML page: readable offline, on phones, in dark mode, printed, and without its script.
 
-Every text from data is escaped by the template engine, figures are images (an SVG in an image runs no
-script), and the page allows one style and one script, by their hashes, and no request.
+The template engine escapes every text from data. Figures are images, because an SVG in an image runs no
+script. The page allows only one style and one script, by their hashes, and forbids requests.
 """
 
 import math
@@ -56,7 +56,7 @@ class Page:
 SHOWN_IN = {"interpolation": "paths", "scores": "main-table", "gradient-conflict": "similarity"} | {
     **{"language-gates": "similarity", "perplexity": "training", "representation-map": "maps"}
 }
-"""The sections that show frames which have another name than theirs."""
+"""Section by frame, for frames whose section has a different name."""
 
 
 WIDTH = 160

@@ -1,7 +1,7 @@
-"""What each example adds to a statistic of a path or plane, and the error over examples that follows.
+"""Contributions of examples to a statistic of a path or plane, and the resulting error over examples.
 
-A statistic is a weighted sum of scores at points, such as the slope (s(0.25) - s(0)) / 0.25; an example's
-contribution to it is the same sum of what it adds to each score (``metrics.significance.influence``).
+A statistic is a weighted sum of scores at points, such as the slope (s(0.25) - s(0)) / 0.25. An example's
+contribution is the same sum over its contributions to the scores (``metrics.significance.influence``).
 """
 
 import math
@@ -16,12 +16,12 @@ from isogloss.metrics.significance import Array, System, influence
 from isogloss.reports.measurements import Measurements
 
 Weights = Mapping[tuple[float, ...], float]
-"""Of the score at each point, by its coordinates."""
+"""Contributions to the score at each point, by its coordinates."""
 
 
 @dataclass(frozen=True)
 class Added:
-    """What each example adds to a statistic: their mean is the statistic."""
+    """Contributions of examples to a statistic. Their mean is the statistic."""
 
     ids: tuple[str, ...]
     values: Array
@@ -30,7 +30,10 @@ class Added:
 
 @dataclass(frozen=True)
 class PathExamples:
-    """The examples of a path or plane in one language; they are read anew each time, since they are many."""
+    """Contributions of examples on a path or plane in one language.
+
+    They are read again on each access, because they are too many to cache.
+    """
 
     m: Measurements
     run: str
@@ -38,7 +41,7 @@ class PathExamples:
     metric: str
 
     def added(self, statistics: Mapping[str, Weights]) -> dict[str, Added]:
-        """Return what each example adds to each statistic; only those whose points were all recorded."""
+        """Return contributions of examples to each statistic whose points were all recorded."""
         stored = self.m.stored(self.run).get(self.language)
         if stored is None:
             return {}
@@ -78,7 +81,7 @@ def error_over_examples(weighted: Iterable[tuple[float, Added]]) -> tuple[float,
 
 
 def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tuple[float, Added]]:
-    """Return what examples add to the mean over units and targets of a statistic; empty where one lacks them.
+    """Return contributions of examples to the mean over units and targets, or nothing if some lack them.
 
     ``means`` [unit target] has the units and targets that count; a unit's fine-tuning seeds are averaged.
     """
@@ -93,5 +96,5 @@ def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tu
 def difference(
     ours: Iterable[tuple[float, Added]], theirs: Iterable[tuple[float, Added]] = ()
 ) -> list[tuple[float, Added]]:
-    """Return what examples add to the difference of two means."""
+    """Return contributions of examples to the difference of two means."""
     return [*ours, *((-weight, added) for weight, added in theirs)]

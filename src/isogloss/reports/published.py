@@ -1,4 +1,4 @@
-"""Published numbers next to those of these runs, and differences from a baseline on both sides."""
+"""Published numbers next to the results of these runs, and differences from a baseline on both sides."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -29,7 +29,7 @@ SYSTEM = ["system", "inputs", "encoder"]
 UNCERTAIN = " ?: the number is of one of the encoders that have it here, and which is not certain."
 
 ALTERNATIVE = "|"
-"""Separates the encoders one of which a published number is of, where which is not certain."""
+"""Separator between the candidate encoders of a published number, if the encoder is uncertain."""
 
 Row = Mapping[str, Any]
 
@@ -66,7 +66,7 @@ def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     for test_set in sets:
         if test_set.about["metric"] == measure and len(values := _values(m, test_set, row, gain=gain)):
             by_best[bool(test_set.rows["best"].all())].append(values)
-    measured = by_best[True] or by_best[False]  # A language that has dev alone is measured there.
+    measured = by_best[True] or by_best[False]  # A language with only a dev split uses it.
     # Of several test sets, none is meant.
     return measured[0] if len(measured) == 1 else pd.Series(dtype=float)
 
@@ -211,7 +211,7 @@ def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Ta
             key: scored.set_index("language")[sides] for key, scored in group.groupby(SYSTEM, sort=False)
         }
         for (system, inputs, encoder), numbers in systems.items():
-            # Encoders are either what is compared, with the original, or each has systems of its own.
+            # Encoders are compared with the original, or each has separate systems.
             base = (first_system, first_inputs, ORIGINAL)
             base = base if base in systems else (first_system, first_inputs, encoder)
             similar = (first_system, inputs, ORIGINAL)

@@ -1,7 +1,7 @@
 """Write the report of a folder of runs: an HTML page, figures as PDF, tables as CSV and LaTeX.
 
-It is made from records alone, without torch. Equal records give equal bytes; where nothing has changed since
-the last report, nothing is drawn or written.
+It needs only records, and no torch. Equal records give equal bytes. If the records are unchanged since the
+last report, drawing and writing are skipped.
 """
 
 import json
@@ -80,7 +80,7 @@ def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
     def test(m: Measurements) -> list[Check]:
         try:
             checks = [*claim.test(m)]
-            judge([replace(claim, needs=(), test=lambda _: checks)], m)  # Their numbers may fail, too.
+            judge([replace(claim, needs=(), test=lambda _: checks)], m)  # Their numbers may also fail.
             return checks
         except BaseException as error:  # Whatever the code of others raises.
             if not is_of_code(error):
@@ -91,7 +91,7 @@ def _added(name: str, claim: Claim, ids: Collection[str]) -> Claim:
 
 
 NAME = r"((figures|tables)/)?\w[\w.-]{0,200}"
-"""What the names of files of a report are like."""
+"""Pattern of the names of a report's files."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class Report:
 
     @cached_property
     def measurements(self) -> Measurements:
-        """Everything the report was made from, read on first access."""
+        """All data of the report, read on first access."""
         return read_measurements(self.html.parent)
 
 
@@ -183,7 +183,7 @@ def _report_of(out: Path, state: State) -> Report:
 def _last_report(out: Path) -> State:
     """Return the state of the last report, the stamps of its ``inputs`` now, and whether it is ``current``.
 
-    Of a report by an earlier version only the files are known.
+    For a report by an earlier version, only the files are known.
     """
     text = ""
     try:

@@ -29,7 +29,7 @@ FACTS = (
 """Facts that every frame has as columns; others (``method.mse`` …) depend on the runs."""
 
 NUMBERS = ("seed", "encoder.seed", "encoder.size")
-"""Those of them that are whole numbers; the others are texts."""
+"""Facts that are whole numbers; the others are texts."""
 
 ENCODERS = ("pretrain", "pretrained", "adjust")
 
@@ -43,11 +43,12 @@ NO_MODELS: Mapping[str, Facts] = {}
 
 ZERO_SHOT = "zero-shot"
 ON_TRANSLATIONS = "on translations"
-"""The fact ``reference`` of models that others are compared with: trained on the loss of their task alone, on
-labelled examples in the source language, or on these with their translations. Empty for all others."""
+"""The fact ``reference`` of models that others are compared with. These models are trained with only the loss
+of their task, on labelled examples in the source language, with or without their translations. Empty for all
+others."""
 
 ENCODER_FACTS = {"kind": "encoder", "method": "", "way": "", "task": ""}
-"""The facts of an encoder that are those of models."""
+"""Facts of an encoder that models inherit."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +56,13 @@ class ModelFacts:
     """The facts of models and encoders in runs, found once for each object: equal parts are one."""
 
     _models: dict[int, tuple[Content, Mapping[str, Facts]]] = field(default_factory=dict)
-    """Of a part by its address, and the part itself, which keeps that."""
+    """Facts of each part by its address, with the part itself to keep the address valid."""
     _encoders: dict[int, tuple[Content, Facts]] = field(default_factory=dict)
 
     def within(self, part: Content, key: str = "") -> Mapping[str, Facts]:
-        """Return the facts of every model and encoder in a part, by id; of itself, by its ``key``, first.
+        """Return the facts of every model and encoder in a part, by id, starting with the part (by ``key``).
 
-        TypeError where one has not the type that reports expect.
+        Raises TypeError for facts of an unexpected type.
         """
         if id(part) not in self._models:
             self._models[id(part)] = part, dict(self._read(part, key)) or NO_MODELS
@@ -88,7 +89,7 @@ class ModelFacts:
 def model_facts(run: Content, encoder: Facts | None = None) -> Facts:
     """Return the facts of a fine-tuned model or an encoder from its run, as flat columns.
 
-    ``encoder`` are those of its encoder, where they are known.
+    ``encoder`` are the facts of its encoder, if known.
     """
     if run.get("kind") in ENCODERS:
         return {**ENCODER_FACTS, **(encoder or _encoder_facts(run))}
@@ -138,7 +139,7 @@ WITHOUT_OWN_LOSS = (
     *("source-only", "oracle-stopping", "target-only", "bilingual", "few-shot"),
     "translate-train",
 )
-"""What the methods of isogloss read, for ``derive_data_read`` alone."""
+"""Data that the methods of isogloss read, used only by ``derive_data_read``."""
 
 
 def derive_data_read(run: Content) -> DataRead:
@@ -182,14 +183,14 @@ PLAIN = "source-only"
 
 
 def _way(run: Content) -> Facts:
-    """Return how a model was trained: method, optimization, translator, start, and their id (``way``)."""
+    """Return the training of a model: method, optimization, translator, start, and their id (``way``)."""
     fields = fields_of(run)
     facts = _part(fields["method"], "method") | _flat(fields["optimization"], "optimization")
     if auxiliary := fields.get("auxiliary"):
         facts |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": facts["method"]}
         facts["method"] = f"{facts['method']} + {auxiliary['kind']}"
     facts |= _part(fields["peft"], "peft") if fields.get("peft") else {}
-    # A name of its own: rows have examples too, those that were scored.
+    # A separate name, because rows also have examples, which are the scored ones.
     facts |= {"optimization.examples": fields["examples"]} if fields.get("examples") else {}
     facts |= _translator(fields.get("translated"))
     facts |= _parts_facts(fields) if fields.get("parts") else {}
@@ -221,7 +222,8 @@ def _parts_facts(fields: Content) -> Facts:
 def _translator(translated: Sequence[Content] | None) -> Facts:
     """Return the kind of translator of some translations, its fields, and its models.
 
-    What is translated back has the translator of what it was made from, which may have a model of its own.
+    Back-translations also list the translator of the translations they start from, which may have a different
+    model.
     """
     translations = [fields_of(run) for run in translated or ()]
     if not translations:

@@ -146,7 +146,7 @@ def _head(test_set: ScoredSet, column: str) -> Cell:
 
 
 def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
-    """Return what the marks and columns of a table of scores mean, as far as it has them."""
+    """Explain the marks and columns that a table of scores has."""
     unit, tests = UNITS[test_set.unit], data[data["difference"].notna()]
     crossed = max(tests.groupby("metric")["p_value"].count(), default=0)
     scope = "in this table" if data["metric"].nunique() == 1 else "of each measure"
@@ -175,7 +175,7 @@ def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
 
 
 def _undecided(test_set: ScoredSet) -> list[str]:
-    """Return which systems have no baseline, and why: several are possible, or none is."""
+    """Name the systems without a baseline, with the reason: several are possible, or none is."""
     names = {key_of(system): system["name"] for system in test_set.systems}
     undecided = {
         names[key]: [other["name"] for other in candidates]

@@ -44,7 +44,7 @@ OF_ENCODERS = (
     *("encoder.run", "encoder.seed", "encoder.original", "encoder.name", "encoder.languages"),
     *("encoder.modules", "encoder.lines"),
 )
-"""What differs between encoders that were pretrained in the same way: languages, amount of text, modules."""
+"""Differences between encoders pretrained in the same way: languages, amount of text, modules."""
 
 METHOD = ("method", "auxiliary", "teacher", "after", "translator", "average")
 """Groups of facts about the method, with its auxiliary loss, what it starts from and what it learns from."""
@@ -68,11 +68,11 @@ class ScoredSet:
     """Scores on the models' languages, with names of systems, and whether the split is the ``best``."""
     sources: tuple[str, ...]
     targets: tuple[str, ...]
-    """Languages that models or adjusted encoders were made for; without any, all but the sources."""
+    """Languages that models or adjusted encoders were trained for. Default: all except the sources."""
     unseen: tuple[str, ...]
     unit: str
     against: Mapping[str, str]
-    """The ids of models that the recipe names a baseline of, each with that of the baseline."""
+    """Ids of models with a baseline in the recipe, each with the id of its baseline."""
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
@@ -82,7 +82,7 @@ class ScoredSet:
         return columns | {name: codes for name, codes in means.items() if len(codes) > 1}
 
     def units_of(self, data: pd.DataFrame) -> str:
-        """Return how many units the numbers are means over: "3 seeds", "1 to 3 seeds"."""
+        """Describe the units that numbers are averaged over: "3 seeds", "1 to 3 seeds"."""
         least, most = data["units"].min(), count(data["units"].max(), UNITS[self.unit])
         return most if data["units"].nunique() == 1 else f"{least} to {most}"
 
@@ -181,22 +181,22 @@ def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, m: Measurements)
 
 
 def find_baselines(system: Facts, systems: Sequence[Facts]) -> Sequence[Facts]:
-    """Return the systems that differ from a system in one thing, and so can be its baseline.
+    """Return the possible baselines of a system, which differ from it in one thing.
 
-    The first of these that there are:
+    The first kind that exists is returned:
 
-    - on an adjusted encoder: the same way of training on the original one;
-    - on one of several encoders pretrained here: the same way on the joint one (``_joint``);
+    - on an adjusted encoder: the same way of training on the original encoder;
+    - on one of several encoders pretrained here: the same way on the joint encoder (``_joint``);
     - with an auxiliary loss, as in continual learning: the same method without it;
     - continued from a model: that model;
-    - trained on translations, or reading them: what is trained on translations by the same translator, on the
-      loss of its task alone (translate-train);
-    - what is trained on source labels alone, on the loss of its task (source-only);
-    - with a part of the weights trained (LoRA …): the same method with all of them.
+    - trained on translations, or reading them: systems trained on translations by the same translator, with
+      only the loss of its task (translate-train);
+    - systems trained only on source labels, with the loss of its task (source-only);
+    - with a part of the weights trained (LoRA …): the same method with all weights.
 
-    All but the first two are on the same encoder. Hyper-parameters and the trained part of the weights
-    (``TRAINING``) are equal, but for a model that another goes on from. Several systems are returned where
-    these differ in fields of their methods.
+    All except the first two use the same encoder. Hyper-parameters and the trained part of the weights
+    (``TRAINING``) are equal, except for a model that the system continues from. Several systems are returned
+    if they differ in fields of their methods.
     """
     others = [other for other in systems if key_of(other) != key_of(system)]
     if not system["auxiliary"] and (same_way := _on_first_encoder(system, systems, others)):
@@ -222,7 +222,7 @@ def reference_of(system: Facts, systems: Sequence[Facts]) -> Facts | None:
 def _on_first_encoder(system: Facts, systems: Sequence[Facts], others: Sequence[Facts]) -> Sequence[Facts]:
     """Return the same way of training on the original encoder, or on the joint one.
 
-    Of several joint encoders, those that have its languages and were pretrained as it was.
+    Among several joint encoders, those with its languages and the same pretraining are used.
     """
     first: Set[str] = {str(system["encoder.original"])} if system["encoder.adjusted"] else set()
     if system["encoder.kind"] == "pretrain" and not first:
@@ -253,9 +253,9 @@ def _without_auxiliary(system: Facts, others: Sequence[Facts]) -> Sequence[Facts
 
 
 def _on_translations(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
-    """Return what is trained on translations by the system's translator, if the system reads some, too.
+    """Return systems trained on translations by the system's translator, if the system also reads some.
 
-    If some have labels as the system's translations have, by a teacher or not, these alone.
+    If some of them have the same source of labels (a teacher or not), only these are returned.
     """
     reads_inputs = system["inputs"] in IN_TRANSLATION
     if system["reference"] == ON_TRANSLATIONS or not (reads_inputs or system["read.translations"]):
@@ -271,7 +271,7 @@ def _on_translations(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
 
 
 def _zero_shot(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
-    """Return what is trained on source labels alone, unless the system is."""
+    """Return systems trained only on source labels, unless the system is one of them."""
     if system["reference"] == ZERO_SHOT and system["inputs"] not in IN_TRANSLATION:
         return []
     candidates = [other for other in others if other["reference"] == ZERO_SHOT]
@@ -288,9 +288,9 @@ def _fully_trained(system: Facts, others: Sequence[Facts]) -> Sequence[Facts]:
 
 
 def _joint(systems: Sequence[Facts]) -> Set[str]:
-    """Return the joint encoders: those without modules that were pretrained on the most languages.
+    """Return the joint encoders: encoders without modules pretrained on the most languages.
 
-    Those on uncut text, if there are any.
+    If some of them were pretrained on uncut text, only these are returned.
     """
     shared = [
         system

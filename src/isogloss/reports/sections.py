@@ -1,7 +1,7 @@
 """The sections of a report (headings: ``sections.toml``), and the one list of all tables and figures.
 
-A ``Summary`` or ``LineFigure`` is made from one frame and names its section; all others are functions. To add
-one, add its entry; the sections follow.
+A ``Summary`` or ``LineFigure`` shows one frame and names its section; all others are functions. To add one,
+add its entry; the sections follow.
 """
 
 import tomllib
@@ -56,7 +56,7 @@ class RowsShown(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AddedParts:
-    """What other packages add to a report: tables, figures, the kinds of rows they show, and errors."""
+    """Additions of other packages to a report: tables, figures, the kinds of rows they show, and errors."""
 
     parts: Sequence[Table | Figure] = ()
     frames: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ def _show_added(name: str, added: RowsShown, m: Measurements) -> list[Table | Fi
 
 
 def show_section(section: Section, m: Measurements, added: AddedParts | None = None) -> ShownSection:
-    """Make the tables and figures of a section. The last section contains those of other packages, too."""
+    """Build the tables and figures of a section. The last section includes those from other packages."""
     parts = [part for show in section.parts for part in show(m)]
     if added and section.id == OTHERS:
         parts = [part for part in parts if part.name not in {slug("other", kind) for kind in added.frames}]

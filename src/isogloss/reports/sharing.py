@@ -1,4 +1,4 @@
-"""Equal parts of many records as one object each: the runs of a study differ in a few fields alone."""
+"""Share equal parts of many records as one object: the runs of a study differ only in a few fields."""
 
 from array import array
 from collections.abc import Sequence

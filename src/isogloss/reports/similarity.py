@@ -1,8 +1,9 @@
 """Similarity of two languages in each part of a model: gradients, gates and sentence states (CKA).
 
 "On Negative Interference in Multilingual Models", Section 3.4, Figs 3 and 4; X-Mixup, Tables 2 and 7. Noise
-lowers the similarity of two languages as it lowers that of two measurements of one language; dividing by the
-geometric mean of the latter corrects for it (Spearman 1904), for each seed before seeds are averaged.
+lowers the similarity of two languages, and equally of two measurements of one language. Dividing by the
+geometric mean of the within-language similarities corrects for it (Spearman 1904). Each seed is corrected
+before seeds are averaged.
 """
 
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ NOISE = 0.05
 """Similarities within languages below this are too noisy to divide by."""
 
 WINDOWS = 25
-"""Curves are smoothed over one part in so many of their points: single batches are noisy."""
+"""Curves are smoothed over this fraction (1/n) of their points, because single batches are noisy."""
 
 FARTHEST = 200
 """Gates shown of each language."""
@@ -65,8 +66,9 @@ MEASURES = (
 def noise_corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     """Return each model's mean similarity over draws, by pair of languages and part, corrected for noise.
 
-    ``own`` is the arithmetic mean of the similarities within the two languages, ``within`` the geometric one:
-    nan where one is not positive, or for one language. ``corrected`` is nan where ``within`` is noise.
+    ``own`` is the arithmetic mean of the similarities within the two languages. ``within`` is the geometric
+    mean: nan if a similarity is not positive, or for one language. ``corrected`` is nan if ``within`` is
+    noise.
     """
     rows = rows.dropna(subset=[value])
     part_of_model = [*UNIT, *PART]
@@ -147,7 +149,7 @@ def _in_training(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
-    """Return CKA of models, and of their bare encoders with those of every task; empty for one layer."""
+    """Return CKA of models, with CKA of their bare encoders for every task. Empty for one layer."""
     rows = rows.dropna(subset=["cka"])
     rows = rows.assign(pair=rows["first"] + "–" + rows["second"])
     bare, models = (rows[(rows["way"] == "") == is_bare] for is_bare in (True, False))
@@ -278,8 +280,8 @@ def transfer_correlations(m: Measurements) -> pd.DataFrame:
     """Return Spearman's ρ of CKA with the source and score over target languages, for each layer (Table 7).
 
     CKA of a bare encoder is correlated with the scores of every method trained on it, CKA of models with
-    their own scores: on the corpus that was scored or else on any, since labelled text is seldom parallel,
-    and of states as mixed as those that were scored, or else of unmixed ones.
+    their scores. CKA on the scored corpus is preferred to CKA on other corpora, because labelled text is
+    seldom parallel. CKA of states mixed like the scored inputs is preferred to unmixed states.
     """
     cka, scores = m.frame("cka").dropna(subset=["cka"]), m.frame("scores")
     if cka.empty or scores.empty:

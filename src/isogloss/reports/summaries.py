@@ -182,7 +182,7 @@ _FUNCTIONS: Mapping[str, Mapping[str, Any]] = {
     "word-distance-auc": {"frame": distances_by_stage},
     "representation-map": {"choose": map_shares},
 }
-"""What makes the frame of a table of ``summaries.toml``, or chooses its rows, where a function does."""
+"""Functions that build the frame of a table of ``summaries.toml``, or select its rows."""
 
 
 SUMMARIES = summaries_of(Path(__file__).with_name("summaries.toml"), _FUNCTIONS)

@@ -26,7 +26,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
-    """A table to read (``rows``) and the numbers it was made from (``data``).
+    """A table to read (``rows``) and the underlying numbers (``data``).
 
     ``align`` has one letter per column, l or r. A folded table is closed until a reader opens it.
     """
@@ -40,7 +40,7 @@ class Table:
     data: pd.DataFrame
     folded: bool = False
     notes: str = ""
-    """What its marks and columns mean, among the notes at the end of the page."""
+    """Explanations of its marks and columns, shown among the notes at the end of the page."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +180,7 @@ def to_csv(frame: pd.DataFrame) -> str:
 def to_latex(table: Table) -> str:
     """Return a table as LaTeX with the booktabs package; the best numbers are bold, ± is aligned.
 
-    Columns that are empty or the same in three lines or more are left out, and a comment lists the latter.
+    Columns that are empty or the same in three lines or more are dropped, and a comment lists the latter.
     Long texts break into lines.
     """
     columns = [*zip(zip(table.header, *table.rows, strict=True), table.align, strict=True)]
@@ -203,7 +203,7 @@ def to_latex(table: Table) -> str:
 
 
 LONGEST = 40
-"""Letters of a cell that stands in one line of a paper."""
+"""Maximum letters of a cell on one line of a paper."""
 
 PLUS_MINUS = " ± "
 

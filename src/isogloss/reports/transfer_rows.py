@@ -14,7 +14,8 @@ from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.path_examples import Added, Weights, examples_of
 
 NEAR = 0.25
-"""What is at the source-only model lies within this α of Eq. 1, and of Eq. 3 within this of (1, 0)."""
+"""Points within this α of the source-only model count as near it in Eq. 1, and within this distance of (1, 0)
+in Eq. 3."""
 
 DIGITS = 6
 """α is compared after rounding, so that 0.1 + 0.2 equals 0.3."""
@@ -25,7 +26,7 @@ WHOLE = {"part": "all"}
 
 
 def in_papers_setting(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Return which rows are as in the paper: unmodified encoders, trained whole, on unmixed inputs."""
+    """Return a mask of rows as in the paper: unmodified encoders, trained whole, on unmixed inputs."""
     trained = rows["peft"].isna() | (rows["peft"] == "") if "peft" in rows else True
     return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1) & trained
 
@@ -61,10 +62,10 @@ def _linear(scores: "pd.Series[float]") -> dict[str, Weights]:
 
 
 def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
-    """Add the unit of replication: the pretraining seed of an encoder that has FEWEST or more, else the seed.
+    """Add the unit of replication: the pretraining seed of an encoder with FEWEST or more, else the seed.
 
-    Of an encoder with fewer, the pretraining seed with most models counts. Ways to train with fewer than
-    FEWEST units are left out, where another one has more.
+    For an encoder with fewer, the pretraining seed with most models counts. Ways to train with fewer than
+    FEWEST units are dropped if a further way has more.
     """
     if rows.empty:
         return rows.assign(unit=pd.Series(dtype=object), units=pd.Series(dtype=object))
@@ -77,10 +78,10 @@ def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _shape(scores: "pd.Series[float]") -> dict[str, object]:
-    """Return statistics of scores along a path, by α in [0, 1]; nan where there are too few points.
+    """Return statistics of scores along a path, by α in [0, 1], or nan for too few points.
 
-    ``below_line`` is how far the score at each α lies below the line between the ends (Frankle et al. 2020),
-    and ``drop`` by how much the last score is below the first: both as shares of the bilingual model's score.
+    ``below_line`` is the distance of the score at each α below the line between the ends (Frankle et al.
+    2020). ``drop`` is the first score minus the last. Both are shares of the bilingual model's score.
     ``slope`` is the gain in score per unit of α within NEAR of the first model.
     """
     line = rho = 0.0 if len(scores) >= FEWEST else math.nan
@@ -150,18 +151,18 @@ def _surface(grid: pd.DataFrame) -> dict[str, float]:
 
 
 def _nearest(grid: pd.DataFrame) -> float:
-    """Return the point towards the bilingual model farthest within NEAR of the source-only one; nan without.
+    """Return the farthest point towards the bilingual model within NEAR of the source-only one, or nan.
 
-    It is the same as on the path of Eq. 1, of which (α₁, 0) is the point at α = 1 - α₁.
+    It is the same as on the path of Eq. 1, where (α₁, 0) is the point at α = 1 - α₁.
     """
     return min((float(at) for at in grid.index if 1 - NEAR <= at < 1), default=math.nan)
 
 
 def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]:
-    """Return by unit and target how far scores lie below the line between the ends where they are lowest.
+    """Return by unit and target the largest distance of scores below the line between the ends.
 
-    Where that is, is decided by the other units, so that noise is no barrier; by a single unit itself. The
-    rows are returned with what examples add to it.
+    The other units determine its position, so that noise is not counted as a barrier; a single unit
+    determines its own. Contributions of examples are returned with the rows.
     """
     curves = pd.DataFrame({at: pd.Series(row) for at, row in group["below_line"].items()}).T
     means = curves.groupby([group["unit"], group["target"]]).mean().dropna(axis=1)
@@ -179,7 +180,7 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
 
 
 def _below_line(row: Mapping[Hashable, Any], places: Mapping[object, float]) -> dict[str, Added]:
-    """Return what examples add to how far a path lies below the line between its ends, at its unit's α."""
+    """Return contributions of examples to the distance below the line between the ends, at the unit's α."""
     at, last = places.get(row["unit"]), row["last"]
     if at is None or not last:
         return {}

@@ -1,16 +1,17 @@
 """Verdicts on the papers' claims: each claim is a list of checks with intervals, and one verdict follows.
 
-**supported**: every check lies significantly in its range. That all do is an intersection of tests, each at
-5 %, whose level is 5 % without a correction (Berger 1982). **contradicted**: a check lies significantly
-outside, after Holm's correction over all checks of the claim, since one is enough. **mixed**: a check
-contradicts, and another one supports the claim after the same correction. **differs from print**: a check
-lies significantly outside bounds that are this project's, where the paper prints words such as "around 55°".
-**not tested**: a part was not measured. **undecided**: all was measured, but not all is significant; the
-smallest effect that would have been detected, at the corrected level, is reported. Significance is judged
-over the unit that the claim is about, and over recorded predictions of examples.
+**supported**: every check lies significantly in its range. That all do is an intersection of tests, each at 5
+%, whose level is 5 % without a correction (Berger 1982). **contradicted**: a check lies significantly
+outside, after Holm's correction over all checks of the claim, since one is enough. **mixed**: one check
+contradicts the claim, and one supports it after the same correction. **differs from print**: a check lies
+significantly outside bounds that are this project's, where the paper prints words such as "around 55°". **not
+tested**: a part was not measured. **undecided**: all was measured, but not all is significant; the smallest
+effect that would have been detected, at the corrected level, is reported. Significance is judged over the
+unit that the claim is about, and over recorded predictions of examples.
 
-A few seeds without a failure say little of how often runs fail, and one run in five that fails can undo a
-gain. So a verdict over seeds holds given that no run failed, and says which rate of failures they exclude.
+A few seeds without a failure give little evidence about the rate of failures, and one failure in five runs
+can undo a gain. So a verdict over seeds is conditional on runs that did not fail, and reports the failure
+rate that the seeds exclude.
 """
 
 import json
@@ -38,7 +39,8 @@ from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list
 
 Verdict = Literal["contradicted", "mixed", "differs from print", "not tested", "undecided", "supported"]
-"""A check is never mixed; of the others, the first that a check has is the verdict of its claim."""
+"""Verdicts by priority: the first one that a check has is the verdict of its claim. A single check is never
+mixed."""
 
 CLAIMS_FILE = "tables/claims.json"
 """The verdicts of a report, for programs and for `isogloss claims diff`."""
@@ -47,7 +49,7 @@ CLAIMS = Path(__file__).with_name("claims.toml")
 """The claims of the four papers in words."""
 
 MOST_LISTED = 6
-"""Languages that a scope names; of more it has the number."""
+"""Maximum languages that a scope names. With more, it has their number."""
 
 PAPERS = {
     1: "Zero-shot Cross-lingual Transfer is Under-specified Optimization",
@@ -63,7 +65,7 @@ Rule = Callable[[Measurements], list[Check]]
 
 @dataclass(frozen=True, kw_only=True)
 class Claim:
-    """A claim of a paper, where it stands there, and the rule that judges it."""
+    """A claim of a paper, its place in the paper, and the rule that judges it."""
 
     id: str
     """The paper's number and a letter."""
@@ -74,11 +76,11 @@ class Claim:
     """Frames without which the claim is not listed."""
     test: Rule
     threshold: str = ""
-    """Whose its thresholds are: the paper's, or this project's with the paper's words."""
+    """Source of its thresholds: the paper, or this project following the paper's words."""
     code: str = ""
-    """What the authors' released code does otherwise than the paper says, where it bears on the claim."""
+    """Difference of the authors' released code from the paper that affects the claim."""
     title: str = ""
-    """Whose claim it is, where a plug-in adds it: the title of a paper or a study."""
+    """Source of a plug-in's claim: the title of a paper or a study."""
 
     @property
     def paper(self) -> int:
@@ -115,13 +117,13 @@ class Outcome:
     found: str
     checks: Sequence[Check] = ()
     p_holm: Sequence[float] = ()
-    """P of each check after Holm's correction over those of the claim; nan where it is not judged."""
+    """P of each check after Holm's correction over the checks of the claim. nan if it is not judged."""
     seeds: int = 0
     """Fewest seeds of a judged check; 0 where seeds are not the units, or nothing was decided."""
 
     @property
     def failures_excluded(self) -> float:
-        """The rate of failures above which 95 % of studies with so many seeds see one; 0 without seeds."""
+        """Failure rate above which 95 % of studies with these seeds see one. 0 without seeds."""
         return 1 - LEVEL ** (1 / self.seeds) if self.seeds else 0.0
 
     @property
@@ -147,10 +149,10 @@ class Outcome:
 
     @property
     def deciding(self) -> Check | None:
-        """The check that the verdict follows from; None without checks, as in a summary.
+        """Check that determines the verdict. None without checks, as in a summary.
 
-        Of several with the verdict, the most significant contradiction, or else the least significant check:
-        it is the last that would have to change.
+        Among several checks with the verdict, it is the most significant contradiction, or else the least
+        significant check, which would have to change last.
         """
         of_verdict = "contradicted" if self.verdict == "mixed" else self.verdict
         candidates = [
@@ -173,7 +175,7 @@ def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
 
 
 def scope_of(m: Measurements) -> str:
-    """Return the encoders and languages of which all verdicts speak, in words: "in …, on …: "."""
+    """Return the encoders and languages common to all verdicts, in words: "in …, on …: "."""
     models = m.models
     if models.empty:
         return ""
@@ -357,9 +359,10 @@ def changed_verdicts(first: Path, second: Path) -> list[dict[str, str]]:
 def _changed_checks(
     first: Sequence[Mapping[str, object]], second: Sequence[Mapping[str, object]]
 ) -> list[str]:
-    """Say which checks have another verdict, by what they are about, and how many have other numbers alone.
+    """Describe the checks with a changed verdict by their subjects, and count those with only new numbers.
 
-    Where no check has another verdict, as after a correction over other checks, all that differ are listed.
+    If no check has a changed verdict, as after a correction over different checks, all changed checks are
+    listed.
     """
     sides = [{str(check["about"]): check for check in side} for side in (first, second)]
     words = [{label: _check_in_words(check) for label, check in side.items()} for side in sides]
@@ -383,7 +386,7 @@ def _check_in_words(check: Mapping[str, object]) -> str:
 
 
 def _verdict(check: Check, p_holm: float) -> Verdict:
-    """Return the verdict of one check: of support before Holm's correction, of contradiction after it."""
+    """Return the verdict of one check. Support is tested before Holm's correction, contradiction after it."""
     if not check.values:
         return "not tested"
     significant = (check.p_value if check.inside or not check.judged else p_holm) < LEVEL
@@ -395,7 +398,7 @@ def _verdict(check: Check, p_holm: float) -> Verdict:
 
 
 def _insignificance(candidate: tuple[Check, float]) -> float:
-    """Return the p of a check; that of one unit, which has none, is the greatest."""
+    """Return the p of a check. A single unit has none, and gets the greatest."""
     check, _ = candidate
     p = check.p_value if check.values else math.nan
     return math.inf if math.isnan(p) else p

@@ -1,1 +1,1 @@
-"""Floor 7: the kinds of runs: their content, reads, dependencies and costs, and how they are made."""
+"""Floor 7: the kinds of runs: their content, reads, dependencies, costs and computation."""

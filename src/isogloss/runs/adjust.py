@@ -17,7 +17,7 @@ from isogloss.training.setting import Adjustment, AdjustSetting
 
 @dataclass(frozen=True, kw_only=True)
 class Adjust(Encoder):
-    """Make an encoder from another one by moving the states of translations together."""
+    """Adjust an encoder by aligning the states of translations."""
 
     name: ClassVar[str] = "adjust"
     trains: ClassVar[bool] = True
@@ -28,8 +28,8 @@ class Adjust(Encoder):
     aligned: tuple[Align, ...]
     """Bitext with word alignments, one for each pair of languages; the source language stands first."""
     sampled: Positive | None = None
-    """Of each pair of languages so many translations, drawn at random from the seed; None for all that are
-    aligned."""
+    """Maximum number of translations per pair of languages, drawn at random by the seed. None: all aligned
+    translations."""
     seed: Whole = 0
     """Seed of the sample, of the order and of dropout."""
 
@@ -44,7 +44,7 @@ class Adjust(Encoder):
 
     @property
     def base(self) -> Encoder:
-        """The encoder it is made from."""
+        """The encoder it starts from."""
         return self.encoder
 
     @property

@@ -1,4 +1,4 @@
-"""Word alignments of bitext: which of them a recipe's runs read, and how they are made."""
+"""Word alignments of bitext: which alignments a recipe's runs read, and how they are computed."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -44,15 +44,16 @@ class Align(Run):
     languages: str
     """The pair, as in en-es; links are (word of the first, word of the second)."""
     aligner: Aligner
-    """How words are aligned."""
+    """The word aligner."""
     encoder: Encoder | None = None
     """The encoder whose states are compared, where the aligner needs one."""
     tokenizer: Encoder | None = None
     """The encoder whose subwords are linked in place of words; None for words."""
     split: Split = "train"
-    """Split that is aligned; aligners that count words count those of the training split too."""
+    """Split that is aligned. Aligners that count words also count the training split."""
     alone: bool | None = None
-    """Whether words are counted in that split alone, as the bitext has no other; None where it has."""
+    """Whether words are counted only in that split, because the bitext has no training split. None if it has
+    one."""
     examples: Count = 0
     """Translations of the split, drawn at random; 0 for all."""
     seed: Whole = 0
@@ -149,7 +150,7 @@ def _row(pairs: list[Translation], aligned: list[Aligned]) -> Alignment:
 
 @dataclass(frozen=True)
 class AlignmentRequest:
-    """How words are aligned: the recipe's [align] table, and the split."""
+    """Aligner (the recipe's [align] table) and split of an alignment."""
 
     table: Table
     split: Split = "train"
@@ -166,8 +167,8 @@ def alignments(
 ) -> tuple[Align, ...]:
     """Build the alignment of each pair of languages according to the recipe's [align] table.
 
-    An aligner that compares states takes those of the original encoder, so that an adjusted one is not
-    measured by its own alignments.
+    An aligner that compares states uses the original encoder, so that an adjusted encoder is not evaluated on
+    alignments that it computed.
     """
     split, aligner = request.split, aligner_of(request.table)
     aligner = aligner if request.links else Unlinked()

@@ -1,4 +1,4 @@
-"""Averages of models and encoders: their parts, checked before anything is made."""
+"""Averages of models and encoders, whose parts are checked before any run starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,11 +33,11 @@ class AverageRequest:
     members: Sequence[Mapping[str, FineTune]]
     """The models of each seed, by the label of their method."""
     seed: int
-    """The first of them, which is that of the average."""
+    """Seed of the first member, which is the seed of the average."""
     encoder: Encoder
     """The origin of all vectors."""
     encoders: Mapping[Encoder, str]
-    """Those of the recipe, by label."""
+    """Encoders of the recipe, with their labels."""
     sources: Sources
 
 

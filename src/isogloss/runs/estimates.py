@@ -1,10 +1,10 @@
-"""Facts, shapes and costs of models before they are made or loaded, from their architecture or their folder.
+"""Facts, shapes and costs of models before they exist or are loaded, from their architecture or folder.
 
-Peak memory takes all rows to be as long as allowed; the formulas are in ``training.memory``.
+Peak memory assumes that all rows have the maximum length; the formulas are in ``training.memory``.
 
-A subword that goes through a model and back takes 6 operations for each parameter that is no embedding, and
-12·n·d·L for attention over rows of L subwords (n layers of width d); where subwords are predicted, 6·V·d for
-each. An example counts as one row that is as long as allowed: most are shorter, long ones several windows.
+A forward and backward pass takes 6 operations per subword and parameter, embeddings excluded, and 12·n·d·L
+for attention over rows of L subwords (n layers of width d). Predicting a subword takes 6·V·d. An example
+counts as one row of the maximum length: most are shorter, long ones have several windows.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ Folders = Mapping[str, str]
 """Folders of models on this machine, by the fingerprint of their files."""
 
 SCORED_LENGTH = 128
-"""Subwords of the rows of which a scored batch is taken to consist."""
+"""Subwords per row of a scored batch, for the estimate."""
 
 ASSUMED_SHAPES: Mapping[str, Shape] = {
     "google-bert/bert-base-multilingual-cased": Shape(
@@ -65,7 +65,7 @@ class Facts(NamedTuple):
     masked_lm: bool = True
     """Whether it has a masked-LM head."""
     text_head: bool = True
-    """Whether it has a masked-LM head or that of a decoder."""
+    """Whether the model has a masked-LM head or a decoder's LM head."""
     causal: bool = False
     """Whether it is a decoder whose mask is not lifted."""
     adapters: tuple[str, ...] = ()
@@ -74,7 +74,7 @@ class Facts(NamedTuple):
     maps: tuple[str, ...] | None = None
     """Languages with maps, their source first."""
     config: Config | None = None
-    """Of an encoder in a folder."""
+    """Read the facts of an encoder in a folder."""
 
 
 @lru_cache(maxsize=64)
@@ -135,7 +135,7 @@ def _adapter(dim: int, bottleneck: int) -> int:
 
 
 def scoring(shape: Shape, machine: Machine, *, models: int = 1) -> int:
-    """Return the bytes of scoring: of dev sets, of measurements, of states before an adjustment."""
+    """Return the bytes for scoring dev sets and measurements, and for states before an adjustment."""
     load = Load(rows=BUDGET // SCORED_LENGTH, length=SCORED_LENGTH)
     return scoring_memory(shape, load, machine, models=models)
 
@@ -155,12 +155,12 @@ def encoder_training_operations(cost: Cost, shape: Shape) -> float:
 
 
 def count_gradients_per_update(updates: Updates) -> int:
-    """Return how many gradients an update takes: two where sharpness is minimized."""
+    """Count the gradients of an update: two if sharpness is minimized."""
     return 2 if updates.sam_radius else 1
 
 
 def training_operations(shape: Shape, subwords: float, length: int, *, predicted: float = 0) -> float:
-    """Return the operations of training on so many subwords in rows of a length.
+    """Return the operations of training on a number of subwords in rows of a length.
 
     ``predicted`` is the share of subwords at which the whole vocabulary is scored.
     """

@@ -84,7 +84,8 @@ def _main_scores(rows: Sequence[Row]) -> str:
 
 
 TRACKED_FACTS = ("diagnostic", "method", "source", "target", "pair", "pairs", "languages", "seed")
-"""Settings that distinguish the runs of a study; a measurement of one run has those of that run too."""
+"""Settings that distinguish the runs of a study. A measurement of one run includes the settings of that
+run."""
 
 
 def _facts(run: Run) -> dict[str, str]:
@@ -112,14 +113,14 @@ def _settings(part: Any, prefix: str = "") -> Iterator[tuple[str, str | int | fl
 
 
 def compute_without_recording(context: RunContext, run: Run) -> None:
-    """Take part in a training that the main one of several processes records."""
+    """Compute a part of a training that the main process records."""
     with _threads(context.threads), _plug_ins_named(run):
         run.make(context)
 
 
 @contextmanager
 def _plug_ins_named(run: Run) -> Iterator[None]:
-    """Turn an error in a plug-in's code into one that stops its run alone and names its package."""
+    """Turn an error in a plug-in's code into an error that stops only its run and names its package."""
     try:
         yield
     except (IsoglossError, torch.OutOfMemoryError):
@@ -157,7 +158,7 @@ def _threads(count: int) -> Iterator[None]:
 
 
 def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
-    """Return the time, device, memory and versions of libraries with which a run was made."""
+    """Return time, device, memory and versions of libraries of a run."""
     on_gpu = torch.cuda.is_available()
     return {
         "seconds": round(seconds, 3),
@@ -175,7 +176,7 @@ def data_warnings(run: Run, sources: Sources) -> Iterator[str]:
     for split in run.splits_read:
         yield from sources.remarks(split.corpus, split.language, split.split)
         labelled = "bitext" not in sources.corpus(split.corpus).tasks
-        # Examples that were lost in translation are counted where the translation was made.
+        # The run of the translation counts the examples lost in it.
         if split.examples and not (labelled and is_translation(split.language)):
             yield from _warning(split, _size(split, sources))
 
@@ -205,9 +206,10 @@ def _warning(split: SplitRead, size: int) -> Iterator[str]:
 
 
 def seconds_left(runs: Iterable[Run], done: Collection[str], store: Store) -> tuple[float, int]:
-    """Return the seconds that unfinished runs take one after another, and how many cannot be estimated.
+    """Estimate the remaining seconds of unfinished runs, and count the runs without an estimate.
 
-    Each is taken to be the mean of the finished ones with its method or diagnostic and its corpus.
+    Runs are assumed to be sequential. The estimate of a run is the mean of the finished runs with its method
+    or diagnostic and its corpus.
     """
     took: dict[tuple[str, ...], list[float]] = defaultdict(list)
     left: list[tuple[str, ...]] = []

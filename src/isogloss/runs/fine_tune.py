@@ -1,4 +1,4 @@
-"""Fine-tuning: a model is made from an encoder, labelled examples, languages and a method."""
+"""Fine-tuning of an encoder on labelled examples of some languages by a method."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -54,7 +54,7 @@ class LearnedTask:
     task: str
     corpus: str
     labels: tuple[str, ...] | None = None
-    """The labels of the corpus, for a task of any labels; None for a task with labels of its own."""
+    """Labels of the corpus, for a task of any labels. None for a task with fixed labels."""
     package: str | None = None
     """Package and version of the plug-in that adds the task; None for a task of the house."""
     treebanks: Treebanks = ()
@@ -77,17 +77,17 @@ class FineTune(Run):
     task: str
     """Task of the corpus."""
     labels: tuple[str, ...] | None = None
-    """The labels of the corpus, for a task of any labels; None for a task with labels of its own."""
+    """Labels of the corpus, for a task of any labels. None for a task with fixed labels."""
     package: str | None = None
     """Package and version of the plug-in that adds the task; None for a task of the house."""
     method: Method
     """How: source-only, target-only, bilingual …"""
     auxiliary: AuxiliaryLoss | None = None
-    """A loss added to the method's own; none when left out."""
+    """Loss added to the method's loss. Default: none."""
     further: tuple[LearnedTask, ...] | None = None
     """The tasks that the auxiliary loss learns; None where it learns none."""
     peft: Peft | None = None
-    """Which weights are trained (LoRA …); all when left out."""
+    """Trained weights (LoRA …). Default: all."""
     source: tuple[str, ...]
     """Source languages; empty for a method that uses none."""
     target: tuple[str, ...] = ()
@@ -97,11 +97,11 @@ class FineTune(Run):
     start: "FineTune | None" = None
     """The model it starts from, head included; without one a new head is put on the encoder."""
     parts: "tuple[FineTune | Encoder, ...] | None" = None
-    """What its weights are made of, in the order of the method's weights; None where they are trained."""
+    """Averaged models or encoders, in the order of the method's weights. None if the weights are trained."""
     aligned: tuple[Align, ...] | None = None
     """Bitext with word alignments, one for each pair of languages, for methods that read some."""
     translated: tuple[Translate, ...] | None = None
-    """Translations it reads, where they are made and not read from the corpus's files."""
+    """Translations to read that are machine-translated, not read from the corpus's files."""
     teacher: "FineTune | None" = None
     """The model whose predictions are learned, for methods and auxiliary losses that need one."""
     original: Encoder | None = None
@@ -214,7 +214,7 @@ class FineTune(Run):
         return f"{self.label}: {self.corpus} {self.task} {languages}, seed {self.seed}"
 
     def read(self, context: RunContext, language: str, split: Split, size: int) -> list[Example]:
-        """Read so many of the examples it learns from (0: all) of a language, or of a translation."""
+        """Read ``examples`` training examples (0: all) of a language, or of a translation."""
         examples = SplitRead(
             corpus=self.corpus, language=language, split=split, treebanks=self.treebanks, examples=size
         )
@@ -344,7 +344,7 @@ def fine_tuned(runs: Iterable[Run]) -> tuple[FineTune, ...]:
 
 def assumed_sizes(runs: Iterable[Run]) -> list[str]:
     """List what the operations of runs assume about corpora, in words."""
-    # Methods without source examples have languages in their target alone.
+    # Methods without source examples have languages only in their target.
     models = [run for run in fine_tuned(runs) if not any(map(is_built_in, (*run.source, *run.target)))]
     names = {run.corpus.partition(":")[0] for run in models} & TRAIN_SIZES.keys()
     sizes = ", ".join(f"{name} {TRAIN_SIZES[name]:,}" for name in sorted(names))

@@ -1,4 +1,4 @@
-"""Measurements: rows of numbers that a diagnostic takes of models, encoders or other measurements."""
+"""Measurements: rows of numbers that a diagnostic computes from models, encoders or other measurements."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ class Measure(Run):
 
     name: ClassVar[str] = "measure"
     diagnostic: Diagnostic
-    """What is measured."""
+    """The diagnostic."""
     subjects: tuple[Run, ...]
     """The runs measured, in the diagnostic's order."""
     languages: tuple[str, ...] = ()
@@ -63,11 +63,11 @@ class Measure(Run):
     split: Split = "dev"
     """Split it reads."""
     inputs: str | None = None
-    """How target inputs come: None (as they are), translated, or mixed with the source language."""
+    """Form of target inputs: None (unchanged), translated, or mixed with the source language."""
     aligned: tuple[Align, ...] | None = None
     """Word alignments of the bitext it reads, where it compares words; one for each pair of languages."""
     translated: tuple[Translate, ...] | None = None
-    """Translations it reads, where they are made and not read from the corpus's files."""
+    """Translations to read that are machine-translated, not read from the corpus's files."""
     treebanks: Treebanks = ()
     """Treebank of a language where the corpus has several."""
     examples: Count = 0
@@ -82,12 +82,12 @@ class Measure(Run):
 
     @property
     def measurements(self) -> "tuple[Measure, ...]":
-        """The measurements it is made from."""
+        """The measurements it needs."""
         return tuple(subject for subject in self.subjects if isinstance(subject, Measure))
 
     @property
     def models(self) -> tuple[FineTune, ...]:
-        """The fine-tuned models measured, those of the measurements it is made from included."""
+        """The fine-tuned models it measures, directly or through other measurements."""
         nested = [model for measurement in self.measurements for model in measurement.models]
         return (*fine_tuned(self.subjects), *nested)
 
@@ -271,7 +271,7 @@ class _Inputs:
 
     @cached_property
     def model(self) -> FineTune:
-        """The model measured; tokenizer and lengths are those of the first where there are several."""
+        """The measured model. Among several, tokenizer and lengths come from the first."""
         if self.run.model is None:
             raise TypeError(f"{self.run.title}: a measurement of no model has no inputs")
         return self.run.model
@@ -283,9 +283,9 @@ class _Inputs:
 
     @cached_property
     def trained_on(self) -> list[Example]:
-        """The model's training examples, whose commonest label is the baseline; none for a given one.
+        """The model's training examples, whose most frequent label is the baseline. None for a given model.
 
-        Those of an average are those of the first of its models.
+        An average has the training examples of its first model.
         """
         model = self.model
         while model.parts:
@@ -313,7 +313,7 @@ class _Inputs:
         return replace(encoded, baseline=task.majority(self.trained_on, examples)) if labelled else encoded
 
     def paired(self, language: str) -> Evaluation:
-        """Pair a language's examples with their translations; the source's with themselves, or alone."""
+        """Pair a language's examples with translations; source examples with themselves, or unpaired."""
         unpaired, source = self.evaluation(language), self.model.source_languages
         mixup = load_mixup(self.folder)
         _, *pairs = codes_read(PAIRED, language, source)

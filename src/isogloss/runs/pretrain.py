@@ -1,4 +1,4 @@
-"""Pretraining: an encoder is made from text, or trained further on it."""
+"""Pretraining of an encoder on text, from new weights or from an existing encoder."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,7 @@ from isogloss.training.memory import Machine, Shape
 from isogloss.training.setting import Pretraining, TextSetting
 
 HELD_OUT_INTERVAL = 100
-"""One line in so many is held out of a text without development split."""
+"""One in this number of lines is held out of a text without development split."""
 
 NEW_HEAD = (
     "the encoder it starts from was saved without a head that predicts text: it was given a new one, which "
@@ -59,25 +59,25 @@ class Pretrain(Encoder):
     start: Encoder | None = None
     """The encoder that is trained further; None for a new one."""
     architecture: Architecture | None = field(default_factory=Architecture)
-    """The shape of a new encoder; None where it is that of the start."""
+    """Shape of a new encoder. None: the shape of the start."""
     method: Pretraining
     """How: objective, length and optimization."""
     bitext: str = ""
     """Corpus of translations for translation LM; none when empty."""
     lines: tuple[tuple[str, int], ...] | None = None
-    """At most so many lines of a language, drawn at random from the seed: (("ru", 100000),); all of the
-    others."""
+    """Maximum number of lines per language, drawn at random by the seed: (("ru", 100000),). Other languages
+    use all lines."""
     vocabulary: NewSubwords | None = None
     """Subwords that are added to the start; None for none."""
     aligned: tuple[Align, ...] | None = None
-    """Bitext with word alignments that their embeddings are made from; None where they are not."""
+    """Bitext with word alignments that initialise their embeddings. None if not used."""
     replay: Replay | None = None
     """Text in other languages that is mixed in where an encoder is trained further; None for none."""
     modules: Modules | None = None
-    """What each language has for itself; without, all is shared (or as it is in the start)."""
+    """Modules that each language has separately. Default: all weights are shared (or as in the start)."""
     trained: TrainedPart | None = None
-    """modules: those of the languages are trained, and all else stays as it is in the start; layers: all but
-    the embeddings; None for all."""
+    """modules: only the language modules are trained, and all other weights stay as in the start. layers: all
+    weights except the embeddings. None: all weights."""
     seed: Whole = 0
     """Seed of initial weights, order, masks, and the lines drawn."""
     data: str = ""
@@ -107,7 +107,7 @@ class Pretrain(Encoder):
 
     @property
     def base(self) -> Encoder | None:
-        """The encoder it is made from; None for a new one."""
+        """The encoder it starts from. None for a new encoder."""
         return self.start
 
     @property
@@ -218,10 +218,10 @@ class Pretrain(Encoder):
 
 @dataclass(frozen=True)
 class PretrainingText:
-    """The lines of each language that are trained on, and those held out to measure perplexity on.
+    """Lines of each language for training, and lines held out to measure perplexity.
 
-    Held out is the development split of a corpus that has one; of any other, one line in a hundred of its
-    text, which then is neither trained on nor part of what the vocabulary is made from.
+    The development split of a corpus is held out. A corpus without one has one line in a hundred held out.
+    Held-out lines are used neither for training nor for the vocabulary.
     """
 
     run: Pretrain

@@ -43,9 +43,9 @@ class Pretrained(Encoder):
     data: str = ""
     """Fingerprint of its files: other weights in the same folder are another encoder."""
     revision: str | None = None
-    """Commit of a hub name; None for a folder, and if it could not be looked up."""
+    """Commit of a hub name. None for a folder, and if the commit could not be found."""
     attention: TextAttention | None = None
-    """Of a decoder: whether it reads with its mask or without; None for as its config.json says."""
+    """Whether a decoder reads with its mask. None: as its config.json specifies."""
     exists: ClassVar[bool] = True
 
     @property
@@ -59,11 +59,11 @@ class Pretrained(Encoder):
 
     @property
     def base(self) -> None:
-        """The encoder it was made from, which is not known."""
+        """The encoder it was trained from, which is unknown."""
 
     @property
     def label(self) -> str:
-        """Name in tables: that of its folder or repository."""
+        """Name in tables: the name of its folder or repository."""
         name = Path(self.source).name or self.source
         return f"{name}, {self.attention}" if self.attention else name
 
@@ -79,7 +79,7 @@ class Pretrained(Encoder):
         return self
 
     def weights(self, context: RunContext) -> str:
-        """Return its folder or hub name; that of a decoder as it is read, where a recipe says so."""
+        """Return its folder or hub name; for a decoder, with its attention if a recipe sets it."""
         path = context.sources.encoders.get(self.data, self.pinned)
         if self.attention or (self.data and gguf_file(Path(path))):
             return str(prepared(path, self.attention, context.store.model(self)))
@@ -100,7 +100,7 @@ class Pretrained(Encoder):
             return None
 
     def translator_shape(self) -> None:
-        """Return the shape of a translation model that was made elsewhere, which is not known."""
+        """Return the shape of an external translation model, which is unknown."""
 
     def check_direction(self, source: str, target: str, folders: Folders) -> None:
         """Raise ModelError unless a translation model on this machine has subwords for these languages."""
@@ -148,13 +148,13 @@ def translation_model(source: str) -> Pretrained:
 
 
 def in_folder(folder: Path, name: str = "") -> Pretrained:
-    """Name a model by its files' fingerprint and its folder's name, or that of the run whose model it is."""
+    """Name a model by its files' fingerprint and the name of its folder or run."""
     folder_name = folder.parent.name if folder.name == "model" else folder.name
     return Pretrained(source=name or folder_name, data=fingerprint(folder))
 
 
 def on_hub(source: str) -> Pretrained:
-    """Name a model on the hub (``name`` or ``name@revision``) by its commit, if that can be looked up."""
+    """Name a model on the hub (``name`` or ``name@revision``) by its commit, if the commit can be found."""
     return Pretrained(source=source, revision=hub_commit(source))
 
 

@@ -1,9 +1,9 @@
-"""The base of all kinds of runs, the context in which they are made, and the order of their dependencies.
+"""The base of all kinds of runs, their context, and the order of their dependencies.
 
-A run is a frozen value that says completely what is to be made. Its id is the hash of its content
-(``core.identity``): the names of classes and fields are part of it. Each kind is one module of this package.
-A base class here must not have an attribute named as a field of a kind: dataclasses would take it for the
-field's default.
+A run is a frozen value that specifies a computation completely. Its id is the hash of its content
+(``core.identity``), which includes the names of classes and fields. Each kind is one module of this package.
+A base class here must not have an attribute with the name of a kind's field, because dataclasses would use it
+as the field's default.
 """
 
 from abc import abstractmethod
@@ -32,21 +32,21 @@ Owner = TypeVar("Owner")
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """Store and data of the runs that are made together."""
+    """Store and data shared by runs."""
 
     store: Store
     sources: Sources
     on_progress: OnProgress = no_progress
     threads: int = 1
-    """Threads of a run on the CPU. Sums depend on it in their last bits, so it follows neither from the
-    machine nor from how many runs are made in parallel."""
+    """Threads of a run on the CPU. The last bits of sums depend on it, so it is independent of the machine
+    and of the number of parallel runs."""
     precision: str = "auto"
     """The precision that "auto" stands for."""
     track: tuple[str, ...] = ()
     """Trackers that follow the runs."""
 
     def resolved(self, precision: str) -> str:
-        """Return the precision a run is made in."""
+        """Return the precision of a run."""
         return self.precision if precision == "auto" else precision
 
     def with_precision(self, part: Owner) -> Owner:
@@ -71,7 +71,7 @@ class RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class SplitRead:
-    """So many examples (0: all) of one split of a corpus."""
+    """Read of one split of a corpus, with a number of examples (0: all)."""
 
     corpus: str
     language: str
@@ -88,7 +88,7 @@ class Run(Named):
     trains: ClassVar[bool] = False
     """Whether several processes can make it together."""
     libraries: ClassVar[tuple[str, ...]] = ()
-    """Libraries whose versions its record has, in addition to those of all records."""
+    """Libraries whose versions its record has, in addition to the libraries of all records."""
 
     @property
     @abstractmethod
@@ -112,7 +112,7 @@ class Run(Named):
 
     @property
     def reference(self) -> str:
-        """Reference in the settings of another run."""
+        """Reference to this run in the settings of other runs."""
         return identity(self)
 
     @property
@@ -122,12 +122,12 @@ class Run(Named):
 
     @property
     def read_with(self) -> "tuple[Run, ...]":
-        """Further runs whose files are needed to read those of this run."""
+        """Further runs whose files are needed to read this run."""
         return ()
 
     @property
     def described_by(self) -> "Run":
-        """The run whose settings describe it: of a measurement of one run, that run."""
+        """The run whose settings describe it: for a measurement of one run, that run."""
         return self
 
     @property
@@ -142,7 +142,7 @@ class Run(Named):
 
     @property
     def unresolved(self) -> str:
-        """Its name on the hub where its commit could not be looked up; empty for all others."""
+        """Its name on the hub if its commit could not be found; empty for all other runs."""
         return ""
 
     @property
@@ -175,9 +175,9 @@ class Run(Named):
 
 
 class Encoder(Run):
-    """A run that makes an encoder, or an encoder that exists already.
+    """A run that trains an encoder, or an existing encoder.
 
-    Whatever a kind does not override is asked of the encoder it was made from.
+    Attributes that a kind does not override come from the encoder it starts from.
     """
 
     @property
@@ -188,7 +188,7 @@ class Encoder(Run):
     @property
     @abstractmethod
     def base(self) -> "Encoder | None":
-        """The encoder it was made from; None for a new one, and where that is not known."""
+        """The encoder it starts from. None for a new encoder, and if it is unknown."""
 
     @property
     def original(self) -> "Encoder":
@@ -220,12 +220,12 @@ class Encoder(Run):
 
     @property
     def adds_subwords(self) -> bool:
-        """Whether its training added subwords to those of its base."""
+        """Whether its training added subwords to its base."""
         return False
 
     @property
     def seeds(self) -> tuple[int, ...]:
-        """Seeds of the adjustments it was made by, the last one first."""
+        """Seeds of its adjustments, the last one first."""
         return ()
 
     @property
@@ -246,7 +246,7 @@ class Encoder(Run):
         return self.base.folder(folders) if self.base else ""
 
     def facts(self, folders: Folders) -> Facts | None:
-        """Return the facts of its root, with the head of its own; None where that is not on this machine."""
+        """Return the facts of its root, with this encoder's head. None if the root is not on this machine."""
         return self.base.facts(folders) if self.base else None
 
     def shape(self, folders: Folders) -> Shape | None:
@@ -309,7 +309,10 @@ class Encoder(Run):
                 )
 
     def check_unmapped(self, folders: Folders, name: str) -> None:
-        """Raise ConfigError for an encoder with maps, called ``name``: training would leave them behind."""
+        """Raise ConfigError for an encoder with maps, called ``name``.
+
+        Training would not update the maps.
+        """
         if self.mapped_languages(folders) is not None:
             raise ConfigError(
                 f"{name} maps each language's states, and what changes it would leave its maps behind. "
@@ -349,7 +352,7 @@ def read_by(run: Run) -> tuple[Run, ...]:
 
 
 def unresolved_models(runs: Iterable[Run]) -> list[str]:
-    """List the names of hub models that runs need and whose commits could not be looked up."""
+    """List the hub models of runs whose commits could not be found."""
     return sorted({part.unresolved for run in runs for part in parts_of(run)} - {""})
 
 
@@ -378,11 +381,11 @@ def in_order(runs: Iterable[Run]) -> list[Run]:
 
 
 def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int | None:
-    """Return the bytes that a run takes at its peak: 0 without a model, None where that is not known.
+    """Return the peak memory of a run in bytes. 0 without a model, None if unknown.
 
-    ``on`` is the machine and its precision; left out, this process's device in the run's own precision.
-    Not known are encoders that are not on this machine, meta-learning, translation models that were made
-    elsewhere, diagnostics that compute gradients, and training on choices whose options are lists.
+    ``on`` is a machine and its precision. Default: this process's device in the run's precision. Unknown are
+    encoders that are not on this machine, meta-learning and external translation models. Diagnostics that
+    compute gradients and training on choices with lists as options are also unknown.
     """
     if on is None:
         here = device()

@@ -84,7 +84,7 @@ class TrainTranslator(Run):
         return f"translator, {self.label}: {size}{self.bitext} {' '.join(self.pairs)}"
 
     def translator_shape(self) -> Shape:
-        """Return the shape of its model, with its decoder's layers as so many more of an encoder's."""
+        """Return the shape of its model, in which decoder layers count as additional encoder layers."""
         method = self.method
         layer = 4 * method.dim**2 + 2 * method.dim * method.feed_forward
         layers = round(method.layers * (1 + CROSS_ATTENTION))
@@ -156,7 +156,7 @@ class Translate(Run):
     split: Split = "train"
     """Split that is translated."""
     translator: Translator
-    """How texts are translated."""
+    """The translator."""
     model: TranslationModel | None = None
     """The model, where the translator needs one."""
     start: "Translate | None" = None
@@ -165,10 +165,9 @@ class Translate(Run):
     """Ways to find the answers to questions in the translation, tried in order; when empty, questions are
     translated without their answers. None where nothing has answers."""
     tags: TagWay | None = None
-    """How tags find their words in the translation: links or alignment; None leaves them behind."""
+    """Projection of tags to the translation: links or alignment. None drops the tags."""
     links: TagWay | None = None
-    """How words are linked to those of the translation, which then keeps the links: links (the translator's
-    own) or alignment; None keeps none."""
+    """Word links that the translation keeps: links (the translator's) or alignment. None keeps no links."""
     aligner: Aligner | None = None
     """Word aligner, where labels or links are found by alignment."""
     encoder: Encoder | None = None
@@ -330,19 +329,19 @@ def described(part: Named, *notes: str) -> str:
 
 
 def translator_label(translated: Sequence[Translate]) -> str:
-    """Return the translator's name with its models; those of several directions are joined by +."""
+    """Return the translator's name with its models; models of several directions are joined by +."""
     models = dict.fromkeys(run.model.label for run in translated if run.model is not None)
     return described(translated[0].translator, "+".join(models))
 
 
 def split_read(corpus: str, language: str, split: Split, examples: int, treebanks: Treebanks) -> SplitRead:
-    """Return a split with the treebank of its language alone."""
+    """Return a split with only the treebank of its language."""
     banks = tuple(pair for pair in treebanks if pair[0] == language)
     return SplitRead(corpus=corpus, language=language, split=split, treebanks=banks, examples=examples)
 
 
 def from_files(splits: Iterable[SplitRead], translated: Sequence[Translate] | None) -> tuple[SplitRead, ...]:
-    """Leave out the splits that a run translates."""
+    """Remove the splits that a run translates."""
     translated_splits = {(run.languages, run.split) for run in translated or ()}
     return tuple(split for split in splits if (split.language, split.split) not in translated_splits)
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 def mean_cosine(states: Float[Tensor, "item dim"]) -> float:
     """Return the mean cosine of all pairs of different rows, from -1 / (items - 1) to 1."""
-    # The squared length of the sum of unit vectors is the sum of all their cosines, each with itself too.
+    # The squared length of the sum of unit vectors is the sum of all their cosines, self-pairs included.
     unit = torch.nn.functional.normalize(states.double(), dim=1)
     count = len(unit)
     return float((unit.sum(dim=0).square().sum() - unit.square().sum()) / (count * (count - 1)))
@@ -24,7 +24,7 @@ def principal_components(
 ) -> tuple[Float[Tensor, "component dim"], Float[Tensor, "component"]]:
     """Return the directions of largest variance, and the share of the variance along each.
 
-    The largest absolute entry of a direction is made positive, so that maps do not flip.
+    The largest absolute entry of a direction is positive, so that maps do not flip.
     """
     centred = x.double() - x.double().mean(dim=0)
     values, vectors = torch.linalg.eigh(centred.T @ centred)

@@ -1,8 +1,8 @@
 """Linear CKA: similarity of the states of sentences and of their translations, by layer.
 
 Kornblith et al. (2019), "Similarity of Neural Network Representations Revisited", Eq. 3, for linear kernels
-‖YᵀX‖²/(‖XᵀX‖·‖YᵀY‖) with Frobenius norms and centred columns. X-Mixup, Section 3, measures with it how far a
-language is from the source; its printed Eq. 1 squares the two norms of the denominator, an error: a set of
+‖YᵀX‖²/(‖XᵀX‖·‖YᵀY‖) with Frobenius norms and centred columns. X-Mixup, Section 3, measures the distance of a
+language from the source with it. Its printed Eq. 1 wrongly squares the two norms of the denominator: a set of
 states would then not have CKA 1 with itself.
 
 With fewer sentences than dimensions CKA is close to 1 whatever the states. The debiased form replaces each

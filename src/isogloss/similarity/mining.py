@@ -73,9 +73,9 @@ Nearest = tuple[Float[Tensor, "_ _"], Int[Tensor, "_ _"]]
 def nearest(
     x: Float[Tensor, "item dim"], y: Float[Tensor, "other dim"], neighbours: int
 ) -> tuple[Nearest, Nearest]:
-    """Return the highest cosines of each row of x, and which rows of y they are of; then those of y in x.
+    """Return the highest cosines of each row of x with the indices of rows of y, then the same for y in x.
 
-    A block of cosines at a time, each computed once. With fewer rows than ``neighbours`` all are returned.
+    Cosines are computed in blocks, each once. With fewer rows than ``neighbours`` all are returned.
     """
     of_x, of_y = (
         (

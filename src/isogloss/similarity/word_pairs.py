@@ -44,7 +44,7 @@ class LinkedSentence(NamedTuple):
 
 
 class WordPairs(NamedTuple):
-    """How words of linked sentences are compared."""
+    """Comparison of words of linked sentences."""
 
     layers: tuple[int, ...]
     distances: tuple[str, ...]

@@ -24,7 +24,7 @@ def store_at(address: str | Path) -> Store:
 
 
 def local_folder(address: str | Path, on_progress: OnProgress = no_progress) -> Path:
-    """Return the folder of a store or, by its URL, of one of its runs, with what reports are made from."""
+    """Return the local folder of a store, or of a run by URL, with the files that reports read."""
     if not is_url(address):
         return _folder(address)
     above, _, key = str(address).rstrip("/").rpartition("/")

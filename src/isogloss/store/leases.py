@@ -1,19 +1,18 @@
-"""Leases: which process makes a run, where many share a folder, on one machine or on several.
+"""Leases: decide which process computes a run in a shared folder, on one or several machines.
 
-A lease is a small file that exactly one process can create. Its holder writes into it every few seconds, and
-a process that waits for it checks whether it changes: no clocks are compared, so clocks may differ. A lease
-ends when its holder exits (known at once on the same machine), gives it back, or does not renew it for its
-duration. Then the next one is created, ``RUN.2`` after ``RUN.1``, again by exactly one process, so that no
-lease is ever removed while a process could still rely on it. The leases of a run are removed when it has a
-record or has failed: from then on they have no readers. Until then those that were not given back count the
-processes that died with the run.
+A lease is a small file that exactly one process can create. Its holder writes into it every few seconds. A
+waiting process checks whether it changes, so clocks may differ between machines. A lease ends when its holder
+exits (known at once on the same machine), releases it, or does not renew it for its duration. Then the next
+lease is created, ``RUN.2`` after ``RUN.1``, also by exactly one process, so no lease is removed while a
+process could still rely on it. The leases of a run are removed when the run has a record or has failed,
+because nobody reads them after that. Until then unreleased leases count the processes that died with the run.
 
-It takes no locks, which network file systems have or have not: only that a file is created by one process
-alone (O_EXCL; on NFS since version 3), and that a file opened again shows what others wrote (close-to-open).
-A holder that was paused for longer than that (a laptop that slept, a mount that did not answer) finds the
-next lease, or its own gone, gives its own back and leaves the run: it checks its lease before each rename.
-Should it be paused between the check and the rename, the file has the same bytes as the other's, and an equal
-folder stays as it is.
+Leases need no locks, which some network file systems lack. They need two guarantees: only one process creates
+a file (O_EXCL; on NFS since version 3), and a reopened file shows what others wrote (close-to-open). A holder
+may be paused for longer than the duration (a sleeping laptop, a mount that does not answer). It then finds
+the next lease, or misses its lease, releases it and leaves the run: it checks its lease before each rename.
+If it is paused between the check and the rename, both processes write the same bytes, and an equal folder
+stays unchanged.
 """
 
 import json
@@ -46,8 +45,8 @@ from isogloss.core.shared_files import (
 from isogloss.core.untrusted import parse_json
 
 LEASES, LOG = ".claims", "log"
-"""Folder of leases, and its folder of logs. Their names and the fields of both are those of older versions of
-isogloss: machines with different versions may share a folder of runs."""
+"""Folder of leases and its folder of logs. Names and fields are the same as in older versions of isogloss,
+because machines with different versions may share a folder of runs."""
 
 LEASE_DURATION = 60.0
 """Seconds without a sign of life after which the lease of a process on another machine has ended."""
@@ -59,8 +58,8 @@ RETRY_EVERY = 0.5
 """Seconds between two attempts of a process that waits for a lease."""
 
 Ending: TypeAlias = Literal["finished", "there", "failed", "given up", "out of memory"]
-"""How a lease ends: the run has a record, has one of another process, or has failed; or it is given back, the
-last time by a run that shared a GPU whose memory ran out."""
+"""Reason for the end of a lease: the run has a record, has a record of a different process, or has failed; or
+the lease is released. The last value marks a release by a run that shared a GPU and ran out of its memory."""
 
 SETTLED = ("finished", "there", "failed")
 """Endings after which the leases of a run have no readers."""
@@ -90,11 +89,11 @@ class Board(Protocol):
         """Remove a file, if it is there."""
 
     def append(self, name: str, line: str, *, begins: bool) -> None:
-        """Add a line to a file that this process alone writes; its folder is made where that ``begins``."""
+        """Add a line to a file that only this process writes. ``begins``: create its folder."""
 
     @property
     def interruptions(self) -> int:
-        """How often the board could not be reached."""
+        """Number of times the board could not be reached."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ class FolderBoard:
             raise storage_error(self.folder / name, error) from error
 
     def read(self, name: str) -> bytes | None:
-        """Return the content of a file; one that seems to be missing is looked for afresh."""
+        """Return the content of a file; if it seems to be missing, refresh the folder and retry."""
         with reading(self.folder / name):
             content = self._read(name)
             if content is None:
@@ -153,7 +152,7 @@ class FolderBoard:
         remove(self.folder.parent, f"{self.folder.name}/{name}")
 
     def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: D102
-        if begins:  # Later the folder may have gone away: none is made in its place.
+        if begins:  # Later the folder may be unreachable, and must not be replaced.
             make_folder(self.folder.parent, f"{self.folder.name}/{name}".rpartition("/")[0])
         append_file(self.folder.parent, f"{self.folder.name}/{name}", line.encode())
 
@@ -168,14 +167,14 @@ class Lease:
     """Random text that no other lease has."""
     beat: int = 0
     renewed: float = 0.0
-    """When it was renewed last, by a clock that goes on while the machine sleeps."""
+    """Time of the last renewal, by a clock that includes sleep of the machine."""
     lost: bool = False
     """Whether another process has leased the run since, or finished it, while this one could not renew it."""
     silent: bool = False
     """Whether it could not be renewed for its duration: another process may lease the run."""
     ending: Ending = "given up"
     resume_point: str = ""
-    """How far the run had got when it was leased."""
+    """Progress of the run when it was leased."""
 
     @property
     def name(self) -> str:
@@ -199,11 +198,11 @@ class LeaseHistory:
     """The leases of a run that has neither a record nor failed."""
 
     is_held: bool = False
-    """Whether a process holds the last one."""
+    """Whether a process has the last lease now."""
     holder: str = ""
-    """Who holds or held it, for messages."""
+    """Current or last holder, for messages."""
     starts: tuple[str, ...] = ()
-    """Of each lease that has ended and that nobody gave back: how far the run had got when it began."""
+    """Progress of the run at the start of each lease that ended without release."""
     out_of_memory: bool = False
     """Whether one was given back as the memory of a shared GPU ran out."""
 
@@ -223,7 +222,7 @@ class Leases:
 
     board: Board
     log: str = ""
-    """Folder on the board for lines about what this process leased, in a file of its own."""
+    """Folder on the board for logs of leases. Each process writes a separate file."""
     duration: float = LEASE_DURATION
     clock: Callable[[], float] = time.monotonic
     """For the silence of others: it stands still while this machine sleeps, as they may with it."""
@@ -242,7 +241,7 @@ class Leases:
 
     @contextmanager
     def leased(self, key: str, resume_point: str = "") -> Iterator[Lease | None]:
-        """Hold the lease of a run and note how far it got. Yields None if another process holds it."""
+        """Lease a run and note its progress. Yields None if a different process has the lease."""
         lease = self._lease(key, resume_point)
         if lease is None:
             yield None
@@ -273,7 +272,7 @@ class Leases:
             time.sleep(RETRY_EVERY)
 
     def holder(self, key: str) -> str:
-        """Return who holds the lease of a run, for messages; empty where no process does."""
+        """Return the holder of the lease of a run, for messages; empty without a holder."""
         history = self.history(key)
         return history.holder if history.is_held else ""
 
@@ -344,7 +343,7 @@ class Leases:
         return self.clock() - first[2] > self.duration
 
     def _end(self, lease: Lease) -> None:
-        """Remove the leases of a run that has a record or has failed; give that of another back."""
+        """Remove the leases of a run that has a record or has failed; release the lease of any other run."""
         self._note(lease, "lost" if lease.lost else lease.ending)
         self._seen.pop(lease.key, None)
         is_settled = lease.ending == "there" or (lease.ending in SETTLED and not lease.lost)
@@ -381,7 +380,10 @@ class Leases:
             self._stop_renewing()
 
     def renew(self, lease: Lease, *, if_over: bool = False) -> None:
-        """Renew a lease unless another process has taken it over; ``if_over``: only after its duration."""
+        """Renew a lease unless a different process has taken it over.
+
+        ``if_over``: only after its duration.
+        """
         if if_over and _now() - lease.renewed <= self.duration:
             return
         with self._writing:
@@ -424,7 +426,7 @@ def leases_in(root: Path) -> Leases:
 
 
 def _now() -> float:
-    """Return seconds by a clock that goes on while the machine sleeps, where it has one."""
+    """Return seconds by a clock that includes sleep of the machine, if available."""
     return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
 
 

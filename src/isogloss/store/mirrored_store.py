@@ -1,8 +1,8 @@
 """Runs in a bucket, below a URL, with copies in a folder of this machine.
 
-What a run needs is downloaded before it is made; all it made is uploaded when it is finished, its record
-last, and its checkpoints every few minutes, for whoever continues it. The bucket decides which runs are
-finished.
+The needs of a run are downloaded before it starts. Its files are uploaded when it is finished, the record
+last. Checkpoints are uploaded every few minutes, so that any machine can resume the run. The bucket decides
+which runs are finished.
 """
 
 import threading
@@ -30,13 +30,13 @@ FILES, CHECKPOINTS, REPORT = "files.json", "work.json", ".report.json"
 """Manifests in the bucket: files of a finished run, its uploaded checkpoints, the report."""
 
 CHECKPOINT_FILES = ("checkpoint-*/*", "chunk-*.jsonl", "mask.safetensors", "tokenizer.json")
-"""Files of an unfinished run that are uploaded, at any depth; all others are quickly made again."""
+"""Files of an unfinished run that are uploaded, at any depth. All others are quick to compute again."""
 
 UPLOAD_EVERY = 180.0
 """Seconds between two uploads of new checkpoints."""
 
 NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
-"""What is in a run's folder and is not the result of the run."""
+"""Files in a run's folder that are not results of the run."""
 
 SLOW_READ = 5.0
 """Seconds after which a small file that was read at last counts as one that could not be seen."""
@@ -148,7 +148,7 @@ class MirroredStore(Store):
         )
 
     def find_resume_point(self, run: Run) -> str:
-        """Return how far an unfinished run got, by the checkpoints that other machines see."""
+        """Return the progress of an unfinished run, by the checkpoints that other machines see."""
         key = identity(run)
         content = self.remote.read(f"{key}/{CHECKPOINTS}")
         names = self.remote.files_of(f"{key}/{CHECKPOINTS}", content or b"")
@@ -248,7 +248,7 @@ def _is_sound(folder: Path) -> bool:
 
 
 def _made(root: Path, key: str) -> Iterator[str]:
-    """Yield the files that a finished run made, without those of this machine alone."""
+    """Yield the files of a finished run, except files for only this machine."""
     for name in list_files(root, key):
         first = name.split("/")[1]
         if first not in NOT_MADE and not first.startswith((".", DAMAGED)):

@@ -1,11 +1,11 @@
-"""Files below a URL, through fsspec, and their copies in a folder here. Nothing else knows fsspec.
+"""Files below a URL, through fsspec, and their local copies. Only this module uses fsspec.
 
-Object stores write a file whole or not at all, but know no group of files: a group (of a run, of its
-checkpoints, of a report) is listed in a manifest with sizes and checksums, which is written last. It is
-there when its manifest is, and what arrives here is compared with it before it gets its name.
+Object stores write a single file atomically, but not a group of files. So a group (of a run, of its
+checkpoints, of a report) has a manifest with sizes and checksums, which is written last. A group exists when
+its manifest does. Downloads are compared with the manifest before they get their names.
 
-A store that does not answer is waited for. Credentials are whatever the package of the file system finds
-(its own configuration and environment), and nothing of them is written or said here.
+If a store does not answer, this module waits. Credentials come from the package of the file system
+(configuration and environment), and are neither written nor printed here.
 """
 
 import os
@@ -48,16 +48,16 @@ if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
 PATIENCE, WHEN_LEAVING = 600.0, 20.0
-"""Seconds that a store which does not answer is waited for; less by a process that was asked to leave."""
+"""Seconds to wait for a store that does not answer. A process that received SIGTERM waits less."""
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 5.0
 """Seconds between attempts: twice as long each time. Signs of life must not pause for long."""
 
 AT_ONCE = 256
-"""Files asked for in one call."""
+"""Files requested per call."""
 
 ATTEMPTS = 3
-"""How often a file is downloaded that arrives damaged."""
+"""Number of downloads of a file that arrives damaged."""
 
 CREATING = {
     **dict.fromkeys(("s3", "s3a"), "isogloss[s3]"),
@@ -86,7 +86,7 @@ class Remote:
     root: Path
     patience: float = PATIENCE
     interruptions: int = 0
-    """How often the store has not answered."""
+    """Number of times the store has not answered."""
     listed: dict[str, int] = field(default_factory=dict)
     """The files that were there at the last look or were written since, with their sizes."""
     uploading: threading.Lock = field(default_factory=threading.Lock)
@@ -153,7 +153,7 @@ class Remote:
             self._call(remove, name, waits=waits)
 
     def exists(self, name: str) -> bool:
-        """Return whether a file exists, looked up afresh."""
+        """Return whether a file exists, without a cache."""
 
         def exists(files: "AbstractFileSystem", path: str) -> bool:
             try:
@@ -200,9 +200,9 @@ class Remote:
         return bool(checksums)
 
     def files_of(self, manifest: str, content: bytes) -> dict[str, Checksum]:
-        """Return the files that a manifest lists; empty for a damaged one.
+        """Return the files that a manifest lists. Empty for a damaged manifest.
 
-        StorageError for a name that is unsafe, or that of no file of the manifest's run.
+        Raises StorageError for an unsafe name, or a name that does not belong to the manifest's run.
         """
         try:
             checksums = from_text(content, f"{self.url}/{manifest}")
@@ -335,7 +335,10 @@ class Remote:
 
 @cache
 def remote_at(url: str, root: Path) -> Remote:
-    """Return the files below a URL, the same for all of this process; ConfigError for what is no place."""
+    """Return the files below a URL, the same object for all callers in this process.
+
+    Raises ConfigError for an invalid location.
+    """
     address, _, rest = url.rstrip("/").partition("://")[2].partition("/")
     if ":" in address.partition("@")[0] and "@" in address:
         raise ConfigError(
@@ -351,7 +354,10 @@ def remote_at(url: str, root: Path) -> Remote:
 
 @cache
 def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
-    """Return a file system and the path of a URL in it; a forked process cannot use those of its parent."""
+    """Return a file system and the path of a URL in it.
+
+    A forked process cannot use its parent's file systems.
+    """
     protocol = url.partition("://")[0]
     try:
         from fsspec.core import url_to_fs
@@ -363,7 +369,7 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
         raise ConfigError(
             f"{url}: the package for {protocol}:// is not installed ({error}).{advice}"
         ) from error
-    except Exception as error:  # Some connect at once, and have errors of their own.
+    except Exception as error:  # Some connect at once, and raise different errors.
         raise ConfigError(
             f"{url}: the store cannot be opened ({one_line(error)}). Expected a URL as in s3://bucket/study."
         ) from error

@@ -1,4 +1,4 @@
-"""How far an unfinished run got, by the names of the files that the next process resumes from."""
+"""Progress of an unfinished run, by the names of the files that the next process resumes from."""
 
 import re
 from collections.abc import Iterable
@@ -9,10 +9,10 @@ _PIECE = re.compile(r"chunk-.+\.jsonl")
 
 
 def find_resume_point(names: Iterable[str]) -> str:
-    """Return how far a run got, as "step 60" or "12 pieces"; empty without a checkpoint.
+    """Return the progress of a run, such as "step 60" or "12 pieces". Empty without a checkpoint.
 
-    ``names`` are those of files below its folder for work, with / between their parts. A run with several
-    trainings has a folder for each. Whatever changes when a checkpoint is written changes the text.
+    ``names`` are the files below its working folder, with / between their parts. A run with several trainings
+    has a folder for each. The text changes with every new checkpoint.
     """
     steps: dict[str, int] = {}
     pieces = 0

@@ -1,7 +1,7 @@
-"""The store: one folder a run, named by its id; a run is finished if and only if its record is there.
+"""The store: one folder per run, named by its id. A run is finished if and only if its record exists.
 
-A ``Store`` is a folder that all processes see; a ``MirroredStore`` lies in a bucket, with copies in a folder
-of each machine.
+A ``Store`` is a folder that all processes see. A ``MirroredStore`` is a bucket with copies in a folder on
+each machine.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,17 +61,17 @@ DAMAGED = "damaged-"
 
 
 class Run(Protocol):
-    """A run, of which the store knows its id alone: a frozen dataclass that says what is to be made."""
+    """A run: a frozen dataclass that specifies a computation. The store uses only its id."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a plan: ids of runs made now, found done, and failed (with the message).
+    """The outcome of a plan: ids of new runs, of runs found finished, and of failed runs (with the message).
 
-    ``damaged`` says what was wrong with runs that were made again, or started over; ``died`` why, of
-    runs that were made again since their process ended from outside, or the memory of a shared GPU ran out.
+    The field ``damaged`` describes the damage of runs that were repeated or restarted. ``died`` has the
+    reasons for runs that were repeated because their process died or the memory of a shared GPU ran out.
     """
 
     made: list[str] = field(default_factory=list)
@@ -92,7 +92,7 @@ NO_RESULTS = frozenset((RECORD, MADE, FAILED, CHECKSUMS, WORK))
 
 @dataclass(frozen=True)
 class Store:
-    """Runs, each in a folder of its own below one folder, which many processes may share."""
+    """Runs in separate folders below one folder, which many processes may share."""
 
     root: Path
     """The folder with the runs, or with the copies of those in a bucket."""
@@ -104,7 +104,7 @@ class Store:
 
     @property
     def leases(self) -> Leases:
-        """The leases of runs that are being made, and of tasks that one process at a time does."""
+        """The leases of current runs, and of tasks that one process at a time may do."""
         return leases_in(self.root)
 
     def guarded(self) -> AbstractContextManager[None]:
@@ -128,7 +128,7 @@ class Store:
         return self.folder(run) / "model"
 
     def refresh(self) -> None:
-        """Look up which runs are finished or have failed elsewhere, all at once: there may be many."""
+        """Find the runs that are finished or have failed elsewhere, in one pass because there may be many."""
 
     def is_finished(self, run: Run, *, afresh: bool = False) -> bool:
         """Return whether the run has a record: at the last refresh, where others write, or now."""
@@ -174,7 +174,7 @@ class Store:
         self.write(f"{identity(run)}/{FAILED}", seal(body))
 
     def failure(self, run: Run, *, afresh: bool = False) -> str:
-        """Return why a run failed when it was made; empty if it did not, or was never begun."""
+        """Return the reason why a run failed. Empty if it did not fail or never started."""
         name = f"{identity(run)}/{FAILED}"
         if afresh:
             look_afresh(self.root, name)
@@ -186,9 +186,9 @@ class Store:
             remove(self.root, f"{identity(run)}/{FAILED}")
 
     def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:
-        """Write which runs the last recipe asked for, and what reports say about them.
+        """Write the runs of the last recipe, and their descriptions for reports.
 
-        ConfigError or StorageError, before anything is made, where processes cannot share runs.
+        Raises ConfigError or StorageError, before any run starts, if processes cannot share runs here.
         """
         check_unicode(self.root)
         facts = {
@@ -205,8 +205,8 @@ class Store:
     def precision(self, measure: Callable[[], str]) -> str:
         """Return the precision that "auto" stands for in this store, on whatever machine.
 
-        It is measured when the first run is made. A second measurement, on another machine or a busier one,
-        must not change the precision within a plan.
+        It is measured before the first run. A second measurement, on another machine or a busier one, must
+        not change the precision within a plan.
         """
         with self.leases.alone(PRECISION):
             decided = _precision_in(self.read(PRECISION))
@@ -243,7 +243,7 @@ class Store:
         self.leases.forget(identity(run))
 
     def find_resume_point(self, run: Run) -> str:
-        """Return how far an unfinished run got; empty before its first checkpoint."""
+        """Return the progress of an unfinished run. Empty before its first checkpoint."""
         folder = self.folder(run)
         with reading(folder / WORK):
             names = list_files(folder, WORK) if is_folder(folder, WORK) else ()
@@ -257,14 +257,14 @@ class Store:
         return self.root / key
 
     def download_records(self, on_progress: OnProgress = no_progress) -> None:
-        """Make available what reports are made from: the plan and, of each run, record and predictions."""
+        """Download the files that reports read: the plan and, for each run, record and predictions."""
 
     def download_checkpoints(self, run: Run) -> str:  # noqa: ARG002
         """Make the last checkpoints of a run available; return what was wrong with them, if anything."""
         return ""
 
     def uploading_checkpoints(self, run: Run, lease: Lease) -> AbstractContextManager[None]:  # noqa: ARG002
-        """Share checkpoints while a run is made: every few minutes, and when this process is interrupted."""
+        """Upload checkpoints during a run: every few minutes, and when this process is interrupted."""
         return nullcontext()
 
     def upload_report(self, files: Iterable[Path]) -> None:

@@ -70,7 +70,7 @@ class Seq2Seq:
         refuse_too_small(self)
 
     def check(self, source: str, target: str) -> None:
-        """Raise nothing: the languages are those of the model."""
+        """Accept all languages, because the model determines them."""
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
         """Yield a translation for each text, in order."""

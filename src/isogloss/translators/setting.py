@@ -1,7 +1,7 @@
-"""What a translator is, its inputs, and the translation of texts with a model, in chunks and batches.
+"""Interface of translators, their inputs, and the translation of texts with a model, in chunks and batches.
 
-A chunk of texts is stored under a hash of its content and of the translator, completely or not at all: memory
-is bounded, and nothing is translated again after an interruption. The sentences of a chunk are translated in
+A chunk of texts is stored atomically under a hash of its content and of the translator. So memory is bounded,
+and stored chunks are not translated again after an interruption. The sentences of a chunk are translated in
 batches of subword rows.
 """
 
@@ -65,9 +65,9 @@ class Translator(Named, Protocol):
         ...
 
     def translate(self, texts: Iterable[str], setting: TranslateSetting) -> Iterator[Translated]:
-        """Yield a translation, of one line, for each text, in order; that of an empty text is empty.
+        """Yield a translation, of one line, for each text, in order. Empty texts have empty translations.
 
-        Translations stored in the setting's folder are used again.
+        Translations stored in the setting's folder are reused.
         """
         ...
 
@@ -82,7 +82,7 @@ UNSPACED_LANGUAGES = ("cmn", "ja", "wuu", "yue", "zh")
 """Languages without a space between sentences."""
 
 _BREAKS = (re.compile(r"[;:،؛;；：]\s*"), re.compile(r"[,、，]\s*"), re.compile(r"\s+"))
-"""Where a long sentence may be cut, the best kind first."""
+"""Places to cut a long sentence, in order of preference."""
 
 MIN_CUT_MARGIN = 0.25
 """No cut is nearer to an end than this share of the text."""
@@ -143,7 +143,7 @@ class SentenceBatches:
     prompt: str
     """Text before every piece."""
     sentences: bool
-    """Whether every sentence is a piece of its own."""
+    """Whether every sentence is a separate piece."""
     longest: int
     """Subwords of the longest piece."""
     batch_subwords: int
@@ -174,7 +174,8 @@ def in_pieces(
 ) -> list[tuple[list[str], int]]:
     """Return the pieces of each text, none longer than ``longest``, and the number of cuts.
 
-    With ``sentences`` every sentence is a piece, which is no cut. White space becomes single spaces.
+    With ``sentences`` every sentence is a piece; these boundaries do not count as cuts. White space becomes
+    single spaces.
     """
     lines = [" ".join(text.split()) for text in texts]
     parts = [sentences_in(line) if sentences else [line] if line else [] for line in lines]

@@ -1,4 +1,4 @@
-"""Fingerprints of the built-in languages' data; this prints those of today:
+"""Fingerprints of the built-in languages' data; this prints the current ones:
 
     PYTHONPATH=src python tests/data/languages/golden_languages.py > tests/data/languages/golden.json
 
@@ -18,7 +18,7 @@ FIRST = 30
 
 
 def digest(items: Iterable[object]) -> str:
-    """Return a fingerprint of the first items; a field that only has its default is no part of it."""
+    """Return a fingerprint of the first items. Fields with their default are excluded."""
     text = json.dumps([said(item) for item in islice(items, FIRST)])
     return sha256(text.encode()).hexdigest()[:16]
 

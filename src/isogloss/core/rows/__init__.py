@@ -1,9 +1,11 @@
-"""The rows of measurements, each kind declared once: diagnostics return, records store and reports read them.
+"""Rows of measurements.
+
+Each kind is declared once, returned by diagnostics, stored in records and read by reports.
 
 A row has the ids of its runs and measured numbers, never a display name: the description of a run (method,
 encoder, seed …) is in its record. The class of a row names its ``frame``. ``ROWS`` lists the classes of rows
 by diagnostic or kind of run. Records store plain objects, as in every version, so that equal runs keep equal
-bytes; ``row_class`` finds the class of an object, and no object fits two classes of one kind of record.
+bytes. ``row_class`` finds the class of an object: the classes of one kind of record have different fields.
 """
 
 from collections.abc import Mapping, Sequence

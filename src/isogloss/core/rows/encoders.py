@@ -6,7 +6,7 @@ from typing import ClassVar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrieval:
-    """How often the nearest sentence of another language is the translation, in one layer."""
+    """Share of sentences whose nearest sentence in a second language is the translation, in one layer."""
 
     frame: ClassVar[str] = "retrieval"
     model: str
@@ -24,7 +24,7 @@ class Retrieval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mining:
-    """How many translations are mined from comparable text at dev's best threshold, in one layer."""
+    """Translations mined from comparable text at the best threshold on dev, in one layer."""
 
     frame: ClassVar[str] = "mining"
     model: str
@@ -239,7 +239,7 @@ class MaskSimilarity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskPerplexity:
-    """How well an encoder predicts a language, whole (mask "") or pruned by a language's mask."""
+    """Perplexity of a language in an encoder that is whole (mask "") or pruned by a language's mask."""
 
     frame: ClassVar[str] = "language-gates-perplexity"
     model: str
@@ -266,7 +266,7 @@ class MaskKept:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecificGates:
-    """How many gates every mask of one language keeps and every mask of another prunes."""
+    """Gates kept by every mask of a language and pruned by every mask of a second language."""
 
     frame: ClassVar[str] = "language-gates-specific"
     model: str

@@ -1,9 +1,9 @@
-"""The rows about models: how they were trained, what they score, with labels and without, and what they mix.
+"""Rows about models: training, scores, predictions without labels, and mixing.
 
 Every measure of a task is a sum of parts over a sum of wholes: the contributions of its examples. Accuracy
 has parts of 0 or 1 and wholes of 1, and the part of a question is its F1. F1 over spans has twice the number
-of right spans as part, and that of gold and predicted spans as whole. So a measure of any selection of
-examples, or of two systems' predictions mixed, follows from these numbers alone.
+of right spans as part, and the number of gold and predicted spans as whole. So these numbers suffice to
+compute the measure of any selection of examples, or of two systems' mixed predictions.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,7 +39,7 @@ class Epoch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perplexity:
-    """How perplexed an encoder is by held-out text of one language after one epoch of pretraining."""
+    """Perplexity of an encoder on held-out text of one language after one epoch of pretraining."""
 
     frame: ClassVar[str] = "perplexity"
     step: int
@@ -52,7 +52,7 @@ class Perplexity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubwordsAdded:
-    """How many subwords an encoder gained, and how many of them start from translations, parts or chance."""
+    """Subwords that an encoder gained, and how many start from translations, parts or random numbers."""
 
     frame: ClassVar[str] = "new-subwords"
     added: int
@@ -63,7 +63,7 @@ class SubwordsAdded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
-    """How many parameters of an encoder are a language's own; language "" is all share."""
+    """Parameters of an encoder for each language. Language "" has the parameters shared by all."""
 
     frame: ClassVar[str] = "parameters"
     language: str
@@ -72,7 +72,7 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainedParameters:
-    """How many numbers a fine-tuning changed, the head's included, and how many the model has."""
+    """Parameters that a fine-tuning trained, the head included, and parameters of the model."""
 
     frame: ClassVar[str] = "trained-parameters"
     trained: int
@@ -109,7 +109,7 @@ class AveragedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopping:
-    """How many updates a fine-tuning with patience made of those planned, its last epoch, and that chosen."""
+    """Updates done and planned by a fine-tuning with patience, its last epoch and the chosen epoch."""
 
     frame: ClassVar[str] = "stopping"
     updates: int
@@ -138,7 +138,7 @@ class ConflictStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitextRead:
-    """What a training read of the bitext of one pair of languages."""
+    """Bitext of one pair of languages that a training read."""
 
     frame: ClassVar[str] = "bitext-read"
     pair: str
@@ -198,7 +198,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelFree:
-    """What a model's answers in a language say of its score there, where its labels are not looked at."""
+    """Estimates of a model's score in a language, computed from its predictions without labels."""
 
     frame: ClassVar[str] = "label-free"
     model: str
@@ -212,7 +212,7 @@ class LabelFree:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedSpread:
-    """Mean and unbiased standard deviation of models that differ in their seed alone, on one language."""
+    """Mean and unbiased standard deviation of models that differ only in their seed, on one language."""
 
     frame: ClassVar[str] = "run-variance"
     models: str
@@ -242,7 +242,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixupRatio:
-    """How much of the source a model mixes into one language's examples, over examples."""
+    """Mixup ratio of a model on one language, summarised over examples."""
 
     frame: ClassVar[str] = "mixup-ratio"
     model: str
@@ -262,7 +262,7 @@ class MixupRatio:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepPoint:
-    """One model that mixes, with another largest ratio or in another layer, on one language."""
+    """Result of a mixup model with a different largest ratio or layer, on one language."""
 
     frame: ClassVar[str] = "mixup-sweep"
     model: str
@@ -280,7 +280,7 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkAttention:
-    """What of a layer's attention of X-Mixup lies on the words that words translate, over subwords."""
+    """Attention of X-Mixup's layer to the words that translate a word, averaged over subwords."""
 
     frame: ClassVar[str] = "link-attention"
     model: str
@@ -291,11 +291,11 @@ class LinkAttention:
     look: str
     """attention or cosine."""
     subwords: int
-    """Of the second language, with a link."""
+    """Subwords of the second language with a link."""
     mass: float
     """Mean weight on the linked word."""
     hits: float
-    """How often the largest weight lies there."""
+    """Share of subwords with their largest weight on a linked word."""
     chance: float
     """The weight there if all subwords of a sentence had the same."""
 
