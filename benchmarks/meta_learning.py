@@ -27,7 +27,7 @@ from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss
 from isogloss.tasks.masked_lm import TextStream
 from isogloss.training.fit import fit
 from isogloss.training.meta_learning import Validation, meta_batches
-from isogloss.training.meta_learning import Learning, MetaLearner
+from isogloss.training.meta_learning import Learning, MetaLearningModel
 from isogloss.core.run_parts import Updates
 from isogloss.training.batching import BatchSampling
 from material import SHAPES
@@ -108,7 +108,7 @@ def measured(way: str, shape: Architecture, precision: str, subwords: int) -> di
     else:
         parameters = {language: language_parameters(model, language) for language in LANGUAGES}
         learning = Learning(own_rate=1e-4, inner_rate=1e-4, second_order=way)
-        learner = MetaLearner(model, parameters, masked_lm_loss, learning=learning, updates=updates)
+        learner = MetaLearningModel(model, parameters, masked_lm_loss, learning=learning, updates=updates)
         fit(learner, Timed(batches, clock), lambda step, batch: step(batch), updates=updates, seed=0)
     return {"seconds": clock.seconds() / STEPS, "peak": clock.peak()}
 

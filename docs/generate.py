@@ -35,7 +35,7 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.languages import LANGUAGES, SIZES, Language, card, split_size
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
-from isogloss.methods.presets import DIFFERENCES, MODULES, Difference
+from isogloss.methods.presets import DIFFERENCES, MODULES, PresetDifference
 from isogloss.planning import measures, translations
 from isogloss.recipes import descriptions, recipe
 from isogloss.reports.report import CLAIMS
@@ -190,7 +190,7 @@ def preset_table() -> str:
     """Return every field in which papers, released code and defaults differ, with the source of each."""
     parts = {**METHODS, **ADJUSTMENTS, **AUXILIARY_LOSSES, **PRETRAINING, MODULES: Modules}
 
-    def default(row: Difference) -> object:
+    def default(row: PresetDifference) -> object:
         part = parts[row.parts[0]]
         values = values_of(part(kind="adapter") if part is Modules else part())
         return (values_of(Optimization()) | values)[row.field]

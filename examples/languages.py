@@ -3,7 +3,7 @@
 python examples/languages.py
 """
 
-from isogloss.data.languages import LANGUAGES, Translator, card, examples
+from isogloss.data.languages import LANGUAGES, BuiltInTranslator, card, examples
 
 
 def main() -> None:
@@ -21,7 +21,7 @@ def main() -> None:
 
     print()
     for code in LANGUAGES:
-        translated, links = Translator("qaa", code).translate_words(sentence.words)
+        translated, links = BuiltInTranslator("qaa", code).translate_words(sentence.words)
         print(code, " ".join(translated), " ".join(f"{source}-{target}" for source, target in links))
 
 

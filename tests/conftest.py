@@ -21,7 +21,7 @@ import shapes  # noqa: F401  # Before anything of ours is imported.
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.data.files import DiskFolder
 from isogloss.data.languages import SIZES
-from isogloss.reports.drawing import Figure, Layout
+from isogloss.reports.drawing import Figure, FigureLayout
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.tasks import TASKS
 from isogloss.training.setting import Setting
@@ -93,7 +93,7 @@ def leave_to_the_night(items: list[pytest.Item]) -> None:
             case.add_marker(pytest.mark.nightly)
 
 
-def _undrawn(figure: Figure, layout: Layout, *formats: str) -> dict[str, bytes]:
+def _undrawn(figure: Figure, layout: FigureLayout, *formats: str) -> dict[str, bytes]:
     return dict.fromkeys(formats, b"<svg/>")
 
 

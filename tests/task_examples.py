@@ -17,7 +17,7 @@ from isogloss.metrics.labels import repair
 from isogloss.tasks import OF_ANY_LABELS, TASKS, find_task
 from isogloss.tasks.classification import PAIR
 from isogloss.tasks.parsing import PARSING
-from isogloss.tasks.span_qa import Mark
+from isogloss.tasks.span_qa import AnswerMark
 from isogloss.tasks.tagging import UPOS
 
 SMALL = replace(PARSING, arc_dim=16, relation_dim=8)
@@ -129,7 +129,7 @@ def perfect(task, rows, examples):
 
 def span_scores(row):
     marks = torch.tensor(list(row.gold))
-    return torch.stack((marks & Mark.START, (marks & Mark.END) // 2), dim=1) * 10.0
+    return torch.stack((marks & AnswerMark.START, (marks & AnswerMark.END) // 2), dim=1) * 10.0
 
 
 def _tree_scores(task, row, example):

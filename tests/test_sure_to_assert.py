@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from isogloss import testing
+
 TESTS = Path(__file__).parent
 SURE = ("each", "range")
-EXPECTING = ("raises", "warns", "fail", "says", "worded")
+LAWS = tuple(name for name in testing.__all__ if name.startswith("check_"))
+EXPECTING = ("raises", "warns", "fail", "says", "worded", *LAWS)
 PASSING_ON = {
     *(
         "chain",

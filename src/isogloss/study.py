@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from isogloss.reports import Report
-    from isogloss.reports.measurements import Measurements, Run
+    from isogloss.reports.measurements import Measurements, PlannedRun
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +37,7 @@ class Study:
         return read_measurements(self.out)
 
     @property
-    def runs(self) -> "Sequence[Run]":
+    def runs(self) -> "Sequence[PlannedRun]":
         """Every run of the plan, with its state and its record."""
         return self.measurements.runs
 
@@ -95,7 +95,7 @@ class Result(Study):
         return [read_record(self.out / run) for run in self.ids if (self.out / run / RECORD).exists()]
 
 
-def _states(runs: "Sequence[Run]") -> str:
+def _states(runs: "Sequence[PlannedRun]") -> str:
     """Return how many runs are in which state, in words."""
     return ", ".join(f"{count} {state}" for state, count in Counter(run.state for run in runs).items())
 

@@ -285,11 +285,11 @@ def _is_interrupted(study: Mapping[str, Any], method: Method, out: Path) -> bool
 
     def interrupt(progress: Progress) -> None:
         if progress.rows or "fine-tuning" in progress.what:
-            raise KeyboardInterrupt
+            raise Interrupted
 
     try:
         _run(_with_methods(study, [method]), out, on_progress=interrupt)
-    except (KeyboardInterrupt, Interrupted):
+    except Interrupted:
         return True
     return False
 

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from scipy.special import digamma
 
 from each import each
-from isogloss.aligners.fast_align import UNSEEN, EMSettings, Lexicon, best_links, joint, learn_lexicons
+from isogloss.aligners.fast_align import (
+    UNSEEN,
+    EMSettings,
+    TranslationTable,
+    best_links,
+    joint,
+    learn_lexicons,
+)
 
 sentence = st.lists(st.integers(1, 4), min_size=1, max_size=4)
 trainings = st.builds(
@@ -156,7 +163,7 @@ entries = st.dictionaries(
 
 def lexicon(table):
     given, made = (np.array([key[side] for key in table], dtype=np.int64) for side in (0, 1))
-    return Lexicon.of(given, made, np.array(list(table.values()), dtype=np.float32))
+    return TranslationTable.of(given, made, np.array(list(table.values()), dtype=np.float32))
 
 
 @given(entries, st.lists(st.tuples(words, words), max_size=3), st.floats(0, 10), st.floats(0.01, 0.5))

@@ -24,7 +24,7 @@ def refused(command, tmp_path, monkeypatch):
         raise AssertionError("a training began")
 
     def run(*arguments, **changes):
-        monkeypatch.setattr(fit._Fit, "run", forbidden)
+        monkeypatch.setattr(fit._Training, "run", forbidden)
         sets = [
             part for key, value in changes.items() for part in ("--set", f"{key.replace('__', '.')}={value}")
         ]

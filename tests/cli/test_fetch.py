@@ -9,7 +9,7 @@ import pytest
 
 from isogloss.cli import data as verb
 from isogloss.data.fetching.downloading import RetryPolicy
-from isogloss.data.fetching.official_files import Fetched, Result
+from isogloss.data.fetching.official_files import Fetched, FetchedRelease
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def pretended_fetches(monkeypatch):
             fetched = Fetched(
                 url=release.url, published=bool(release.sha256), files={release.target: "0"}, **known
             )
-            yield Result(release=release, fetched=fetched, was_there=release.target.endswith("zip"))
+            yield FetchedRelease(release=release, fetched=fetched, was_there=release.target.endswith("zip"))
 
     monkeypatch.setattr(verb, "fetch", fetch)
     return asked

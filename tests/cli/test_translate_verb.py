@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from isogloss.data.examples import read_examples
-from isogloss.data.languages import Translator
+from isogloss.data.languages import BuiltInTranslator
 from isogloss.data.sources import Sources
 
 BETWEEN = ("--from", "qaa", "--into", "qad", "--translator", "built-in")
@@ -21,7 +21,7 @@ def text(tmp_path):
 
 def test_every_line_gives_one_line_and_an_empty_one_an_empty_one(command, text):
     path, lines = text
-    translator = Translator("qaa", "qad")
+    translator = BuiltInTranslator("qaa", "qad")
     expected = [translator.translate(line) if line.strip() else "" for line in lines]
     perfect = (*BETWEEN, "--set", "noise=0.0")
     assert command("translate", "--text", path, *perfect).out.splitlines() == expected

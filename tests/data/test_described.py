@@ -12,7 +12,7 @@ from isogloss.data.corpora.described import DescribedCorpus, inventory
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, TextLine, Translation
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.kinds import KINDS
-from isogloss.data.formats.tables import SUFFIXES, Table, rows
+from isogloss.data.formats.tables import SUFFIXES, ExampleColumns, rows
 from isogloss.data.sources import Sources
 from isogloss.recipes.described_contents import inspect_splits
 from isogloss.recipes.descriptions import described, register_corpus
@@ -535,7 +535,7 @@ def test_what_is_written_is_read_as_json_lines(own, tmp_path):
     lines = list(corpus.write(read(corpus), "sw"))
     (tmp_path / "again.jsonl").write_text("\n".join(lines), encoding="utf-8")
     file = File("again.jsonl", lambda: iter(f"{line}\n" for line in lines), lambda: "")
-    table = Table(format="jsonl", columns={"text": "text", "label": "label"})
+    table = ExampleColumns(format="jsonl", columns={"text": "text", "label": "label"})
     assert [row.parts for row in rows(file, table)] == [
         {"text": text, "label": label} for text, label in TEXTS
     ]

@@ -20,7 +20,7 @@ from isogloss.data.examples import (
     Translation,
     example_line,
 )
-from isogloss.data.languages import Translator, examples, translated, words_of
+from isogloss.data.languages import BuiltInTranslator, examples, translated, words_of
 from isogloss.data.projection.label_projection import (
     Projection,
     Translated,
@@ -47,7 +47,7 @@ def without_marks(texts: Iterable[str]) -> Iterator[Translated]:
 
 def built_in(source: str, target: str, noise: float = 0.0):
     def translate(texts: Iterable[str]) -> Iterator[Translated]:
-        translator = Translator(source, target, noise=noise)
+        translator = BuiltInTranslator(source, target, noise=noise)
         for text in texts:
             whole, links = translator.translate_linked(text)
             yield Translated(whole, words=words_of(whole, target), links=links)
@@ -216,7 +216,7 @@ def test_sentences_keep_the_links_of_the_translator_when_asked() -> None:
     assert [example_line(one) for one in plain] == [
         example_line(replace(one, links=None)) for one in found.examples
     ]
-    translator = Translator("qaa", "qad", noise=0.1)
+    translator = BuiltInTranslator("qaa", "qad", noise=0.1)
     for one, other in zip(given, found.examples, strict=True):
         words, gold = translator.translate_words(one.words)
         assert (other.words, other.tags) == (words, ())

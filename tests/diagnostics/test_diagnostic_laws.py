@@ -8,7 +8,7 @@ from measuring import WORDS, equal, load, measure_setting, subject, translations
 
 from in_translation import sentences
 from isogloss.core.rows import ROWS, as_row
-from isogloss.core.rows.models import Score
+from isogloss.core.rows.models import ScoreRow
 from isogloss.core.run_parts import Optimization, Updates
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.mixup import Mixup
@@ -58,7 +58,7 @@ def setting_of(diagnostic, folder):
 
     pairs = translations(LINES, LINES[::-1], links=((0, 0), (1, 1)))
     scores = {"model": "m", "split": "dev", "metric": "accuracy", "main": True, "examples": 9}
-    rows = [as_row(Score(**scores, language=code, score=0.5)) for code in ("en", "de")]
+    rows = [as_row(ScoreRow(**scores, language=code, score=0.5)) for code in ("en", "de")]
     setting = replace(
         measure_setting(models[:count], read, bitext=lambda _: pairs),
         encoder=lambda _: (masked_lm, tokenizer),

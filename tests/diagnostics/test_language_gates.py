@@ -13,7 +13,7 @@ import isogloss
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.encoders import MaskPerplexity
+from isogloss.core.rows.encoders import MaskPerplexityRow
 from isogloss.diagnostics.gradient_conflict import GradientConflict
 from isogloss.diagnostics.language_gates import (
     LanguageGates,
@@ -310,7 +310,7 @@ def test_a_language_without_a_map_is_refused_and_gates_are_learned_through_maps(
         [
             row.perplexity
             for row in rows
-            if isinstance(row, MaskPerplexity) and (row.mask, row.language) == ("", language)
+            if isinstance(row, MaskPerplexityRow) and (row.mask, row.language) == ("", language)
         ]
         for rows in (plain, mapped)
         for language in ("en", "fr")

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows.encoders import Mining as Row
+from isogloss.core.rows.encoders import MiningRow
 from isogloss.data.corpora.bitext import apart
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics import mining as module
-from isogloss.diagnostics.mining import Mined, Mining, Sides, best_threshold, scores_at, unique_sides
+from isogloss.diagnostics.mining import Mined, Mining, SentencePools, best_threshold, scores_at, unique_sides
 from isogloss.similarity import mining as blocks
 from isogloss.similarity.mining import MARGINS, mine
 from isogloss.training import states
@@ -99,7 +99,7 @@ def test_each_sentence_is_in_one_pair_at_most(seed):
 
 def mined_of(pairs, scores, gold, rows=0):
     correct = torch.tensor([tuple(pair) in gold for pair in pairs.tolist()])
-    return Mined(scores, correct, Sides(["a"] * rows, ["b"] * rows, gold))
+    return Mined(scores, correct, SentencePools(["a"] * rows, ["b"] * rows, gold))
 
 
 @settings(max_examples=20)
@@ -143,7 +143,7 @@ def test_no_threshold_is_better_than_the_one_chosen(drawn, missed):
     scores = torch.tensor([score for score, _ in drawn], dtype=torch.float64)
     correct = torch.tensor([right for _, right in drawn])
     gold = {(n, n) for n in range(max(1, int(correct.sum()) + missed))}
-    mined = Mined(scores, correct, Sides([], [], gold))
+    mined = Mined(scores, correct, SentencePools([], [], gold))
     tried = {}
     for threshold in [0.25, *sorted({score for score, _ in drawn})]:
         taken = [right for score, right in drawn if score >= threshold]
@@ -156,12 +156,12 @@ def test_no_threshold_is_better_than_the_one_chosen(drawn, missed):
 
 def test_a_threshold_lies_between_the_last_pair_taken_and_the_next():
     scores, right = torch.tensor([1.5, 1.25, 1.0]).double(), torch.tensor([True, True, False])
-    assert best_threshold(Mined(scores, right, Sides([], [], {(0, 0), (1, 1)}))) == 1.125
-    assert best_threshold(Mined(scores[:2], right[:2], Sides([], [], {(0, 0), (1, 1)}))) == 1.25
+    assert best_threshold(Mined(scores, right, SentencePools([], [], {(0, 0), (1, 1)}))) == 1.125
+    assert best_threshold(Mined(scores[:2], right[:2], SentencePools([], [], {(0, 0), (1, 1)}))) == 1.25
 
 
 def test_a_threshold_that_nothing_passes_mines_nothing():
-    mined = Mined(torch.tensor([1.0]).double(), torch.tensor([True]), Sides([], [], {(0, 0)}))
+    mined = Mined(torch.tensor([1.0]).double(), torch.tensor([True]), SentencePools([], [], {(0, 0)}))
     assert scores_at(mined, 2.0) == (0, 0, 0, 0)
 
 
@@ -177,7 +177,7 @@ TEXTS = [("1", "a", "b"), ("2", "a", ""), ("3", "c", "d"), ("4", "", "e"), ("5",
 @given(st.permutations(TEXTS))
 def test_sentences_that_stand_twice_are_one_and_their_order_is_lost(texts):
     sides = unique_sides([ComparableText(id=name, first=a, second=b) for name, a, b in texts])
-    assert sides == Sides(["a", "c"], ["b", "d", "e"], {(0, 0), (1, 1), (1, 0)})
+    assert sides == SentencePools(["a", "c"], ["b", "d", "e"], {(0, 0), (1, 1), (1, 0)})
 
 
 LINES = [" ".join(WORDS[at : at + 4]) for at in range(18)]
@@ -204,7 +204,7 @@ def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded):
     assert [(row.second, row.split, row.layer) for row in rows] == [
         (second, split, layer) for second in ("de", "fr") for split in ("dev", "test") for layer in (0, -1)
     ]
-    assert rows[-1] == Row(
+    assert rows[-1] == MiningRow(
         model=subject("0").id,
         first="en",
         second="fr",

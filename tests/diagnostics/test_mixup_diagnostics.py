@@ -79,7 +79,7 @@ def test_every_ratio_is_tried_in_every_layer_and_what_was_trained(trained, ratio
 def model_and_paired(request, bert_folder, tmp_path):
     """A model, and what pairs examples with English ones for it."""
     task, how = TASKS[request.param], setting(request.param, bert_folder, tmp_path).optimization
-    ratio = mixing.MixupRatio()
+    ratio = mixing.LearnedRatio()
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)
@@ -143,7 +143,7 @@ def test_a_layer_that_is_not_there_is_refused_before_anything_is_scored(model_an
 
 
 def mixing_so(mixup, weight, bias, largest):
-    ratio = mixing.MixupRatio()
+    ratio = mixing.LearnedRatio()
     with torch.no_grad():
         ratio.weight.fill_(weight)
         ratio.bias.fill_(bias)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from measuring import measure_setting, subject
 
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import Score
+from isogloss.core.rows.models import ScoreRow
 from isogloss.core.run_parts import Optimization, with_fields
 from isogloss.diagnostics.scores import RunVariance, Scores, TransferGap, run_variance
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -22,7 +22,7 @@ SCORES = st.lists(st.floats(0, 1), min_size=2, max_size=6)
 
 def row(language, score, *, model="m", main=True, metric="accuracy"):
     about = {"model": model, "language": language, "split": "dev"}
-    return Score(**about, metric=metric, score=score, main=main, baseline=0.2, examples=10)
+    return ScoreRow(**about, metric=metric, score=score, main=main, baseline=0.2, examples=10)
 
 
 def test_scores_are_those_of_the_evaluation(bert_folder):
@@ -35,7 +35,7 @@ def test_scores_are_those_of_the_evaluation(bert_folder):
 
     rows = Scores().measure(measure_setting([model], data, languages=("en", "de")))
     assert rows == [
-        Score(
+        ScoreRow(
             model=subject("0").id,
             language=language,
             split="dev",

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.rows.encoders import Retrieval as Row
+from isogloss.core.rows.encoders import RetrievalRow
 from isogloss.diagnostics.retrieval import Retrieval
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.similarity import nearest as module
@@ -146,7 +146,7 @@ def test_every_language_is_compared_with_the_first(encoder_folder, layer):
     rows, asked = measured(load(encoder_folder), [(line, line) for line in LINES], layer=layer)
     assert asked == ["en-de", "en-fr"]
     assert rows == [
-        Row(
+        RetrievalRow(
             model=subject("0").id,
             first="en",
             second=second,

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from measuring import WORDS, load, measure_setting, subject, translations, vectors
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
-from isogloss.core.rows.encoders import DimensionShare
-from isogloss.core.rows.encoders import WordDistance as Row
+from isogloss.core.rows.encoders import DimensionShareRow, WordDistanceRow
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.word_distance import WordDistance, distance_rows
 from isogloss.metrics.ranks import FineCounts
@@ -137,7 +136,7 @@ def measured(loaded, pairs, *, languages=("en", "de"), **fields):
 
 
 def summaries(rows):
-    return [row for row in rows if isinstance(row, Row)]
+    return [row for row in rows if isinstance(row, WordDistanceRow)]
 
 
 def test_the_same_text_on_both_sides_has_related_distance_0(loaded):
@@ -174,7 +173,7 @@ def test_shares_of_the_bins_sum_to_1_for_every_layer_distance_and_language(loade
         groups.setdefault(key, []).append(row)
     assert len(groups) == 2 * 2 * 2
     for head, *bins in groups.values():
-        assert isinstance(head, Row) and 1 <= len(bins) <= 7
+        assert isinstance(head, WordDistanceRow) and 1 <= len(bins) <= 7
         assert [
             sum(getattr(row, name) for row in bins) for name in ("related", "unrelated")
         ] == pytest.approx([1, 1])
@@ -191,7 +190,7 @@ def test_shares_of_few_dimensions_are_those_of_sorted_squares(encoder_folder):
     differences = [a[0, i] - b[0, j] for a, b in zip(x, y, strict=True) for i, j in pairs[0].links]
     squares = np.sort(torch.stack(differences).double().square().sum(dim=0).numpy())[::-1]
     rows = measured(loaded, pairs, dimensions=(1, 5, len(squares)))
-    shares = [row for row in rows if isinstance(row, DimensionShare)]
+    shares = [row for row in rows if isinstance(row, DimensionShareRow)]
     expected = [squares[:count].sum() / squares.sum() for count in (1, 5, len(squares))]
     assert [row.related_share for row in shares] == pytest.approx(expected, rel=1e-5)
     assert [(row.dimensions, row.width) for row in shares] == [

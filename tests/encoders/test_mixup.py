@@ -14,8 +14,8 @@ from isogloss.encoders.added.module_settings import KINDS
 from isogloss.encoders.computation import offer_explicit_attention
 from isogloss.encoders.families import family_of
 from isogloss.encoders.mixup import (
+    LearnedRatio,
     Mixup,
-    MixupRatio,
     check_mixup,
     last_states,
     load_mixup,
@@ -35,7 +35,7 @@ def folder(request):
 
 
 def mixup(layer=2, **changes):
-    ratio = MixupRatio()
+    ratio = LearnedRatio()
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)

@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isogloss.encoders.mixup import MixupRatio, attention_entropy, log_attention, two_way_entropy
+from isogloss.encoders.mixup import LearnedRatio, attention_entropy, log_attention, two_way_entropy
 
 SHAPES = st.tuples(*[st.integers(1, high) for high in (3, 3, 6, 6)], st.integers(0, 2**31 - 1))
 
@@ -75,7 +75,7 @@ def test_even_attention_has_the_largest_entropy_and_sure_attention_none(shape):
 def test_gradients_are_those_of_finite_differences_and_padding_has_none():
     raw, target, source = drawn((2, 2, 3, 4, 0), pad=(2, 1))
     raw.requires_grad_()
-    ratio = MixupRatio().double()
+    ratio = LearnedRatio().double()
     with torch.no_grad():
         ratio.weight.fill_(-0.7)
         ratio.bias.fill_(0.4)
@@ -93,7 +93,7 @@ def test_gradients_are_those_of_finite_differences_and_padding_has_none():
 
 @given(st.floats(0, 20), st.floats(-3, 3), st.floats(-3, 3), st.floats(0, 1))
 def test_the_ratio_is_the_equation(entropy, weight, bias, largest):
-    ratio = MixupRatio().double()
+    ratio = LearnedRatio().double()
     with torch.no_grad():
         ratio.weight.fill_(weight)
         ratio.bias.fill_(bias)
@@ -104,7 +104,7 @@ def test_the_ratio_is_the_equation(entropy, weight, bias, largest):
 
 
 def test_the_ratio_begins_in_the_middle_and_its_first_gradient_tells_pairs_apart():
-    ratio = MixupRatio()
+    ratio = LearnedRatio()
     entropy = torch.tensor([1.0, 5.0])
     assert ratio(entropy, 0.5).tolist() == [0.25, 0.25]
     (ratio(entropy, 0.5) * torch.tensor([1.0, -1.0])).sum().backward()

@@ -14,7 +14,7 @@ from isogloss.encoders.families import family_of
 from isogloss.encoders.initial import new_encoder, set_dropout
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.saving import save_model
-from isogloss.encoders.seq2seq import FLORES, MBART, Direction, direction_between
+from isogloss.encoders.seq2seq import FLORES, MBART, DirectionCodes, direction_between
 from isogloss.encoders.tokenizers import train_tokenizer
 from isogloss.tasks import TASKS
 from made_up import TEXT
@@ -146,19 +146,19 @@ def test_an_unknown_family_is_an_error_with_the_nearest():
 # Codes of languages
 
 
-def between(vocabulary: list[str], source: str = "en", target: str = "sw") -> Direction:
+def between(vocabulary: list[str], source: str = "en", target: str = "sw") -> DirectionCodes:
     return direction_between({piece: n for n, piece in enumerate(vocabulary)}, source, target, "a model")
 
 
 @pytest.mark.parametrize(
     ("vocabulary", "direction"),
     [
-        (["x", "eng_Latn", "swh_Latn"], Direction((1,), 2)),
-        (["x", "__en__", "__sw__"], Direction((1,), 2)),
-        (["x", "en_XX", "sw_KE"], Direction((1,), 2)),
-        (["x", ">>sw<<", ">>fr<<"], Direction((1,))),
-        (["x", ">>swh<<"], Direction((1,))),
-        (["x", "y"], Direction()),
+        (["x", "eng_Latn", "swh_Latn"], DirectionCodes((1,), 2)),
+        (["x", "__en__", "__sw__"], DirectionCodes((1,), 2)),
+        (["x", "en_XX", "sw_KE"], DirectionCodes((1,), 2)),
+        (["x", ">>sw<<", ">>fr<<"], DirectionCodes((1,))),
+        (["x", ">>swh<<"], DirectionCodes((1,))),
+        (["x", "y"], DirectionCodes()),
     ],
 )
 def test_each_kind_of_vocabulary_is_told_in_its_own_way(vocabulary, direction) -> None:
@@ -166,7 +166,7 @@ def test_each_kind_of_vocabulary_is_told_in_its_own_way(vocabulary, direction) -
 
 
 def test_a_language_can_be_written_as_the_model_writes_it() -> None:
-    assert between(["eng_Latn", "ace_Arab"], "en", "ace_Arab") == Direction((0,), 1)
+    assert between(["eng_Latn", "ace_Arab"], "en", "ace_Arab") == DirectionCodes((0,), 1)
 
 
 def test_every_language_of_nllb_is_found_however_it_is_written() -> None:

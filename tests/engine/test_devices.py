@@ -36,7 +36,7 @@ from isogloss.engine.devices import (
 )
 from isogloss.engine.engine import default_jobs, make_planned
 from isogloss.engine.engines import Execution
-from isogloss.engine.work import Event, Work
+from isogloss.engine.work import RunEvent, Work
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.run import RunContext, peak_memory
 from isogloss.store.leases import LEASES, FolderBoard, Leases
@@ -176,7 +176,7 @@ def test_a_worker_leaves_runs_in_a_precision_that_it_cannot_compute_to_others(
     events = []
     worker = Work(context_of(planned), planned.runs, events.append)
     first = planned.runs[0]
-    assert worker.attempt(first) == Event(identity(first), "elsewhere")
+    assert worker.attempt(first) == RunEvent(identity(first), "elsewhere")
     assert events == []
 
 

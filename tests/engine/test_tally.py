@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from isogloss.engine.engine import Tally
-from isogloss.engine.work import Event
+from isogloss.engine.work import RunEvent
 from isogloss.store.store import Outcome
 
 
@@ -37,8 +37,8 @@ def tally_of(count):
 
 def order_of_events(order, keys):
     """Yield the events of two processes that made half of the runs each."""
-    made = [Event(key, "made") for key in keys]
-    done = [Event(key, "done") for key in keys]
+    made = [RunEvent(key, "made") for key in keys]
+    done = [RunEvent(key, "done") for key in keys]
     if order == "made first":
         return [*made, *done]
     if order == "alternating":

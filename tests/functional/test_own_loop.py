@@ -17,7 +17,7 @@ from isogloss.core.run_parts import Modules, with_fields
 from isogloss.data.examples import Translation
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.plain import SourceOnly
 from isogloss.methods.x_mixup import XMixup
@@ -124,7 +124,7 @@ def test_x_mixup_in_trainer_trains_what_the_recipe_trains(start, recipe, tmp_pat
 
 def test_the_alignment_loss_in_a_loop_trains_what_the_recipe_trains(start, recipe, tmp_path):
     given = setting("nli", start, tmp_path / "recipe", seed=SEED, target=(), **CONSTANT)
-    auxiliary = AlignmentLoss(alpha=0.3, pairs=5)
+    auxiliary = AlignmentTerm(alpha=0.3, pairs=5)
     trained, batches = recipe(SourceOnly(), replace(given, auxiliary=auxiliary, bitext={"en-de": PAIRS}))
     model, tokenizer = classifier(start), load_tokenizer(start)
     before = weights(model)

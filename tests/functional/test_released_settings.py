@@ -5,7 +5,7 @@ import torch
 
 import isogloss
 from any_models import make_model
-from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.presets import preset_fields
 from made_up import SPANS
 
@@ -26,7 +26,7 @@ def distances(options):
 
 @pytest.mark.parametrize("preset", ["paper", "released"])
 def test_a_preset_of_the_alignment_loss_has_the_fields_of_the_method(preset):
-    stated = preset_fields(AlignmentLoss.name, preset)
+    stated = preset_fields(AlignmentTerm.name, preset)
     stated.pop("reference")  # f⁰ is given as a model.
     assert distances({"preset": preset}) == distances(stated)
     other = distances({"preset": preset, "alpha": 0.5})

@@ -13,7 +13,7 @@ from isogloss.data.examples import Translation
 from isogloss.encoders.loading import load_whole
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.alignment_loss import AlignmentLoss, sampled_rows
+from isogloss.methods.alignment_loss import AlignmentTerm, sampled_rows
 from isogloss.methods.plain import FewShot, SourceOnly
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
@@ -35,7 +35,7 @@ def make(make_setting, tmp_path):
 def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(make):
     """The second term draws its random numbers after the first."""
     plain = SourceOnly().train(make())
-    found = SourceOnly().train(make(AlignmentLoss(alpha=1e-30, pairs=4)))
+    found = SourceOnly().train(make(AlignmentTerm(alpha=1e-30, pairs=4)))
     for name, weight in each(plain.model.named_parameters()):
         torch.testing.assert_close(found.model.get_parameter(name), weight, rtol=1e-5, atol=1e-6)
 
@@ -55,7 +55,7 @@ def test_a_term_of_hardly_any_weight_leaves_the_dropout_of_the_task_as_it_is(mak
 def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, fields, stay, bert_folder):
     setting, task, tokenizer = make(), TASKS["upos"], load_tokenizer(bert_folder)
     model = task.head(bert_folder, seed=1, attention="eager")
-    auxiliary = AlignmentLoss(alpha=0.3, form=form, pairs=5, **fields)
+    auxiliary = AlignmentTerm(alpha=0.3, form=form, pairs=5, **fields)
     term = auxiliary.prepare(setting, model, tokenizer, 3)
     with torch.no_grad():
         for weight in model.parameters():
@@ -78,16 +78,16 @@ def test_equation_2_adds_equation_1_to_the_loss_of_the_task(make, form, fields, 
 
 def test_the_weight_of_holding_is_its_own_and_stands_once(make, bert_folder):
     """Released: .01 of pulling and 1 of holding; without a weight of either nothing is added."""
-    assert content(AlignmentLoss()).keys().isdisjoint({"stay"})
-    assert AlignmentLoss(alpha=0.01, stay=1.0).anchor == AlignmentLoss(weighs="pull").anchor == 1.0
+    assert content(AlignmentTerm()).keys().isdisjoint({"stay"})
+    assert AlignmentTerm(alpha=0.01, stay=1.0).anchor == AlignmentTerm(weighs="pull").anchor == 1.0
     model = TASKS["upos"].head(bert_folder, seed=1)
     tokenizer = load_tokenizer(bert_folder)
-    assert AlignmentLoss(alpha=0.0, stay=0.0).prepare(make(), model, tokenizer, 3) is None
-    assert AlignmentLoss(alpha=0.0, stay=0.5).prepare(make(), model, tokenizer, 3) is not None
-    assert AlignmentLoss(stay=0.0).cost(Load(rows=4, length=64)).copies == 0
+    assert AlignmentTerm(alpha=0.0, stay=0.0).prepare(make(), model, tokenizer, 3) is None
+    assert AlignmentTerm(alpha=0.0, stay=0.5).prepare(make(), model, tokenizer, 3) is not None
+    assert AlignmentTerm(stay=0.0).cost(Load(rows=4, length=64)).copies == 0
     message = r'weighs = "pull" gives the second term the weight 1, and stay 0\.5\. Leave weighs out'
     with pytest.raises(ConfigError, match=message):
-        AlignmentLoss(weighs="pull", stay=0.5)
+        AlignmentTerm(weighs="pull", stay=0.5)
 
 
 def test_pairs_are_drawn_at_random_and_from_seed_and_step_alone():
@@ -104,7 +104,7 @@ def test_it_composes_with_every_task(task, make):
 
     corpus = {"upos": "ud", "nli": "xnli", "parsing": "ud", "qa": "squad"}[task]
     some = [one for one, _ in zip(examples(corpus, "qaa", "train"), range(16), strict=False)]
-    setting = make(AlignmentLoss(alpha=0.1, pairs=4), limit=64, epochs=1)
+    setting = make(AlignmentTerm(alpha=0.1, pairs=4), limit=64, epochs=1)
     trained = SourceOnly().train(
         replace(setting, task=TASKS[task], train=lambda _: some, dev=lambda _: some[:4])
     )
@@ -126,7 +126,7 @@ def test_states_before_are_those_of_the_original_encoder_also_where_an_adjusted_
     save_model(adjusted, load_tokenizer(bert_folder), tmp_path / "adjusted")
 
     def trained(start, reference):
-        auxiliary = AlignmentLoss(alpha=0.5, pairs=4, reference=reference)
+        auxiliary = AlignmentTerm(alpha=0.5, pairs=4, reference=reference)
         setting = replace(make(auxiliary, epochs=1), start=str(start), original=str(bert_folder))
         return SourceOnly().train(replace(setting, folder=tmp_path / f"{start.name} {reference}"))
 
@@ -143,7 +143,7 @@ def test_an_original_encoder_holds_the_states_of_an_adjusted_one_to_its_own(make
         for weight in model.base_model.parameters():
             weight.mul_(1.05)
     setting = replace(setting, original=str(bert_folder))
-    auxiliary = AlignmentLoss(alpha=0.0, weighs="pull", pairs=5)
+    auxiliary = AlignmentTerm(alpha=0.0, weighs="pull", pairs=5)
     own, original = (
         replace(auxiliary, reference=one).prepare(setting, model, tokenizer, 3) for one in (None, "original")
     )
@@ -152,23 +152,23 @@ def test_an_original_encoder_holds_the_states_of_an_adjusted_one_to_its_own(make
 
 
 def test_an_original_that_is_not_named_is_refused(make):
-    setting = make(AlignmentLoss(reference="original"), epochs=1)
+    setting = make(AlignmentTerm(reference="original"), epochs=1)
     with pytest.raises(ConfigError, match=r"the original encoder is unspecified.*Setting.original"):
         SourceOnly().train(setting)
 
 
 def test_without_sentence_pairs_it_is_refused(make):
-    setting = replace(make(AlignmentLoss()), bitext={})
+    setting = replace(make(AlignmentTerm()), bitext={})
     with pytest.raises(DataError, match=r"no sentence pairs to draw from .* Name bitext"):
         SourceOnly().train(setting)
 
 
 def test_pairs_left_out_are_a_warning(make):
     long = Translation(id="l", first="cat " * 70, second="tac", links=())
-    setting = replace(make(AlignmentLoss(), epochs=1), bitext={"en-xx": [*translations(3), long]})
+    setting = replace(make(AlignmentTerm(), epochs=1), bitext={"en-xx": [*translations(3), long]})
     assert any("1 of 4 sentence pairs" in warning for warning in SourceOnly().train(setting).warnings)
 
 
 def test_without_shots_nothing_changes(make):
     none = FewShot(shots=0).train(make())
-    assert equal(FewShot(shots=0).train(make(AlignmentLoss(alpha=1.0))), none)
+    assert equal(FewShot(shots=0).train(make(AlignmentTerm(alpha=1.0))), none)

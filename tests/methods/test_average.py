@@ -387,10 +387,10 @@ def test_averages_are_models_like_any_other(tmp_path):
 def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, tmp_path, monkeypatch):
     from isogloss.methods.plain import SourceOnly
     from isogloss.training.batching import Bucketed
-    from isogloss.training.fit import _Fit
+    from isogloss.training.fit import _Training
 
     after: list[dict[str, torch.Tensor]] = []
-    evaluate = _Fit._evaluate
+    evaluate = _Training._evaluate
 
     def watched(self, done):
         after.append(weights(self.model))
@@ -401,7 +401,7 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
         return SourceOnly().train(setting)
 
     with monkeypatch.context() as patch:
-        patch.setattr(_Fit, "_evaluate", watched)
+        patch.setattr(_Training, "_evaluate", watched)
         whole = train("whole", 2)
     expected = {name: torch.lerp(after[1][name], one, 0.5) for name, one in after[2].items()}
     assert equal(whole, expected)

@@ -16,7 +16,7 @@ from isogloss.methods import meta_learning as module
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.tasks.masked_lm import masked_lm_loss
 from isogloss.training.fit import fit
-from isogloss.training.meta_learning import MetaBatches, MetaLearner, Validation, meta_batches
+from isogloss.training.meta_learning import MetaBatches, MetaLearningModel, Validation, meta_batches
 from isogloss.training.pretraining import begin
 from made_up_text import TINY, lines, text_setting
 from trained import equal, interrupted, weights
@@ -80,7 +80,7 @@ def test_vectors_at_the_embeddings_move_by_the_training_loss_with_what_is_shared
     """They belong to theta: φ has only the adapters, and the vectors move even if φ is fixed."""
     learners = []
     monkeypatch.setattr(
-        module, "MetaLearner", lambda *args, **kw: learners.append(args) or MetaLearner(*args, **kw)
+        module, "MetaLearner", lambda *args, **kw: learners.append(args) or MetaLearningModel(*args, **kw)
     )
     method = with_fields(METHOD, own_learning_rate=0.0)
     trained = method.train(replace(setting, modules=Modules(kind="adapter", embedding=True)))

@@ -21,7 +21,7 @@ from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods import ADJUSTMENTS, AUXILIARY_LOSSES, METHODS, PEFT, PRETRAINING, TRANSLATION_TRAINING
 from isogloss.methods.adjustments import Centring, ContrastiveAlignment, CrossLingualAdjustment, Procrustes
-from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.average import Average
 from isogloss.methods.consistency import Consistency, ModelConsistency
 from isogloss.methods.multi_task import MultiTask
@@ -29,7 +29,7 @@ from isogloss.methods.peft import LoRA, LotteryTicket, TaskAdapter
 from isogloss.methods.plain import (
     Bilingual,
     FewShot,
-    Given,
+    GivenWeights,
     OracleStopping,
     SourceOnly,
     TargetOnly,
@@ -45,7 +45,7 @@ from tiny import lines
 from trained import equal, interrupted, weights
 
 LANGUAGES = ("en", "de", "fr")
-WITH = AlignmentLoss(bitext="x", alpha=1.0, pairs=4)
+WITH = AlignmentTerm(bitext="x", alpha=1.0, pairs=4)
 NEAR = ModelConsistency()
 TASKS_TOO = MultiTask(tasks=("upos", "qa"))
 SMOOTH = R3F(dropout="separate")
@@ -90,7 +90,7 @@ TABLES = {**METHODS, **AUXILIARY_LOSSES, **PEFT, **PRETRAINING, **ADJUSTMENTS, *
 
 
 def test_every_method_is_held_to_these_laws():
-    assert PLAIN.keys() == METHODS.keys() - {Given.name, Average.name}  # They train nothing.
+    assert PLAIN.keys() == METHODS.keys() - {GivenWeights.name, Average.name}  # They train nothing.
     assert {auxiliary.name for _, auxiliary, _ in FINE_TUNING.values() if auxiliary} == {*AUXILIARY_LOSSES}
     assert ADJUSTING.keys() == ADJUSTMENTS.keys()
 
@@ -207,7 +207,7 @@ EACH_LOSS = pytest.mark.parametrize("name", ["source-only", *OWN_LOSS])
 @pytest.mark.parametrize("name", PLAIN)
 def test_an_auxiliary_loss_without_weight_is_the_plain_method_to_the_bit(name, trained, bert_folder):
     plain = trained(PLAIN[name], None, bert_folder)
-    without = trained(PLAIN[name], AlignmentLoss(bitext="x", alpha=0.0), bert_folder)
+    without = trained(PLAIN[name], AlignmentTerm(bitext="x", alpha=0.0), bert_folder)
     assert equal(without, plain)
     assert without.rows == plain.rows
     assert not equal(trained(PLAIN[name], WITH, bert_folder), plain)

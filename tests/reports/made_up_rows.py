@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.data.result_files import StoredPredictions
-from isogloss.reports.measurements import FACTS, TESTED, Measurements, Run
+from isogloss.reports.measurements import FACTS, TESTED, Measurements, PlannedRun
 from isogloss.reports.run_facts import add_data_read, derive_data_read
 
 Row = dict[str, Any]
@@ -183,7 +183,7 @@ def measured(
 ) -> Measurements:
     """Return measurements of these rows; a frame's name has underscores for dashes."""
     made = {name.replace("_", "-"): frame(rows) for name, rows in frames.items()}
-    return Measurements(runs=list[Run](), _frames=made, _predictions=dict(predictions or {}))
+    return Measurements(runs=list[PlannedRun](), _frames=made, _predictions=dict(predictions or {}))
 
 
 def stored_predictions(rows: Iterable[Row], right: Any) -> dict[str, dict[str, StoredPredictions]]:

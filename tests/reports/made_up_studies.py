@@ -10,7 +10,7 @@ from hand_made import golden
 
 from isogloss.data.result_files import StoredPredictions
 from isogloss.reports.measurements import FACTS, Measurements
-from isogloss.reports.verdicts import Claim, Outcome, judge
+from isogloss.reports.verdicts import Claim, ClaimOutcome, judge
 
 Rows = list[dict[str, Any]]
 
@@ -77,11 +77,11 @@ class Judged:
     claims: tuple[Claim, ...]
     m: Measurements
 
-    def __getitem__(self, name: str) -> Outcome:
+    def __getitem__(self, name: str) -> ClaimOutcome:
         return judge([one for one in self.claims if one.id == name], self.m)[0]
 
 
-def outcomes(claims: Iterable[Claim], m: Measurements) -> dict[str, Outcome]:
+def outcomes(claims: Iterable[Claim], m: Measurements) -> dict[str, ClaimOutcome]:
     """Judge claims, by id."""
     return {one.claim.id: one for one in judge([*claims], m)}
 

@@ -31,7 +31,7 @@ from isogloss.reports.choosing import (
     regret_data,
     regret_tables,
 )
-from isogloss.reports.measurements import Measurements, Run
+from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.tasks import ALL_TASKS
 from isogloss.using.kinds import kind_of
 
@@ -226,7 +226,7 @@ def test_agreement_is_of_the_answers_that_were_kept(tmp_path):
     for seed in SEEDS:
         keep(tmp_path / str(seed), {code: {"1": answers[seed], "2": ["B"]} for code in LANGUAGES})
         name = f"free {model_row(seed)['model']}"
-        runs.append(Run(id=name, state="finished", folder=tmp_path / str(seed)))
+        runs.append(PlannedRun(id=name, state="finished", folder=tmp_path / str(seed)))
     (one,) = all_candidates(measured(rows(), scores(), runs=runs))
     # Of three words: 0 and 1 share 3, 0 and 2 share 2, 0 and 3 share 1, 2 and 3 share 2.
     expected = [(3 + 2 + 1) / 9, (3 + 2 + 1) / 9, (2 + 2 + 2) / 9, (1 + 1 + 2) / 9]

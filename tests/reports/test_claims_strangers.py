@@ -14,7 +14,7 @@ from test_claims_mixup import bench
 
 from isogloss.core.run_parts import Architecture, Modules, Optimization, TextTraining, Updates
 from isogloss.methods.adjustments import CrossLingualAdjustment
-from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.x_mixup import XMixup
 from isogloss.reports import adjustment_rows, interference_rows, mixup_comparisons
@@ -183,7 +183,7 @@ def strangers() -> Iterator[Stranger]:
                 everything |= {name: (changes, is_adjusted, SEEDS) for name, changes in adjusted.items()}
                 everything |= {
                     name: (changes, is_continual, SEEDS)
-                    for name, changes in changed_fields("auxiliary", AlignmentLoss).items()
+                    for name, changes in changed_fields("auxiliary", AlignmentTerm).items()
                 }
                 everything["another pretraining seed"] = ELSEWHERE, is_main_adjusted, 1
                 everything["a third language"] = {"encoder.pairs": "qaa-qaz"}, is_adjusted, SEEDS
@@ -312,7 +312,7 @@ def test_settings_of_the_papers_are_the_defaults_of_their_methods() -> None:
     roles = {"pulled", "word"}
     own = {name: value for name, value in adjusted.items() if name not in {*MONITORING, *roles}}
     assert own == adjustment_rows.ADJUSTED
-    added = dict(field_values(AlignmentLoss))
+    added = dict(field_values(AlignmentTerm))
     assert {name: value for name, value in adjustment_rows.ADDED.items() if value is not None} == {
         name: value for name, value in added.items() if value not in (None, "")
     }

@@ -7,7 +7,7 @@ from court import ANSWERS, EXAMPLES, IDS, answers_of, paths
 from made_up_rows import measured, path
 
 from isogloss.data.result_files import StoredPredictions, measure_at
-from isogloss.reports.path_examples import Added, PathExamples, error_over_examples, example_error
+from isogloss.reports.path_examples import ExampleTerms, PathExamples, error_over_examples, example_error
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.transfer_rows import path_rows
 from isogloss.reports.verdicts import check_rows, judge
@@ -48,16 +48,16 @@ def test_the_error_over_examples_is_that_of_drawing_them_anew(recorded):
 
 
 def test_the_same_examples_in_every_seed_bring_no_less_error():
-    added = Added(IDS, RNG.normal(size=EXAMPLES))
+    added = ExampleTerms(IDS, RNG.normal(size=EXAMPLES))
     once = error_over_examples([(1.0, added)])
     assert error_over_examples([(0.25, added)] * 4) == pytest.approx(once)
-    others = Added(tuple(f"other {key}" for key in IDS), added.values)
+    others = ExampleTerms(tuple(f"other {key}" for key in IDS), added.values)
     error, number = error_over_examples([(0.5, added), (0.5, others)])
     assert (error, number) == (pytest.approx(once[0] / np.sqrt(2), rel=0.01), 2 * EXAMPLES)
 
 
 def test_seeds_within_a_unit_are_averaged_and_a_missing_path_leaves_all_out():
-    added = Added(IDS, RNG.normal(size=EXAMPLES))
+    added = ExampleTerms(IDS, RNG.normal(size=EXAMPLES))
     rows = pd.DataFrame({"unit": [0, 0, 1], "target": "qad", "added": [{"slope": added}] * 3})
     means = pd.DataFrame({"qad": [0.1, 0.2]}, index=[0, 1])
     assert [weight for weight, _ in example_error(rows, "slope", means)] == [0.25, 0.25, 0.5]

@@ -19,7 +19,7 @@ from isogloss.metrics.significance import holm
 from isogloss.reports import measurements
 from isogloss.reports.comparison import unit_of
 from isogloss.reports.line_figures import BITEXT_SIZE
-from isogloss.reports.measurements import Measurements, Run
+from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.reports.opening import opening_of
 from isogloss.reports.score_tables import score_tables
 from isogloss.reports.scores import GAP, key_of, reference_of, scored_sets, values_of
@@ -311,7 +311,9 @@ def test_treebanks_make_another_test_set_only_where_they_are_not_read_beside_oth
         record_of(en="PUD", fr="PUD"),
         record_of(fr="PUD"),
     ]
-    m = Measurements(runs=[Run(id=one.id, state="finished", folder=Path(), record=one) for one in runs])
+    m = Measurements(
+        runs=[PlannedRun(id=one.id, state="finished", folder=Path(), record=one) for one in runs]
+    )
     assert [measurements.tested_inputs(one.run, m._combined_treebanks)[TREEBANK] for one in runs] == [
         "",
         "",

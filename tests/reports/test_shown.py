@@ -26,7 +26,7 @@ from isogloss.reports.page import Page, render, run_table
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.sections import SECTIONS, show_section
 from isogloss.reports.tables import to_csv, to_latex
-from isogloss.reports.verdicts import Claim, Outcome, check_rows, judge
+from isogloss.reports.verdicts import Claim, ClaimOutcome, check_rows, judge
 
 STUDIES = ("transfer", "mixup", "adjustment", "interference")
 
@@ -62,7 +62,7 @@ def made_up(request: pytest.FixtureRequest, tmp_path: Path) -> Shown:
     return m, page_with(m)
 
 
-def page_with(m: Measurements, outcomes: Sequence[Outcome] = ()) -> Node:
+def page_with(m: Measurements, outcomes: Sequence[ClaimOutcome] = ()) -> Node:
     """Render the opening of a page, and claims."""
     page = Page(m=m, opening=opening_of(m), outcomes=outcomes, sections=[], runs=run_table(m), raw={})
     return tree_of(render(page))
@@ -261,7 +261,7 @@ def checked_at_random(number: int) -> list[Check]:
     return checks if any(check.judged for check in checks) else checked_at_random(number + 1000)
 
 
-def outcomes_at_random(numbers: Sequence[int]) -> list[Outcome]:
+def outcomes_at_random(numbers: Sequence[int]) -> list[ClaimOutcome]:
     claims = [
         Claim(
             id=f"x{number}",
@@ -277,7 +277,7 @@ def outcomes_at_random(numbers: Sequence[int]) -> list[Outcome]:
     return judge(claims, Measurements(runs=[]))
 
 
-def check_strips(page: Node, outcomes: Sequence[Outcome]) -> int:
+def check_strips(page: Node, outcomes: Sequence[ClaimOutcome]) -> int:
     """Assert that each claim shows the check that its verdict is of; return how many have a strip."""
     rows = check_rows(outcomes)
     items = [item for box in page.all("ul", "verdicts") for item in box.children if isinstance(item, Node)]

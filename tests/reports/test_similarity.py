@@ -10,7 +10,7 @@ from hand_made import golden, plain, the_same
 from made_up_rows import MIXES, cka, measured, score
 
 from isogloss.data.result_files import write_tensors
-from isogloss.reports.measurements import Measurements, Run
+from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.reports.similarity import (
     CKA_FIGURE,
     CKA_TABLE,
@@ -112,8 +112,8 @@ def test_gates_are_ranked_by_one_language_with_the_others_beside_it(tmp_path) ->
     m = replace(
         measured(language_gates_kept=[row, gone]),
         runs=[
-            Run(id="gates", state="finished", folder=tmp_path),
-            Run(id="gone", state="finished", folder=tmp_path / "x"),
+            PlannedRun(id="gates", state="finished", folder=tmp_path),
+            PlannedRun(id="gone", state="finished", folder=tmp_path / "x"),
         ],
     )
     (drawn,) = GATES_FIGURE.show(m)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from isogloss.reports.measurements import FACTS, Measurements
 from isogloss.reports.tables import (
-    Cell,
     Number,
     Summary,
     Table,
+    TableCell,
     cells,
     escape_latex,
     plain_table,
@@ -52,7 +52,7 @@ def test_latex_is_booktabs_with_bold_best() -> None:
         caption="",
         header=cells("x", "y"),
         align="lr",
-        rows=((Cell("a_b"), Cell("71.3 ± 0.4", "best")),),
+        rows=((TableCell("a_b"), TableCell("71.3 ± 0.4", "best")),),
         data=pd.DataFrame(),
     )
     text = to_latex(table)

@@ -10,7 +10,7 @@ from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.loading import load_model
 from isogloss.methods import ADJUSTMENTS, PEFT
-from isogloss.methods.alignment_loss import AlignmentLoss
+from isogloss.methods.alignment_loss import AlignmentTerm
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.methods.peft import LoRA
@@ -72,7 +72,7 @@ def test_the_parameters_of_adapters_are_counted_where_they_are(kind, placement, 
 
 def test_fine_tuning_on_pairs_and_with_a_second_loss_takes_more():
     mixed = replace(TUNED, method=XMixup(), target=("qab",))
-    assert memory(TUNED) < memory(replace(TUNED, auxiliary=AlignmentLoss(bitext="x"))) < memory(mixed)
+    assert memory(TUNED) < memory(replace(TUNED, auxiliary=AlignmentTerm(bitext="x"))) < memory(mixed)
     assert memory(replace(mixed, target=())) == memory(TUNED)
     short = replace(TUNED, optimization=with_fields(HOW, limit=64))
     assert memory(short) < memory(TUNED)

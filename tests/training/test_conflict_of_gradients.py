@@ -30,7 +30,7 @@ from isogloss.training.gradient_conflict import (
     ALL,
     Conflict,
     ConflictSampling,
-    Part,
+    ParameterGroup,
     Pool,
     Similarity,
     compare_languages,
@@ -48,11 +48,11 @@ from tiny import changed, tiny
 from trained import equal, weights
 
 PARTS = {
-    "words": Part(0, "embeddings"),
-    "one": Part(1, "attention"),
-    "two": Part(1, "feed-forward"),
-    "three": Part(2, "feed-forward"),
-    "head": Part(None, "head"),
+    "words": ParameterGroup(0, "embeddings"),
+    "one": ParameterGroup(1, "attention"),
+    "two": ParameterGroup(1, "feed-forward"),
+    "three": ParameterGroup(2, "feed-forward"),
+    "head": ParameterGroup(None, "head"),
 }
 
 
@@ -90,7 +90,7 @@ def test_a_gradient_of_0_has_no_cosine():
     one, other = drawn(0), drawn(1)
     one["head"].zero_()
     found = compared(one, other, PARTS)
-    assert found[Part(None, "head")].cosine is None
+    assert found[ParameterGroup(None, "head")].cosine is None
     assert found[ALL].cosine is not None
 
 
@@ -111,15 +111,15 @@ def test_every_part_has_the_cosine_of_its_parameters_in_one_vector(seed):
     found = compared(one, other, PARTS)
     members = {
         ALL: tuple(PARTS),
-        Part(None, "embeddings"): ("words",),
-        Part(None, "attention"): ("one",),
-        Part(None, "feed-forward"): ("two", "three"),
-        Part(None, "head"): ("head",),
-        Part(1, "all"): ("one", "two"),
-        Part(2, "all"): ("three",),
-        Part(1, "attention"): ("one",),
-        Part(1, "feed-forward"): ("two",),
-        Part(2, "feed-forward"): ("three",),
+        ParameterGroup(None, "embeddings"): ("words",),
+        ParameterGroup(None, "attention"): ("one",),
+        ParameterGroup(None, "feed-forward"): ("two", "three"),
+        ParameterGroup(None, "head"): ("head",),
+        ParameterGroup(1, "all"): ("one", "two"),
+        ParameterGroup(2, "all"): ("three",),
+        ParameterGroup(1, "attention"): ("one",),
+        ParameterGroup(1, "feed-forward"): ("two",),
+        ParameterGroup(2, "feed-forward"): ("three",),
     }
     assert found.keys() == members.keys()
     for part, names in members.items():
@@ -159,7 +159,11 @@ def toy():
         return nn.Sequential(nn.Linear(4, 6), nn.Tanh(), nn.Linear(6, 1))
 
 
-TOY = {f"{layer}.{kind}": Part(layer or 1, "attention") for layer in (0, 2) for kind in ("weight", "bias")}
+TOY = {
+    f"{layer}.{kind}": ParameterGroup(layer or 1, "attention")
+    for layer in (0, 2)
+    for kind in ("weight", "bias")
+}
 
 
 def points(seed, count=12):
@@ -288,7 +292,7 @@ def test_noise_lowers_the_cosine_and_within_takes_it_out_again():
         noise = torch.randn(size, generator=random) / size**0.5
         return [(model.weight * (truth[language] + noise)).sum()]
 
-    rows = conflict_rows(model, "ab", losses, {"weight": Part(None, "head")})
+    rows = conflict_rows(model, "ab", losses, {"weight": ParameterGroup(None, "head")})
     (pair,) = [row for row in rows if row["first"] != row["second"] and row["module"] == "all"]
     assert pair["cosine"] == pytest.approx(0.25, abs=0.03)
     assert pair["cosine"] / pair["within"] == pytest.approx(0.5, abs=0.05)
@@ -319,7 +323,7 @@ def test_every_parameter_of_an_encoder_is_in_one_part(encoder_folder):
 
 def test_an_output_layer_that_shares_the_embeddings_is_counted_once(bert_folder):
     model = load_masked_lm(bert_folder)
-    assert parts_of(model)["bert.embeddings.word_embeddings.weight"] == Part(0, "embeddings")
+    assert parts_of(model)["bert.embeddings.word_embeddings.weight"] == ParameterGroup(0, "embeddings")
     assert not any("decoder.weight" in name for name in parts_of(model))
 
 

@@ -16,7 +16,7 @@ from isogloss.training.meta_learning import (
     SECOND_ORDER,
     Learning,
     MetaBatch,
-    MetaLearner,
+    MetaLearningModel,
     functional_loss,
     plain_step,
 )
@@ -87,7 +87,7 @@ class Steps:
 
 def learner(learning=LEARNING, updates=UPDATES):
     model = Model()
-    return MetaLearner(model, model.language_parameters(), loss, learning=learning, updates=updates)
+    return MetaLearningModel(model, model.language_parameters(), loss, learning=learning, updates=updates)
 
 
 def call(learner, batch):

@@ -5,7 +5,7 @@ import torch
 
 from in_translation import READ, linked, sentences, setting
 from isogloss.core.errors import DataError
-from isogloss.encoders.mixup import Mixup, MixupRatio, mixing
+from isogloss.encoders.mixup import LearnedRatio, Mixup, mixing
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
@@ -16,7 +16,7 @@ ONE_ANSWER = ("nli", "multiple-choice")
 
 
 def mixup(**changes):
-    ratio = MixupRatio()
+    ratio = LearnedRatio()
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)

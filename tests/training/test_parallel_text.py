@@ -10,7 +10,7 @@ from each import each
 from in_translation import READ, linked, sentences
 from isogloss.core.errors import DataError, ModelError
 from isogloss.encoders.loading import load_model
-from isogloss.encoders.mixup import Mixup, MixupRatio, mixing
+from isogloss.encoders.mixup import LearnedRatio, Mixup, mixing
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import collate
@@ -22,7 +22,7 @@ WANTED = StateOptions(layers=(0, 1, 2, 3), limit=40, precision="float32")
 
 
 def mixup(**changes):
-    ratio = MixupRatio()
+    ratio = LearnedRatio()
     with torch.no_grad():
         ratio.weight.fill_(-0.5)
         ratio.bias.fill_(1.0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import ConfigError
-from isogloss.data.languages import Translator, translations
+from isogloss.data.languages import BuiltInTranslator, translations
 from isogloss.translators import TRANSLATORS
 from isogloss.translators.setting import TranslateSetting
 
@@ -19,7 +19,7 @@ def test_it_translates_as_the_languages_do_with_words_and_links(target: str, tmp
     texts = [pair.first for pair, _ in zip(translations("qaa", target, "dev"), range(20), strict=False)]
     found = list(TRANSLATORS["built-in"](noise=0.1).translate(texts, setting(tmp_path, target=target)))
     assert [one.text for one in found] == [
-        Translator("qaa", target, noise=0.1).translate(text) for text in texts
+        BuiltInTranslator("qaa", target, noise=0.1).translate(text) for text in texts
     ]
     for text, one in zip(texts, found, strict=True):
         assert "".join(one.words) == "".join(one.text.split())

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from isogloss.encoders.mixup import Mixup, MixupRatio
+from isogloss.encoders.mixup import LearnedRatio, Mixup
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks import find_task
 from isogloss.using import Model
@@ -46,7 +46,7 @@ def make_mixing(make_model: Callable[..., Model]) -> Callable[..., Model]:
     """Make a model that mixes each input with its translation into English."""
 
     def make(task: str = "upos", encoder: Path | None = None, **about: object) -> Model:
-        ratio = MixupRatio()
+        ratio = LearnedRatio()
         with torch.no_grad():
             ratio.weight.fill_(-0.5)
             ratio.bias.fill_(2.0)

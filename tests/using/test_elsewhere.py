@@ -16,7 +16,7 @@ from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.metrics.labels import span_contributions
 from isogloss.recipes.descriptions import described
 from isogloss.using import load_model
-from isogloss.using.formats import Entry
+from isogloss.using.formats import FileEntry
 from isogloss.using.predicting import PredictOptions, predict_file
 from isogloss.using.scoring import EvaluateOptions, evaluate
 
@@ -144,7 +144,7 @@ def check_scheme(elsewhere, tmp_path, name):
 
 def predict_scores(model):
     for entry, prediction in model.answered(
-        [Entry(lines=(), example=TaggedSentence(id="1", words=("the", "cat"), tags=()))], scores=True
+        [FileEntry(lines=(), example=TaggedSentence(id="1", words=("the", "cat"), tags=()))], scores=True
     ):
         yield entry, prediction.scores
 

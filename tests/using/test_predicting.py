@@ -14,7 +14,7 @@ from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.files import File
 from isogloss.data.formats.conllu import read_conllu
 from isogloss.tasks import TASKS
-from isogloss.using.formats import Entry
+from isogloss.using.formats import FileEntry
 from isogloss.using.predicting import PredictOptions, predict_file
 
 PLAIN = PredictOptions()
@@ -84,7 +84,7 @@ def test_questions_in_get_answers_by_id(make_model):
 @pytest.mark.parametrize(("characters", "count"), [(1, 256), (600_000, 2)])
 def test_no_more_is_read_than_is_predicted_together(make_model, characters, count):
     read = []
-    entries = (read.append(number) or Entry(lines=("x" * characters,)) for number in range(1000))
+    entries = (read.append(number) or FileEntry(lines=("x" * characters,)) for number in range(1000))
     assert next(make_model().answered(entries))[1] is None
     assert len(read) == count
 

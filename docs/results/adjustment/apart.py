@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 import isogloss
-from isogloss.data.languages import Translator, examples
+from isogloss.data.languages import BuiltInTranslator, examples
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.similarity.word_pairs import drawn_unrelated, l2
@@ -28,7 +28,7 @@ CORPORA = {"upos": "ud", "ner": "wikiann"}
 
 def texts(corpus: str) -> tuple[list, list, list[tuple[int, int, int, str]]]:
     """Return words of both languages, and links: sentence, word, word, tag."""
-    translator = Translator("qaa", "qad", noise=0.0)
+    translator = BuiltInTranslator("qaa", "qad", noise=0.0)
     sentences = list(examples(corpus, "qaa", "test"))[:SENTENCES]
     translated = [translator.translate_words(sentence.words) for sentence in sentences]
     links = [

@@ -14,9 +14,9 @@ import pandas as pd
 
 from isogloss.core.identity import content, identity
 from isogloss.core.records import Record
-from isogloss.core.rows.encoders import Conflict
+from isogloss.core.rows.encoders import ConflictRow
 from isogloss.planning.plan import plan_recipe
-from isogloss.reports.measurements import Measurements, Run
+from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.reports.report import CLAIMS
 from isogloss.reports.verdicts import check_rows, judge
 from isogloss.runs.measure import Measure
@@ -46,7 +46,7 @@ def measurements(recipe: str, rows: pd.DataFrame) -> Measurements:
     methods = {key: label for label, keys in plan.methods.items() for key in keys}
     by_model = dict(iter(rows.groupby(KEYS)))
     runs = [
-        Run(id=identity(run), state="finished", folder=HERE, record=record)
+        PlannedRun(id=identity(run), state="finished", folder=HERE, record=record)
         for run in plan.runs
         if isinstance(run, Measure)
         for record in recorded(run, by_model, labels, methods)
@@ -64,7 +64,7 @@ def recorded(
     record = partial(Record, id=identity(run), kind=run.name, title=run.title, run=content(run))
     if run.diagnostic.name == "gradient-conflict":
         encoder = identity(run.subjects[0])
-        row = {**dict.fromkeys(names_of(Conflict)), "model": encoder, "overlap": OVERLAP[labels[encoder]]}
+        row = {**dict.fromkeys(names_of(ConflictRow)), "model": encoder, "overlap": OVERLAP[labels[encoder]]}
         yield record(rows=[row])
     if run.diagnostic.name != "scores":
         return

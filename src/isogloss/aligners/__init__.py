@@ -12,7 +12,7 @@ ALIGNERS: "Registry[type[Aligner]]" = Registry(
         "fast-align": "isogloss.aligners.fast_align:FastAlign",
         "eflomal": "isogloss.aligners.eflomal:Eflomal",
         "encoder": "isogloss.aligners.encoder_similarity:EncoderSimilarity",
-        "given": "isogloss.aligners.given:Given",
+        "given": "isogloss.aligners.given:GivenLinks",
     },
     group="aligners",
     interface="isogloss.aligners.setting:Aligner",

@@ -39,14 +39,16 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Lexicon:
+class TranslationTable:
     """t(f|e): word pairs as one sorted number each, and their probabilities."""
 
     keys: NDArray[np.int64]
     probabilities: NDArray[np.float32]
 
     @classmethod
-    def of(cls, conditions: Words, generated: Words, probabilities: NDArray[np.float32]) -> "Lexicon":
+    def of(
+        cls, conditions: Words, generated: Words, probabilities: NDArray[np.float32]
+    ) -> "TranslationTable":
         """Build a lexicon from entries in any order."""
         keys = word_pairs(conditions, generated)
         order = np.argsort(keys)
@@ -63,7 +65,7 @@ class Lexicon:
 
 
 def joint(
-    lexicon: Lexicon, pairs: Sequence[tuple[Words, Words]], *, tension: float, none: float
+    lexicon: TranslationTable, pairs: Sequence[tuple[Words, Words]], *, tension: float, none: float
 ) -> Iterator[Floats]:
     """Yield p(i)·t(f_j|e_i) [generated, 1 + condition] of each pair of conditions e and generated words f.
 
@@ -140,7 +142,7 @@ class EMSettings:
 
 def learn_lexicons(
     pairs: Sequence[tuple[Words, Words]], training: EMSettings, on_progress: Callable[[int], None]
-) -> tuple[Lexicon, Lexicon]:
+) -> tuple[TranslationTable, TranslationTable]:
     """Learn t(second word|first word) and t(first word|second word) from sentence pairs.
 
     No side may be empty. ``on_progress`` receives the number of rounds done in both directions together.
@@ -166,7 +168,7 @@ class _Entries(NamedTuple):
     generated: Words
 
 
-class _Table(NamedTuple):
+class _PairTable(NamedTuple):
     """A number for every word pair, and one for every generated word with the NULL word."""
 
     entries: Floats
@@ -175,9 +177,9 @@ class _Table(NamedTuple):
 
 def _direction(
     entries: _Entries, blocks: Sequence[Block], training: EMSettings, on_progress: Callable[[int], None]
-) -> Lexicon:
+) -> TranslationTable:
     words = int(entries.generated.max(initial=NULL_WORD)) + 1
-    table = _Table(np.full(len(entries.generated), UNSEEN), np.full(words, UNSEEN))
+    table = _PairTable(np.full(len(entries.generated), UNSEEN), np.full(words, UNSEEN))
     for done in range(training.rounds):
         counts = _expected(table, entries.generated, blocks, training)
         table = _maximised(counts, entries, training.prior)
@@ -185,9 +187,11 @@ def _direction(
     return _pruned(table, entries)
 
 
-def _expected(table: _Table, generated: Words, blocks: Sequence[Block], training: EMSettings) -> _Table:
+def _expected(
+    table: _PairTable, generated: Words, blocks: Sequence[Block], training: EMSettings
+) -> _PairTable:
     """Return the expected number of links of every word pair (E-step)."""
-    counts = _Table(np.zeros_like(table.entries), np.zeros_like(table.none))
+    counts = _PairTable(np.zeros_like(table.entries), np.zeros_like(table.none))
     for block in blocks:
         priors = prior(block.shape[2], block.shape[1], training.tension, training.none)
         words = generated[block[:, :, 0]]
@@ -200,12 +204,12 @@ def _expected(table: _Table, generated: Words, blocks: Sequence[Block], training
     return counts
 
 
-def _maximised(counts: _Table, entries: _Entries, alpha: float) -> _Table:
+def _maximised(counts: _PairTable, entries: _Entries, alpha: float) -> _PairTable:
     """Return probabilities from expected counts (M-step)."""
     sums = np.bincount(entries.conditions, counts.entries) + alpha * np.bincount(entries.conditions)
     occurs = np.bincount(entries.generated, minlength=len(counts.none)) > 0
     of_none = counts.none.sum() + alpha * occurs.sum()
-    return _Table(
+    return _PairTable(
         _normalised(counts.entries, sums[entries.conditions], alpha),
         np.where(occurs, _normalised(counts.none, of_none, alpha), UNSEEN),
     )
@@ -219,10 +223,10 @@ def _normalised(counts: Floats, sums: Floats | np.float64, alpha: float) -> Floa
     return np.asarray(np.exp(digamma(counts + alpha) - digamma(sums)))
 
 
-def _pruned(table: _Table, entries: _Entries) -> Lexicon:
+def _pruned(table: _PairTable, entries: _Entries) -> TranslationTable:
     """Return the lexicon without entries whose probability does not exceed UNSEEN."""
     generated, likely = np.flatnonzero(table.none > UNSEEN), table.entries > UNSEEN
-    return Lexicon.of(
+    return TranslationTable.of(
         np.concatenate((np.full(len(generated), NULL_WORD), entries.conditions[likely])),
         np.concatenate((generated, entries.generated[likely])),
         np.concatenate((table.none[generated], table.entries[likely])).astype(np.float32),
@@ -272,7 +276,7 @@ def _groups(pairs: Sequence[tuple[Words, Words]]) -> Iterator[list[list[tuple[Wo
         yield group
 
 
-EMPTY = Lexicon(np.empty(0, np.int64), np.empty(0, np.float32))
+EMPTY = TranslationTable(np.empty(0, np.int64), np.empty(0, np.float32))
 
 Sentences = tuple[list[Words], list[Words]]
 Links = dict[tuple[int, int], float]
@@ -335,7 +339,9 @@ class FastAlign:
                 numbers.append(np.array(numbered, dtype=np.int64))
         return sides
 
-    def _learned(self, numbered: Sentences, setting: AlignSetting) -> tuple[Lexicon, Lexicon]:
+    def _learned(
+        self, numbered: Sentences, setting: AlignSetting
+    ) -> tuple[TranslationTable, TranslationTable]:
         rounds, remark = max(0, self.iterations - 1), f"{len(setting.pairs)} pairs"
 
         def on_progress(done: int) -> None:
@@ -348,7 +354,7 @@ class FastAlign:
         training = EMSettings(rounds=rounds, tension=self.tension, prior=self.prior, none=self.none)
         return learn_lexicons(pairs, training, on_progress)
 
-    def _directed(self, pairs: Sequence[tuple[Words, Words]], lexicon: Lexicon) -> list[Links]:
+    def _directed(self, pairs: Sequence[tuple[Words, Words]], lexicon: TranslationTable) -> list[Links]:
         """Link each word of the second of two sentences to its most probable word of the first, if any."""
         full = [(first, second) for first, second in pairs if len(first) and len(second)]
         matrices = joint(lexicon, full, tension=self.tension, none=self.none)

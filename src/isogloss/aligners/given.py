@@ -9,7 +9,7 @@ from isogloss.data.formats.word_links import Aligned
 
 
 @dataclass(frozen=True, kw_only=True)
-class Given:
+class GivenLinks:
     """Use the links of the bitext itself, without those that are only possible."""
 
     name: ClassVar[str] = "given"

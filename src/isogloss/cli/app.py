@@ -14,7 +14,7 @@ from isogloss.cli.options import (
     SETUP,
     STUDY,
     ExecutionGroup,
-    Output,
+    OutputOptions,
     RecipeGroup,
     show_list,
     verb,
@@ -60,7 +60,7 @@ def options_of_all(
 
 @verb(app, STUDY, "isogloss quickstart")
 @with_groups
-def quickstart(out: str | None = QUICKSTART, jobs: int = 0, *, output: Output) -> None:
+def quickstart(out: str | None = QUICKSTART, jobs: int = 0, *, output: OutputOptions) -> None:
     """Reproduce Wu et al. (2022) on the built-in languages: transfer, its reliability, and why (3 min)."""
     from isogloss.cli.runs import run_and_report
 
@@ -78,7 +78,7 @@ def run(
     speed: float = 0,
     write_report: bool = True,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Run a recipe, skipping finished runs, and write the report.
 
@@ -106,7 +106,7 @@ def report(
     open_it: bool = False,
     style: str = "",
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Rewrite the report of a folder of runs from its records."""
     from isogloss import api
@@ -156,7 +156,7 @@ def diff(
     first: Path,
     second: Path,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Compare the verdicts of two reports: which claims and which checks differ."""
     from isogloss.cli.display import Display, show_line
@@ -182,7 +182,7 @@ def compare(
     points: float = 1.0,
     folder: str = QUICKSTART,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Test differences from a baseline per language, over seeds and examples: p, interval, power.
 
@@ -227,7 +227,7 @@ def choose(
     corpus: str = "",
     data: str | None = None,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Rank the models for each language without labels; the score to expect there reads "don't know".
 
@@ -249,7 +249,7 @@ def show(
     identity: str,
     folder: str = QUICKSTART,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Show a finished run: its title, its dependencies and its results."""
     from isogloss.cli.display import show_record
@@ -273,7 +273,7 @@ def list_(
     folder: str = QUICKSTART,
     language: list[str] | None = None,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """List methods, tasks, corpora and other names for recipes and options, or the runs of a folder."""
     from isogloss.cli.display import Display

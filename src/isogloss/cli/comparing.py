@@ -7,7 +7,7 @@ from math import isnan
 from typing import Any
 
 from isogloss.cli.display import Display, emit, show_line
-from isogloss.cli.options import Output
+from isogloss.cli.options import OutputOptions
 from isogloss.core.errors import ConfigError, DataError, check_named
 from isogloss.core.languages import languages_named
 from isogloss.core.records import or_none
@@ -42,7 +42,7 @@ OUTPUT_CELLS: Mapping[str, Callable[[Row], str]] = {
 """The cells of a comparison of files of outputs, which are tested over examples alone."""
 
 
-def print_comparisons(compared: Compared, *, points: float, output: Output) -> None:
+def print_comparisons(compared: Compared, *, points: float, output: OutputOptions) -> None:
     """Print the comparisons of runs, and the number of seeds that would detect a difference of ``points``."""
     if output.as_json:
         for line in (*compared.rows, *({"note": note} for note in compared.notes)):
@@ -127,7 +127,7 @@ EITHER = (
 )
 
 
-def print_choices(address: str | None, languages: Sequence[str], *, output: Output) -> None:
+def print_choices(address: str | None, languages: Sequence[str], *, output: OutputOptions) -> None:
     """Print the choice for every language and how good such choices are; for named ones all candidates.
 
     Without any candidates, print why, and what to do.
@@ -154,7 +154,7 @@ def _print_ranked(
     languages: Sequence[str],
     address: str,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     languages = languages_named(languages)
     measured = list(dict.fromkeys(code for test_set in candidates for code in test_set.languages))
@@ -181,7 +181,7 @@ def print_sources(
     data: str,
     address: str | None,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Print the source languages ranked for each target, the best first, with what the ranking is made of."""
     if address is not None or not targets:

@@ -8,20 +8,20 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from isogloss.cli.display import Display, emit, show_line
-from isogloss.cli.options import Output
+from isogloss.cli.options import OutputOptions
 from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, plain
 from isogloss.core.languages import languages_named
 from isogloss.core.progress import Progress
 from isogloss.data.corpora.described import about_corpus
 from isogloss.data.fetching.downloading import megabytes
-from isogloss.data.fetching.official_files import Result, existing, fetch
+from isogloss.data.fetching.official_files import FetchedRelease, existing, fetch
 from isogloss.data.fetching.releases import Release, chosen
 from isogloss.recipes.request import parse_change, unique_keys
 
 if TYPE_CHECKING:
     from isogloss.data.corpora.described import DescribedCorpus
-    from isogloss.engine.single import BitextToAlign, Direction, SplitToTranslate
+    from isogloss.engine.single import BitextToAlign, SplitToTranslate, TranslationDirection
     from isogloss.recipes.described_contents import SplitContents
 
 FETCH_COLUMNS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
@@ -44,7 +44,7 @@ REFERENCE_COLUMNS = ("metric", "score", "bleu")
 """Columns for bitext, which has reference translations."""
 
 
-def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, output: Output) -> None:
+def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, output: OutputOptions) -> None:
     """Align, and print the measures and the file of each alignment."""
     from isogloss.engine.single import align_bitext
 
@@ -79,7 +79,12 @@ def recipe_table(changes: Sequence[str], named: Mapping[str, tuple[str, str]]) -
 
 
 def print_split(
-    direction: "Direction", request: "SplitToTranslate", *, out: Path, data: str | None, output: Output
+    direction: "TranslationDirection",
+    request: "SplitToTranslate",
+    *,
+    out: Path,
+    data: str | None,
+    output: OutputOptions,
 ) -> None:
     """Translate a split, and print its measures and the file of examples."""
     from isogloss.engine.single import translate_split
@@ -99,7 +104,9 @@ def print_split(
     show_line(translated.file)
 
 
-def print_lines(direction: "Direction", name: str, *, out: Path | None, output: Output) -> None:
+def print_lines(
+    direction: "TranslationDirection", name: str, *, out: Path | None, output: OutputOptions
+) -> None:
     """Print the translation of each line, or write all to a file, completely or not at all."""
     from isogloss.cli.using import check_out, open_file
     from isogloss.engine.single import line_translator
@@ -139,7 +146,7 @@ def _cell(value: object) -> object:
     return f"{value:.3f}" if isinstance(value, float) else value
 
 
-def print_corpus(path: Path, *, data: str, output: Output) -> None:
+def print_corpus(path: Path, *, data: str, output: OutputOptions) -> None:
     """Print the contents of a described corpus; DataError, with the first broken row, if one does not fit."""
     from isogloss.data.corpora.described import shipped
     from isogloss.recipes.described_contents import inspect_splits
@@ -198,7 +205,7 @@ def _counts(labels: Mapping[str, int]) -> str:
 
 
 def fetch_corpora(
-    names: Sequence[str], folder: Path, languages: Sequence[str], *, dry_run: bool, output: Output
+    names: Sequence[str], folder: Path, languages: Sequence[str], *, dry_run: bool, output: OutputOptions
 ) -> None:
     """Fetch the official files of corpora into a data folder, or print the plan with ``dry_run``."""
     languages = languages_named(languages)
@@ -263,7 +270,7 @@ def _sum(files: Sequence[Release]) -> str:
     return f"{megabytes(size)} and {unknown} of unknown size" if size else "size unknown"
 
 
-def _done(result: Result) -> str:
+def _done(result: FetchedRelease) -> str:
     release, fetched = result.release, result.fetched
     state = "already there" if result.was_there else f"fetched, {megabytes(fetched.size)}"
     sure = (
@@ -276,7 +283,7 @@ def _done(result: Result) -> str:
     )
 
 
-def _facts(result: Result, folder: Path) -> dict[str, object]:
+def _facts(result: FetchedRelease, folder: Path) -> dict[str, object]:
     release, fetched = result.release, result.fetched
     return {
         **{name: getattr(release, name) for name in ("corpus", "part", "url")},
@@ -286,7 +293,7 @@ def _facts(result: Result, folder: Path) -> dict[str, object]:
     }
 
 
-def _print_sum(results: Sequence[Result], folder: Path) -> None:
+def _print_sum(results: Sequence[FetchedRelease], folder: Path) -> None:
     files = sum(len(result.fetched.files) for result in results)
     loaded = sum(result.fetched.size for result in results if not result.was_there)
     corpora = ", ".join(dict.fromkeys(result.release.corpus for result in results))

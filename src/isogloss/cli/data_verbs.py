@@ -8,7 +8,7 @@ from isogloss.cli.display import Display, show_line
 from isogloss.cli.options import (
     DATA,
     STANDARD_OUTPUT,
-    Output,
+    OutputOptions,
     show_list,
     verb,
     with_groups,
@@ -31,7 +31,7 @@ def check(
     description: str,
     data: str | None = None,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Read a described corpus completely; print counts, labels, first examples and irregularities."""
     from isogloss.cli.data import print_corpus
@@ -52,7 +52,7 @@ def align(
     data: str | None = None,
     change: list[str] | None = None,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Align the words of a bitext; print the number of links (and AER, given gold links) and the file."""
     from isogloss.cli.data import print_alignments, recipe_table
@@ -84,7 +84,7 @@ def translate(
     data: str | None = None,
     change: list[str] | None = None,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Translate a split of a corpus with its labels, or a text line by line.
 
@@ -92,7 +92,7 @@ def translate(
     After an interruption the same command continues.
     """
     from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split, recipe_table
-    from isogloss.engine.single import Direction, SplitToTranslate
+    from isogloss.engine.single import SplitToTranslate, TranslationDirection
 
     for option, language in (("--from", source), ("--into", target)):
         if not language:
@@ -103,7 +103,9 @@ def translate(
         )
     named = {"name": ("--translator", translator), "model": ("--model", model)}
     table = recipe_table(change or [], named)
-    direction = Direction(source=canonical_language(source), target=canonical_language(target), table=table)
+    direction = TranslationDirection(
+        source=canonical_language(source), target=canonical_language(target), table=table
+    )
     if text:
         if examples or split != "train" or data:
             raise ConfigError(
@@ -130,7 +132,7 @@ def fetch(
     language: list[str] | None = None,
     dry_run: bool = False,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Download the official files of corpora into a data folder and verify them."""
     from isogloss.cli.data import fetch_corpora

@@ -8,7 +8,7 @@ from isogloss.cli.display import Display, show_line
 from isogloss.cli.options import (
     MODELS,
     STANDARD_OUTPUT,
-    Output,
+    OutputOptions,
     verb,
     with_groups,
 )
@@ -33,7 +33,7 @@ def predict(
     translator: str = "",
     model: str = "",
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Label a file, keeping its format; several models predict by the mean of their probabilities.
 
@@ -66,7 +66,7 @@ def evaluate(
     predictions: Path | None = None,
     ensemble: bool = False,
     *,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
     from isogloss.cli.using import print_scores, treebank_of

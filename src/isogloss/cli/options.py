@@ -33,7 +33,7 @@ _SHOWN: Mapping[str, Mapping[str, Any]] = tomllib.loads(
 
 
 @dataclass(frozen=True)
-class Output:
+class OutputOptions:
     """Options of printing progress and results."""
 
     quiet: bool = False

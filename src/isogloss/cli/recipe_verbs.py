@@ -15,7 +15,7 @@ from isogloss.cli.options import (
     SETUP,
     STUDY,
     ExecutionGroup,
-    Output,
+    OutputOptions,
     RecipeGroup,
     show_list,
     verb,
@@ -247,7 +247,7 @@ def search(
     *,
     setup: RecipeGroup,
     execution: ExecutionGroup,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Search for the setting whose models score highest on the source's dev set, over the recipe's seeds.
 

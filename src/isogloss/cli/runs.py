@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from isogloss.cli.display import Display, counted, emit
-from isogloss.cli.options import ExecutionGroup, Output, RecipeGroup
+from isogloss.cli.options import ExecutionGroup, OutputOptions, RecipeGroup
 from isogloss.core.errors import ConfigError, plain
 from isogloss.core.identity import identity
 from isogloss.engine.engines import Execution
@@ -24,7 +24,7 @@ def run_and_report(
     recipes: Sequence[str],
     setup: RecipeGroup,
     execution: ExecutionGroup,
-    output: Output,
+    output: OutputOptions,
     *,
     report: bool = True,
     command: str = "",
@@ -102,7 +102,7 @@ def run_together(
     recipes: Sequence[str],
     setup: RecipeGroup,
     execution: ExecutionGroup,
-    output: Output,
+    output: OutputOptions,
     *,
     report: bool,
     command: str,

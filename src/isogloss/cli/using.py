@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from isogloss.cli.display import Display, emit, show_line
-from isogloss.cli.options import Output
+from isogloss.cli.options import OutputOptions
 from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, did_you_mean_file
 from isogloss.core.languages import canonical_language
@@ -92,7 +92,7 @@ def print_scores(
     data: str,
     predictions: Path | None,
     ensemble: bool,
-    output: Output,
+    output: OutputOptions,
 ) -> None:
     """Print a table of models' scores, or of their mean's: the main metric first, then the other measures."""
     _check_runs(runs, options.languages)

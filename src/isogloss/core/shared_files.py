@@ -49,7 +49,7 @@ class IrregularFileError(OSError, ValueError):
 
 
 @dataclass(frozen=True)
-class Entry:
+class FolderEntry:
     """Entry of a folder. A link is neither a file nor a folder."""
 
     name: str
@@ -182,12 +182,14 @@ def file_size(folder: Path, name: str) -> int | None:
     return status.st_size if stat.S_ISREG(status.st_mode) else None
 
 
-def entries(folder: Path, name: str = "") -> list[Entry]:
+def entries(folder: Path, name: str = "") -> list[FolderEntry]:
     """List what is in a folder below a folder, sorted by name."""
     with _folder(folder, name) as opened, os.scandir(opened) as listed:
         return sorted(
             (
-                Entry(entry.name, entry.is_file(follow_symlinks=False), entry.is_dir(follow_symlinks=False))
+                FolderEntry(
+                    entry.name, entry.is_file(follow_symlinks=False), entry.is_dir(follow_symlinks=False)
+                )
                 for entry in listed
             ),
             key=lambda entry: entry.name,

@@ -30,7 +30,7 @@ from isogloss.data.fetching.releases import fetchable, releases
 from isogloss.data.files import DiskFolder, File
 from isogloss.data.formats.kinds import KINDS, labelled_rows
 from isogloss.data.formats.reading import LINES, Reading
-from isogloss.data.formats.tables import Table, parquet_rows
+from isogloss.data.formats.tables import ExampleColumns, parquet_rows
 from isogloss.data.hub_rows import NO_LABEL, VERSION, Row, with_label_names
 
 HUB = "hub"
@@ -238,7 +238,7 @@ def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Examp
     lines = (json.dumps(row, ensure_ascii=False) for row in _own_rows(entry, rows))
     reading = Reading(
         kind=entry.kind,
-        table=Table(
+        table=ExampleColumns(
             format="jsonl", columns={**KINDS[entry.kind].columns["jsonl"], "id": "id"}, optional=("id",)
         ),
         labels=getattr(entry.corpus, "labels", ()),

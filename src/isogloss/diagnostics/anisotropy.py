@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from isogloss.core.errors import DataError, located
-from isogloss.core.rows.encoders import Anisotropy as AnisotropyRow
+from isogloss.core.rows.encoders import AnisotropyRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.similarity.geometry import mean_cosine

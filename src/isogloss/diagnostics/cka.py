@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from isogloss.core.errors import DataError, located
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.rows.encoders import Cka as CkaRow
+from isogloss.core.rows.encoders import CkaRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import (
     PAIRS_PER_BLOCK,

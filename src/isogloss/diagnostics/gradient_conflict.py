@@ -16,7 +16,7 @@ import numpy as np
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.rows.encoders import Conflict
+from isogloss.core.rows.encoders import ConflictRow
 from isogloss.core.run_parts import Positive, Share, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.families import family_of
@@ -67,7 +67,7 @@ class GradientConflict(Diagnostic):
                 f"special subwords."
             )
 
-    def measure(self, setting: MeasureSetting) -> list[Conflict]:
+    def measure(self, setting: MeasureSetting) -> list[ConflictRow]:
         """Return a row for each draw, part of the model and pair of languages, including equal ones."""
         model, tokenizer = setting.masked_lm(setting.subjects[0])
         most = 2 * self.batch * self.draws
@@ -121,7 +121,7 @@ class TaskGradientConflict(Diagnostic):
     seed: Whole = 0
     """Seed of the batches."""
 
-    def measure(self, setting: MeasureSetting) -> list[Conflict]:
+    def measure(self, setting: MeasureSetting) -> list[ConflictRow]:
         """Return a row for each draw, part of the model and pair of languages, including equal ones."""
         model = setting.load(setting.subjects[0])
         examples = {language: setting.evaluation(language) for language in setting.languages}
@@ -138,9 +138,9 @@ class TaskGradientConflict(Diagnostic):
 
 def _conflicts(
     setting: MeasureSetting, model: nn.Module, pool: Pool, sampling: ConflictSampling
-) -> list[Conflict]:
+) -> list[ConflictRow]:
     rows: list[dict[str, Any]] = [*sampled_conflict(model, pool, sampling, on_progress=setting.on_progress)]
-    return [Conflict(model=setting.subjects[0].id, **row) for row in rows]
+    return [ConflictRow(model=setting.subjects[0].id, **row) for row in rows]
 
 
 def overlap(x: Sequence[np.ndarray], y: Sequence[np.ndarray], *, special: Sequence[int] = ()) -> float:

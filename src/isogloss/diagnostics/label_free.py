@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
-from isogloss.core.rows.models import LabelFree as LabelFreeRow
+from isogloss.core.rows.models import LabelFreeRow
 from isogloss.core.run_parts import Count, Rate
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, role_of
 from isogloss.encoders.family import Model

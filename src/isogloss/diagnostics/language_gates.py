@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
-from isogloss.core.rows.encoders import MaskKept, MaskPerplexity, MaskSimilarity, SpecificGates
+from isogloss.core.rows.encoders import MaskKeptRow, MaskPerplexityRow, MaskSimilarityRow, SpecificGatesRow
 from isogloss.core.run_parts import Positive, Rate, Share, Weight, Whole, with_fields
 from isogloss.data.result_files import MASKS
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
@@ -132,7 +132,7 @@ class LanguageGates(Diagnostic):
 
     def measure(
         self, setting: MeasureSetting
-    ) -> list[MaskSimilarity | MaskPerplexity | MaskKept | SpecificGates]:
+    ) -> list[MaskSimilarityRow | MaskPerplexityRow | MaskKeptRow | SpecificGatesRow]:
         """Return rows of mask similarity, perplexity, kept shares and language-specific gates."""
         model, tokenizer = setting.masked_lm(setting.subjects[0])
         setting.warn_of_length(self.name, "block", self.block)
@@ -249,7 +249,7 @@ def _perplexity_rows(
     groups: Mapping[str, Sequence[GateGroup]],
     masks: Sequence[Mask],
     text: Mapping[str, _Text],
-) -> Iterator[MaskPerplexity]:
+) -> Iterator[MaskPerplexityRow]:
     """Yield the perplexity of every language, without a mask and under each language's masks."""
     device = next(model.parameters()).device
     runs: list[Mask | None] = [None, *masks]
@@ -258,7 +258,7 @@ def _perplexity_rows(
         for language, language_text in text.items():
             with gated(model, groups[language], gates):
                 value = perplexity(model, language_text.held_out, precision=setting.precision)
-            yield MaskPerplexity(
+            yield MaskPerplexityRow(
                 model=setting.subjects[0].id,
                 language=language,
                 mask=mask.language if mask else "",
@@ -291,13 +291,13 @@ def jaccard(x: Bool[Tensor, " gate"], y: Bool[Tensor, " gate"]) -> float | None:
 
 def similarity_rows(
     model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]
-) -> Iterator[MaskSimilarity]:
+) -> Iterator[MaskSimilarityRow]:
     """Yield a row for each pair of masks and part of the model; pairs of one language are the control."""
     for first, second in combinations(masks, 2):
         for (layer, module), part in parts_of(groups).items():
             x, y = log_alphas(first, part), log_alphas(second, part)
             open_first, open_second = x > first.above, y > second.above
-            yield MaskSimilarity(
+            yield MaskSimilarityRow(
                 model=model,
                 first=first.language,
                 first_draw=first.draw,
@@ -315,13 +315,13 @@ def similarity_rows(
             )
 
 
-def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[MaskKept]:
+def kept_rows(model: str, masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Iterator[MaskKeptRow]:
     """Yield a row for each mask and part: the share of parameters it keeps, and its expected share."""
     for mask in masks:
         for (layer, module), part in parts_of(groups).items():
             log_alpha = log_alphas(mask, part)
             sizes = torch.cat([torch.full((group.size,), float(group.parameters)) for group in part])
-            yield MaskKept(
+            yield MaskKeptRow(
                 model=model,
                 mask=mask.language,
                 draw=mask.draw,
@@ -350,12 +350,12 @@ def specific_gates(masks: Sequence[Mask], groups: Sequence[GateGroup]) -> Specif
     return specific
 
 
-def specific_rows(model: str, specific: Specific, groups: Sequence[GateGroup]) -> Iterator[SpecificGates]:
+def specific_rows(model: str, specific: Specific, groups: Sequence[GateGroup]) -> Iterator[SpecificGatesRow]:
     """Yield a row for each pair of languages and part: gates and parameters that only the first keeps."""
     for keeps, prunes in dict.fromkeys((keeps, prunes) for keeps, prunes, _ in specific):
         for (layer, module), part in parts_of(groups).items():
             counts = [len(specific[keeps, prunes, group.name]) for group in part]
-            yield SpecificGates(
+            yield SpecificGatesRow(
                 model=model,
                 keeps=keeps,
                 prunes=prunes,

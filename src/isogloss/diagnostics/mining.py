@@ -18,7 +18,7 @@ from torch import Tensor
 
 from isogloss.core.errors import DataError, check_named
 from isogloss.core.progress import Progress
-from isogloss.core.rows.encoders import Mining as MiningRow
+from isogloss.core.rows.encoders import MiningRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText
@@ -146,7 +146,7 @@ class Mining(Diagnostic):
 
 
 @dataclass(frozen=True, slots=True)
-class Sides:
+class SentencePools:
     """The different sentences of two languages, and which translate each other, by number."""
 
     first: list[str]
@@ -160,10 +160,10 @@ class Mined:
 
     scores: Float[Tensor, " pair"]
     correct: Bool[Tensor, " pair"]
-    sides: Sides
+    sides: SentencePools
 
 
-def unique_sides(texts: Sequence[ComparableText]) -> Sides:
+def unique_sides(texts: Sequence[ComparableText]) -> SentencePools:
     """Return each sentence once, sorted, so that the order reveals no pairs."""
     first, second = (
         sorted({text for text in side if text})
@@ -171,7 +171,7 @@ def unique_sides(texts: Sequence[ComparableText]) -> Sides:
     )
     of_first, of_second = ({text: number for number, text in enumerate(side)} for side in (first, second))
     gold = {(of_first[text.first], of_second[text.second]) for text in texts if text.first and text.second}
-    return Sides(first, second, gold)
+    return SentencePools(first, second, gold)
 
 
 def best_threshold(mined: Mined) -> float:

@@ -26,9 +26,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import DataError
 from isogloss.core.progress import Progress
-from isogloss.core.rows.models import LinkAttention as LinkAttentionRow
-from isogloss.core.rows.models import MixupRatio as MixupRatioRow
-from isogloss.core.rows.models import SweepPoint
+from isogloss.core.rows.models import LinkAttentionRow, MixupRatioRow, SweepPointRow
 from isogloss.core.run_parts import Positive, Share
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, role_of
 from isogloss.encoders.mixup import Mixup, check_mixup, mixing
@@ -88,7 +86,7 @@ class MixupSweep(Diagnostic):
     layers: tuple[Positive, ...] = ()
     """Layers to try, counted from 1. Default: only the trained one."""
 
-    def measure(self, setting: MeasureSetting) -> list[SweepPoint]:
+    def measure(self, setting: MeasureSetting) -> list[SweepPointRow]:
         """Return a row for each target language, layer and ratio; none for a model that does not mix."""
         if setting.paired is None:
             return []
@@ -101,7 +99,7 @@ class MixupSweep(Diagnostic):
 
     def _of_language(
         self, setting: MeasureSetting, scorer: Evaluation, model: nn.Module, language: str
-    ) -> Iterator[SweepPoint]:
+    ) -> Iterator[SweepPointRow]:
         trained = scorer.mixup.layer, scorer.mixup.ratio
         points = grid_of(trained, self.ratios, self.layers)
         for layer, _ in points:
@@ -110,7 +108,7 @@ class MixupSweep(Diagnostic):
         share = cache(lambda layer: mean_share(scorer, model, layer))
         for done, (layer, ratio) in enumerate(points):
             setting.on_progress(Progress(self.name, done, len(points), language))
-            yield SweepPoint(
+            yield SweepPointRow(
                 model=setting.subjects[0].id,
                 language=language,
                 split=setting.split,

@@ -25,7 +25,7 @@ READABLE_WORDS, READABLE_CHARACTERS = 12, 200
 
 
 @runtime_checkable
-class Scored(Protocol):
+class ScoredExamples(Protocol):
     """Metric, examples and gold answers of an evaluation."""
 
     @property
@@ -45,7 +45,7 @@ class Scored(Protocol):
 class PointRecords:
     """The examples of one language at each point: what they add to the score, and the predicted answers."""
 
-    evaluation: Scored
+    evaluation: ScoredExamples
     sentences: int | None
     """Number of examples that are stored with their predictions. None stores none."""
     _added: dict[str, Contributions] = field(default_factory=dict)

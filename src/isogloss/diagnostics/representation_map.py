@@ -15,7 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from isogloss.core.errors import DataError, located
-from isogloss.core.rows.encoders import MapPoint
+from isogloss.core.rows.encoders import MapPointRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, layer_numbers
 from isogloss.similarity.geometry import between_share, principal_components
@@ -50,7 +50,7 @@ class RepresentationMap(Diagnostic):
     limit: Positive = 128
     """Maximum sentence length in subwords; longer ones are truncated."""
 
-    def measure(self, setting: MeasureSetting) -> list[MapPoint]:
+    def measure(self, setting: MeasureSetting) -> list[MapPointRow]:
         """Return a row for each language's centroid, then one for each point."""
         loaded = setting.encoder(setting.subjects[0])
         with located(self.name):
@@ -84,13 +84,13 @@ class RepresentationMap(Diagnostic):
 
 def map_points(
     frame: tuple[str, int], states: Float[Tensor, "language item dim"], languages: Sequence[str], points: int
-) -> Iterator[MapPoint]:
+) -> Iterator[MapPointRow]:
     """Yield the languages' centroids, then at most ``points`` items of each; ``about`` is model and layer."""
     states = states.double()
     flat = states.flatten(0, 1)
     directions, explained = principal_components(flat, COMPONENTS)
     projected = (states - flat.mean(dim=0)) @ directions.T
-    row = partial(MapPoint, model=frame[0], layer=frame[1], sentences=states.shape[1])
+    row = partial(MapPointRow, model=frame[0], layer=frame[1], sentences=states.shape[1])
     centroid = partial(row, explained_x=float(explained[0]), explained_y=float(explained[1]))
     between = between_share(states)
     for language, (x, y) in zip(languages, projected.mean(dim=1).tolist(), strict=True):

@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Literal
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.progress import OnProgress, Progress, no_progress
-from isogloss.core.rows.encoders import Retrieval as RetrievalRow
+from isogloss.core.rows.encoders import RetrievalRow
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.diagnostics.setting import Diagnostic, LoadedEncoder, MeasureSetting, rows_of_pairs
 from isogloss.similarity.nearest import directions, retrieval_accuracy

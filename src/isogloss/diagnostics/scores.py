@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from isogloss.core.rows.models import Gap, Score, SeedSpread
+from isogloss.core.rows.models import GapRow, ScoreRow, SeedSpreadRow
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, kept_predictions, main_scores, role_of
 from isogloss.metrics.estimates import mean_std
 from isogloss.tasks.task import all_measures
@@ -23,10 +23,10 @@ class Scores(Diagnostic):
     subject: ClassVar[str] = "model"
     version: ClassVar[int] = 3
 
-    def measure(self, setting: MeasureSetting) -> list[Score]:
+    def measure(self, setting: MeasureSetting) -> list[ScoreRow]:
         """Return a row for each language and metric, the task's main metric first."""
         model = setting.load(setting.subjects[0])
-        rows: list[Score] = []
+        rows: list[ScoreRow] = []
         for language in setting.languages:
             evaluation = replace(setting.evaluation(language), on_progress=setting.on_progress)
             predicted = evaluation.predict(model)
@@ -34,7 +34,7 @@ class Scores(Diagnostic):
             setting.keep(kept_predictions(language, evaluation, predicted, contributions))
             measures = all_measures(evaluation.task, evaluation.gold, predicted)
             rows += [
-                Score(
+                ScoreRow(
                     model=setting.subjects[0].id,
                     language=language,
                     split=setting.split,
@@ -57,24 +57,24 @@ class RunVariance(Diagnostic):
     subject: ClassVar[str] = "seeds"
     version: ClassVar[int] = 3
 
-    def measure(self, setting: MeasureSetting) -> list[SeedSpread]:
+    def measure(self, setting: MeasureSetting) -> list[SeedSpreadRow]:
         """Return a row for each language, from the main scores of all seeds."""
         return run_variance(main_scores(setting.subjects), setting.source)
 
 
-def run_variance(scores: Iterable[Score], sources: Collection[str]) -> list[SeedSpread]:
+def run_variance(scores: Iterable[ScoreRow], sources: Collection[str]) -> list[SeedSpreadRow]:
     """Return mean and unbiased standard deviation over seeds of the scores of each language.
 
     Models without sources (target-only) give no language a role.
     """
-    groups: dict[tuple[str, str, str], list[Score]] = {}
+    groups: dict[tuple[str, str, str], list[ScoreRow]] = {}
     for row in scores:
         groups.setdefault((row.language, row.split, row.metric), []).append(row)
-    rows: list[SeedSpread] = []
+    rows: list[SeedSpreadRow] = []
     for (language, split, metric), group in groups.items():
         over = mean_std([row.score for row in group])
         rows.append(
-            SeedSpread(
+            SeedSpreadRow(
                 models=" ".join(sorted({row.model for row in group})),
                 language=language,
                 role=role_of(language, sources) if sources else "",
@@ -96,7 +96,7 @@ class TransferGap(Diagnostic):
     subject: ClassVar[str] = "scores"
     version: ClassVar[int] = 2
 
-    def measure(self, setting: MeasureSetting) -> list[Gap]:
+    def measure(self, setting: MeasureSetting) -> list[GapRow]:
         """Return one row, from the scores of one model in all languages; none without both roles."""
         rows = main_scores(setting.subjects)
         means = {}
@@ -106,7 +106,7 @@ class TransferGap(Diagnostic):
                 return []
             means[role] = sum(scores) / len(scores)
         return [
-            Gap(
+            GapRow(
                 model=rows[0].model,
                 split=rows[0].split,
                 metric=rows[0].metric,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import Row, Value
-from isogloss.core.rows.models import ByMeasure, Score
+from isogloss.core.rows.models import ByMeasure, ScoreRow
 from isogloss.core.run_parts import Named
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ComparableText, Translation
@@ -47,10 +47,10 @@ def role_of(language: str, sources: Collection[str]) -> str:
     return "source" if language in sources else "target"
 
 
-def main_scores(subjects: Iterable[Subject]) -> list[Score]:
+def main_scores(subjects: Iterable[Subject]) -> list[ScoreRow]:
     """Return the rows of main metrics that measurements of scores recorded."""
     rows: list[dict[str, Any]] = [dict(row) for subject in subjects for row in subject.rows]
-    return [Score(**row) for row in rows if row["main"]]
+    return [ScoreRow(**row) for row in rows if row["main"]]
 
 
 def kept_predictions(

@@ -22,11 +22,11 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError, ModelError, check_named
 from isogloss.core.progress import Progress
-from isogloss.core.rows.encoders import Delta, PathPoint, PlanePoint
+from isogloss.core.rows.encoders import DeltaRow, PathPointRow, PlanePointRow
 from isogloss.core.run_parts import Positive
 from isogloss.diagnostics.point_records import PointRecords
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
-from isogloss.encoders.mixup import Mixup, MixupRatio
+from isogloss.encoders.mixup import LearnedRatio, Mixup
 
 COARSE = tuple(step / 10 for step in range(-5, 16))
 """-0.5, -0.4 … 1.5 (Section 4)."""
@@ -102,7 +102,7 @@ class Deltas(Diagnostic):
         """Refuse a wrong number of models."""
         _check(self.name, "all", self.between, count=3)
 
-    def measure(self, setting: MeasureSetting) -> list[Delta]:
+    def measure(self, setting: MeasureSetting) -> list[DeltaRow]:
         """Return a row for all parameters, one for the encoder's and one for the head's."""
         models = [setting.load(subject) for subject in setting.subjects]
         ids = [subject.id for subject in setting.subjects]
@@ -135,12 +135,12 @@ class Interpolation(Diagnostic):
         """Refuse an unknown part or a wrong number of models."""
         _check(self.name, self.part, self.between, count=2)
 
-    def measure(self, setting: MeasureSetting) -> list[PathPoint]:
+    def measure(self, setting: MeasureSetting) -> list[PathPointRow]:
         """Return a row for each point and language, scored on dev data."""
         moved, ends = _corners(setting, self.part)
         first, last = (subject.id for subject in setting.subjects)
         return [
-            PathPoint(start=first, end=last, part=self.part, alpha=alpha, **scored)
+            PathPointRow(start=first, end=last, part=self.part, alpha=alpha, **scored)
             for alpha, scored in _score_points(
                 setting, moved, self.alphas, moves_on_path(*ends), self.sentences
             )
@@ -169,28 +169,28 @@ class Plane(Diagnostic):
         """Refuse an unknown part or a wrong number of models."""
         _check(self.name, self.part, self.between, count=3)
 
-    def measure(self, setting: MeasureSetting) -> list[PlanePoint]:
+    def measure(self, setting: MeasureSetting) -> list[PlanePointRow]:
         """Return a row for each point of the grid and language, scored on dev data."""
         moved, corners = _corners(setting, self.part)
         points = [(first, second) for first in self.alphas for second in self.alphas]
         ids = zip(("origin", "first", "second"), (subject.id for subject in setting.subjects), strict=True)
         models: dict[str, str] = dict(ids)
         return [
-            PlanePoint(**models, part=self.part, alpha_first=first, alpha_second=second, **scored)
+            PlanePointRow(**models, part=self.part, alpha_first=first, alpha_second=second, **scored)
             for (first, second), scored in _score_points(setting, moved, points, moves_on_plane(*corners))
         ]
 
 
 def delta_between(
     models: Sequence[nn.Module], names: Sequence[str], part: str, ids: Sequence[str] = ("", "", "")
-) -> Delta:
+) -> DeltaRow:
     """Return lengths and angle of the differences of two models from an origin, over some parameters.
 
     ``models`` are the origin, the first and the second; ModelError where one lacks a parameter.
     """
     origin, first, second = matching_weights(names, models)
     norm_first, norm_second, angle = norms_and_angle(zip(origin, first, second, strict=True))
-    return Delta(
+    return DeltaRow(
         **dict(zip(("origin", "first", "second"), ids, strict=True)),
         part=part,
         norm_first=norm_first,
@@ -200,7 +200,7 @@ def delta_between(
     )
 
 
-class Scored(TypedDict):
+class LanguageScore(TypedDict):
     """A score of a mixed model on one language."""
 
     language: str
@@ -228,7 +228,7 @@ def _score_points(
     points: Sequence[Point],
     move: Callable[[Point, Weights], None],
     sentences: int | None = None,
-) -> Iterator[tuple[Point, Scored]]:
+) -> Iterator[tuple[Point, LanguageScore]]:
     """Yield each point with the score on each language; store what examples add, and some sentences."""
     sources, (model, names, mixups) = setting.source or setting.languages[:1], moved
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
@@ -243,7 +243,7 @@ def _score_points(
             records[language].add(np.atleast_1d(cast(float, point)).tolist(), scored)
             yield (
                 point,
-                Scored(
+                LanguageScore(
                     language=language,
                     role=role_of(language, sources),
                     split=setting.split,
@@ -327,7 +327,7 @@ def _ratio_of(mixup: Mixup) -> Weights:
 
 def _mixing_so(mixup: Mixup, numbers: Weights) -> Mixup:
     """Return the same mixup with a different ratio. λ₀ is clipped to a share where a path is extended."""
-    ratio = MixupRatio()
+    ratio = LearnedRatio()
     for weight, number in zip(ratio.parameters(), numbers, strict=False):
         weight.data.copy_(number)
     return replace(mixup, ratio=min(1.0, max(0.0, float(numbers[-1]))), ratio_module=ratio)

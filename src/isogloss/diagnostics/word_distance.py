@@ -14,8 +14,7 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError, check_named, located
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.rows.encoders import DimensionShare, DistanceBin
-from isogloss.core.rows.encoders import WordDistance as WordDistanceRow
+from isogloss.core.rows.encoders import DimensionShareRow, DistanceBinRow, WordDistanceRow
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
@@ -32,7 +31,7 @@ from isogloss.similarity.word_pairs import (
 )
 from isogloss.training.states import WORDS, layers_once
 
-Row = WordDistanceRow | DistanceBin | DimensionShare
+Row = WordDistanceRow | DistanceBinRow | DimensionShareRow
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,12 +143,12 @@ class WordDistance(Diagnostic):
 
 def make_share_rows(
     ids: tuple[str, str, str], squares: SquaredDifferences, dimensions: Iterable[int]
-) -> Iterator[DimensionShare]:
+) -> Iterator[DimensionShareRow]:
     """Yield a row for each layer and number of dimensions."""
     columns = dict(zip(("model", "first", "second"), ids, strict=True))
     for layer, (related, unrelated) in squares.sums.items():
         for number in dimensions:
-            yield DimensionShare(
+            yield DimensionShareRow(
                 **columns,
                 layer=layer,
                 dimensions=number,
@@ -161,7 +160,7 @@ def make_share_rows(
 
 def distance_rows(
     ids: tuple[str, str, str], counts: Counts, bins: int
-) -> Iterator[WordDistanceRow | DistanceBin]:
+) -> Iterator[WordDistanceRow | DistanceBinRow]:
     """Yield for each layer and distance a row of means, AUC and numbers of pairs, then a row for each bin.
 
     ``ids`` are the subject, the first language and the second.
@@ -181,7 +180,7 @@ def distance_rows(
             unrelated_pairs=far.number,
         )
         for low, high, (related, unrelated) in histogram((near, far), bins):
-            yield DistanceBin(
+            yield DistanceBinRow(
                 **columns,
                 layer=layer,
                 distance=kind,

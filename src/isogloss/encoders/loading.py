@@ -58,7 +58,7 @@ def load_model(source: str | Path, auto_class: AutoClass = "AutoModel", *, atten
     return _read_encoder(model_folder(source), auto_class, attention)[0]
 
 
-def _read_encoder(folder: Path, auto_class: AutoClass, attention: str) -> tuple[Model, "_Fit"]:
+def _read_encoder(folder: Path, auto_class: AutoClass, attention: str) -> tuple[Model, "_WeightMatch"]:
     new: Part = "pooler" if auto_class == "AutoModel" else "nothing"
     allowed = _Allowed(new=new, unused="heads")
     model, fit = _read_model(folder, auto_class, load_encoder_config(folder), attention, allowed)
@@ -375,7 +375,7 @@ class _Allowed:
 
 
 @dataclass(frozen=True)
-class _Fit:
+class _WeightMatch:
     """How the weights of a folder fit a model: names of parameters and of weights."""
 
     missing: set[str]
@@ -393,7 +393,7 @@ class _Fit:
 
 def _read_model(
     folder: Path, auto_class: AutoClass, config: Config, attention: str, allowed: _Allowed
-) -> tuple[Model, _Fit]:
+) -> tuple[Model, _WeightMatch]:
     """Return a checked folder's model, and how the weights fit it."""
     folders.check_weights(folder, auto_class)
     if difference := difference_of(folder):
@@ -401,7 +401,7 @@ def _read_model(
         # A head is the difference's own, whatever the base has.
         model, fit = _read_model(base, auto_class, config, attention, _Allowed(new="heads", unused="heads"))
         head = FORMATS[difference.format](model, folder)
-        fit = _Fit(fit.missing - head, fit.misshapen - head, set())
+        fit = _WeightMatch(fit.missing - head, fit.misshapen - head, set())
         _check_fit(folder, model, fit, allowed, auto_class, is_difference=True)
         return model, fit
     family = FAMILIES[config.model_type]
@@ -467,8 +467,8 @@ def _class_of(folder: Path, config: Config, auto_class: AutoClass) -> type:
     return cast(type, classes[type(config)])
 
 
-def _fit_of(info: Mapping[str, Iterable[Any]]) -> _Fit:
-    return _Fit(
+def _fit_of(info: Mapping[str, Iterable[Any]]) -> _WeightMatch:
+    return _WeightMatch(
         set(info["missing_keys"]),
         {name for name, *_ in info["mismatched_keys"]},
         {name for name in info["unexpected_keys"] if not COMPUTED.search(name)},
@@ -484,7 +484,7 @@ COMPUTED = re.compile(
 def _check_fit(
     folder: Path,
     model: Model,
-    fit: _Fit,
+    fit: _WeightMatch,
     allowed: _Allowed,
     auto_class: AutoClass,
     *,

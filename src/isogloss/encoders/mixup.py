@@ -70,7 +70,7 @@ UNLINKED = -1e4
 """Raw weight of subwords without a link, next to 0 of linked ones: its softmax is 0 in any precision."""
 
 
-class MixupRatio(nn.Module):
+class LearnedRatio(nn.Module):
     """λ = λ₀·σ((H(A)+H(Aᵀ))·W+b), one for each pair; W and b are trained.
 
     Both begin at 0, where the sigmoid is steepest: every pair has half of the largest ratio, and the first
@@ -121,7 +121,7 @@ class Mixup:
     The outputs of self-attention (the paper) when left out.
     """
 
-    ratio_module: MixupRatio = field(default_factory=MixupRatio, compare=False)
+    ratio_module: LearnedRatio = field(default_factory=LearnedRatio, compare=False)
     """W and b of Eq. 5; unused if the ratio is not learned."""
 
 
@@ -353,7 +353,7 @@ def load_mixup(folder: str | Path) -> Mixup | None:
         return None
     try:
         settings = parse_json(read_regular(folder / SETTINGS))
-        ratio = MixupRatio()
+        ratio = LearnedRatio()
         ratio.load_state_dict(load_file(folder / WEIGHTS))
         return Mixup(
             layer=int(settings["layer"]),

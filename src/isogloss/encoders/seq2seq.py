@@ -42,7 +42,7 @@ NEVER = -1e9
 """Added to the score of padding, so that it is never generated."""
 
 
-class Direction(NamedTuple):
+class DirectionCodes(NamedTuple):
     """The language codes of a direction of translation, as subword ids."""
 
     prefix: tuple[int, ...] = ()
@@ -56,7 +56,7 @@ class TranslationSubwords:
     """The conversion of texts to subword ids and back, for one direction of a model."""
 
     tokenizer: Tokenizer
-    direction: Direction
+    direction: DirectionCodes
     longest: int
     """Most subwords of an input or output, special ones included."""
 
@@ -243,7 +243,7 @@ The spellings of a language's code, by a code that identifies the vocabulary.
 """
 
 
-def direction_between(vocabulary: Mapping[str, int], source: str, target: str, where: str) -> Direction:
+def direction_between(vocabulary: Mapping[str, int], source: str, target: str, where: str) -> DirectionCodes:
     """Return the language codes of a direction in a vocabulary; empty for models of a single pair.
 
     ModelError if the vocabulary has codes, but none for these languages.
@@ -253,11 +253,11 @@ def direction_between(vocabulary: Mapping[str, int], source: str, target: str, w
             first, second = (
                 _number(vocabulary, spell(language), language, where) for language in (source, target)
             )
-            return Direction((first,), second)
+            return DirectionCodes((first,), second)
     if any(piece.startswith(_OPEN) and piece.endswith(_CLOSE) for piece in vocabulary):
         names = (*_plain(target), *_with_script(target))
-        return Direction((_number(vocabulary, map(language_subword, names), target, where),))
-    return Direction()
+        return DirectionCodes((_number(vocabulary, map(language_subword, names), target, where),))
+    return DirectionCodes()
 
 
 def _plain(language: str) -> tuple[str, ...]:

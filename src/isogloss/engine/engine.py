@@ -34,7 +34,7 @@ from isogloss.encoders.hub import unreachable
 from isogloss.engine.damage import quarantine_damage
 from isogloss.engine.devices import CPU, Device, Room, devices_of, precision_on
 from isogloss.engine.engines import Execution
-from isogloss.engine.work import CHECK_EVERY, GONE, Event, State, Work
+from isogloss.engine.work import CHECK_EVERY, GONE, RunEvent, State, Work
 from isogloss.engine.workers import Processes, check_importable, classes_in_main
 from isogloss.planning.plan import Announce, Begun, Planned
 from isogloss.runs.execute import compute_without_recording
@@ -103,7 +103,7 @@ class Tally:
     """By run: whether it counts as made or as done."""
 
     def __post_init__(self) -> None:
-        """Treat earlier failures as failures of an earlier call."""
+        """Treat earlier failures of an earlier call."""
         store = self.planned.store
         self._failed_before = {identity(run) for run in self.missing if store.failure(run)}
 
@@ -125,7 +125,7 @@ class Tally:
                 self.outcome.done.append(identity(run))
         return self.outcome
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: RunEvent) -> None:
         """Count an event; several processes may report that a run is done, or has failed."""
         if event.state == "begun":
             self._begin(event.run)
@@ -139,7 +139,7 @@ class Tally:
         elif event.is_settled:
             self._settle(event)
 
-    def _settle(self, event: Event) -> None:
+    def _settle(self, event: RunEvent) -> None:
         outcome, key = self.outcome, event.run
         self._running.discard(key)
         self._number(key)
@@ -284,15 +284,15 @@ def make_together(
         for run in planned.runs:
             event = _make_together(context, run, tally) if is_main_process() else _help(context, run)
             state, message = from_main_process(partial(_state_and_message, event))
-            tally(Event(identity(run), cast(State, state), message))
+            tally(RunEvent(identity(run), cast(State, state), message))
     return tally.outcome
 
 
-def _make_together(context: RunContext, run: Run, tally: Tally) -> Event:
+def _make_together(context: RunContext, run: Run, tally: Tally) -> RunEvent:
     """Make a run as the main process: with all others if it trains, else while they wait."""
     store, key, helped = context.store, identity(run), False
 
-    def report(event: Event) -> None:
+    def report(event: RunEvent) -> None:
         nonlocal helped
         tally(event)
         if event.state == "begun" and run.trains:
@@ -300,7 +300,7 @@ def _make_together(context: RunContext, run: Run, tally: Tally) -> Event:
 
     failed = next((need for need in map(identity, needs(run)) if need in tally.outcome.failed), "")
     if failed:
-        event = Event(key, "failed", f"needs run {failed}, which failed")
+        event = RunEvent(key, "failed", f"needs run {failed}, which failed")
         store.fail(run, event.message, needs=failed)
     else:
         work = Work(context, [run], report)
@@ -325,13 +325,13 @@ def _outage_as_error(store: Store) -> Iterator[None]:
         raise
 
 
-def _help(context: RunContext, run: Run) -> Event:
+def _help(context: RunContext, run: Run) -> RunEvent:
     """Compute trainings together with the main process, on its request."""
     if from_main_process(lambda: False):
         with suppress(ConfigError, DataError, ModelError, RunError):  # The main process also fails.
             compute_without_recording(context, run)
-    return Event(identity(run), "done")
+    return RunEvent(identity(run), "done")
 
 
-def _state_and_message(event: Event) -> list[str]:
+def _state_and_message(event: RunEvent) -> list[str]:
     return [event.state, event.message]

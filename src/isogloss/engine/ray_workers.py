@@ -43,7 +43,7 @@ from isogloss.core.processes import (
 )
 from isogloss.core.progress import Progress, no_progress
 from isogloss.engine.devices import MemoryNeeds, Room, choose_share, find_shared_device, gpus, hide_gpus
-from isogloss.engine.work import Event, Report, Work, needs_within
+from isogloss.engine.work import Report, RunEvent, Work, needs_within
 from isogloss.engine.workers import Pickled, pickled
 from isogloss.runs.run import Run, RunContext, peak_memory, precision_here
 from isogloss.store.store import Store
@@ -363,7 +363,7 @@ class RayTasks:
         tasks = {task.number: task for task in self._tasks.values()}
         for number, message in self._queue.get_nowait_batch(self._queue.size()):
             task = tasks.get(number)
-            if isinstance(message, Event):
+            if isinstance(message, RunEvent):
                 if message.is_settled:
                     self._settled.add(message.run)
                     self._finish_progress(task)
@@ -579,7 +579,7 @@ class _Reports:
     def send(self, message: object) -> None:
         self.queue.put((self.task, message))
 
-    def event(self, event: Event) -> None:
+    def event(self, event: RunEvent) -> None:
         self.run = event.run if event.state == "begun" else self.run
         if event.state != "waiting":
             self.send(event)

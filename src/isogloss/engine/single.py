@@ -130,7 +130,7 @@ def _alignment(run: Align, record: Record) -> Row:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Direction:
+class TranslationDirection:
     """From which language into which, and by which translator."""
 
     source: str
@@ -154,7 +154,7 @@ class Direction:
 
 
 def translate_split(
-    direction: Direction,
+    direction: TranslationDirection,
     data_split: SplitToTranslate,
     *,
     out: Path,
@@ -201,7 +201,7 @@ def _translation(run: Translate, record: Record) -> Row:
 
 
 def line_translator(
-    direction: Direction, folder: Path, *, on_progress: OnProgress = no_progress
+    direction: TranslationDirection, folder: Path, *, on_progress: OnProgress = no_progress
 ) -> Callable[[Iterable[str]], Iterator[str]]:
     """Return a function that translates lines one for one and reads existing translations from the folder."""
     sources = Sources("", model_folders(models_named(direction.table), translation_model))

@@ -25,7 +25,7 @@ from isogloss.core.identity import identity
 from isogloss.core.processes import Interrupted, interruption_requested, request_interruption
 from isogloss.core.progress import Progress, no_progress
 from isogloss.core.untrusted import user_cache
-from isogloss.engine.work import Event, Report, Work
+from isogloss.engine.work import Report, RunEvent, Work
 from isogloss.engine.workers import Pickled, Processes, pickled
 from isogloss.runs.run import Run, RunContext, precision_here
 
@@ -145,19 +145,19 @@ class JobsFollowed(Work):
         jobs: list[submitit.Job[None]] = [submitit.SlurmJob(folder, name) for name in names]
         self._jobs = [job for job in jobs if not job.paths.result_pickle.exists() and job.state in ALIVE]
 
-    def attempt(self, run: Run) -> Event:
+    def attempt(self, run: Run) -> RunEvent:
         """Return the state of a run in the jobs, and report when a job starts it."""
         key, store = identity(run), self.context.store
         self._looks += 1
         if self._looks > 4 * self.most + 16:
-            return Event(key, "elsewhere")
+            return RunEvent(key, "elsewhere")
         is_finished, failure = store.is_finished(run), store.failure(run)
         if key not in self._begun and (is_finished or store.leases.holder(key)):
             self._begun.add(key)
-            self._say(Event(key, "begun"))
+            self._say(RunEvent(key, "begun"))
         if is_finished:
-            return Event(key, "made")
-        return Event(key, "failed", failure) if failure else Event(key, "elsewhere")
+            return RunEvent(key, "made")
+        return RunEvent(key, "failed", failure) if failure else RunEvent(key, "elsewhere")
 
     def _wait(self, seconds: float) -> None:  # noqa: ARG002
         """Submit jobs for the runs that are ready, up to the limit, and wait for them."""
@@ -249,6 +249,6 @@ class PlanJob:
         return submitit.helpers.DelayedSubmission(self)
 
 
-def _log(event: Event) -> None:
+def _log(event: RunEvent) -> None:
     if event.state != "waiting":
         logging.getLogger("submitit").info("%s %s %s", event.state, event.run, event.message)

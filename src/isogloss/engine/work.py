@@ -77,7 +77,7 @@ State: TypeAlias = Literal[
 
 
 @dataclass(frozen=True)
-class Event:
+class RunEvent:
     """A change in the state of a run, and its message.
 
     done: finished by a different process. elsewhere: leased by a different process, or waiting until this
@@ -96,7 +96,7 @@ class Event:
         return self.state in ("made", "done", "failed")
 
 
-Report = Callable[[Event], None]
+Report = Callable[[RunEvent], None]
 
 
 def needs_within(runs: Mapping[str, Run]) -> dict[str, list[str]]:
@@ -261,11 +261,11 @@ class Work:
         self.agenda.begin_pass()
         return idle + pause
 
-    def _settle(self, run: Run) -> Event:
+    def _settle(self, run: Run) -> RunEvent:
         """Make a run, unless one that it needs has failed, and report what has become of it."""
         key, store = identity(run), self.context.store
         if failed := next((need for need in self.agenda.needs[key] if need in self._failed), ""):
-            event = Event(key, "failed", f"needs run {failed}, which failed")
+            event = RunEvent(key, "failed", f"needs run {failed}, which failed")
             self._patiently(lambda: store.fail(run, event.message, needs=failed))
         else:
             event = self._patiently(lambda: self.attempt(run))
@@ -279,10 +279,10 @@ class Work:
         """Wait for what other processes make."""
         count = self.agenda.open
         message = f"waiting for {count} run{'s' if count > 1 else ''} that other processes make"
-        self._say(Event("", "waiting", message))
+        self._say(RunEvent("", "waiting", message))
         Flag().wait(seconds)
 
-    def _say(self, event: Event) -> None:
+    def _say(self, event: RunEvent) -> None:
         try:
             self.report(event)
         except Exception as error:
@@ -329,60 +329,60 @@ class Work:
         is_own = identity(run) not in self.left_to_others
         return is_own and computes(here, self.context.resolved(run.precision))
 
-    def attempt(self, run: Run) -> Event:
+    def attempt(self, run: Run) -> RunEvent:
         """Compute a run unless a different process does or did; record a failure of only this run."""
         key, store = identity(run), self.context.store
         if store.is_finished(run):
             store.remove_leftovers(run)
             store.forget_leases(run)
-            return Event(key, "done")
+            return RunEvent(key, "done")
         if why := store.failure(run, afresh=True):
-            return Event(key, "failed", why)
+            return RunEvent(key, "failed", why)
         if not self._may_make(run, device()):
-            return Event(key, "elsewhere")
+            return RunEvent(key, "elsewhere")
         history = store.leases.history(key)
         if history.is_held:
-            return Event(key, "elsewhere")
+            return RunEvent(key, "elsewhere")
         resume_point = store.find_resume_point(run)
         alone = bool(history.count_deaths_at(resume_point) or history.out_of_memory)
         with self.room.taken(run, store.leases, alone=alone) as seat:
             if not seat:
-                return Event(key, "elsewhere" if alone else "full")
+                return RunEvent(key, "elsewhere" if alone else "full")
             with store.leases.leased(key, resume_point) as lease:
-                return self._leased(run, lease, history, seat) if lease else Event(key, "elsewhere")
+                return self._leased(run, lease, history, seat) if lease else RunEvent(key, "elsewhere")
 
-    def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> Event:
+    def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> RunEvent:
         """Compute a run leased by this process, unless it was settled meanwhile."""
         key, store = lease.key, self.context.store
         if store.finished_meanwhile(run):
             store.remove_leftovers(run)
-            event = Event(key, "done")
+            event = RunEvent(key, "done")
         elif why := store.failure(run, afresh=True):
-            event = Event(key, "failed", why)
+            event = RunEvent(key, "failed", why)
         elif why := _deadly(history, lease.resume_point):
             store.fail(run, why)
-            event = Event(key, "failed", why)
+            event = RunEvent(key, "failed", why)
         else:
             if history.deaths:
                 again = (
                     f"it resumed after {lease.resume_point}." if lease.resume_point else "it was made again."
                 )
                 reason = f"its process {_DIED} ({history.holder}; killed, or unable to write here); {again}"
-                self._say(Event(key, "died", reason))
-            self._say(Event(key, "begun"))
+                self._say(RunEvent(key, "died", reason))
+            self._say(RunEvent(key, "begun"))
             event = self._make(run, lease, seat)
         if event.is_settled:
             lease.ending = ENDINGS[event.state]
         return event
 
-    def _make(self, run: Run, lease: Lease, seat: Seat) -> Event:
+    def _make(self, run: Run, lease: Lease, seat: Seat) -> RunEvent:
         key, store, damage = lease.key, self.context.store, ""
         try:
             damage = store.download_checkpoints(run) or quarantine_checkpoints(store, run)
             store.download(read_by(run))
             with store.uploading_checkpoints(run, lease), stopping_if_lost(partial(self._check, lease)):
                 make(replace(self.context, on_progress=_stoppable(self.context.on_progress)), run)
-            event = Event(key, "made")
+            event = RunEvent(key, "made")
         except Interrupted:
             if not lease.lost:
                 raise
@@ -394,15 +394,15 @@ class Work:
             else:
                 event = self._taken_over(run)
         if damage:
-            self._say(Event(key, "damaged", damage))
+            self._say(RunEvent(key, "damaged", damage))
         return event
 
-    def _taken_over(self, run: Run) -> Event:
+    def _taken_over(self, run: Run) -> RunEvent:
         """Return the state of a run that a different process took over."""
         if not self.context.store.is_finished(run, afresh=True):
-            return Event(identity(run), "elsewhere")
+            return RunEvent(identity(run), "elsewhere")
         self.context.store.remove_leftovers(run)
-        return Event(identity(run), "done")
+        return RunEvent(identity(run), "done")
 
     def _check(self, lease: Lease) -> None:
         """Stop if another process has taken the run over while this one was paused or could not be seen."""
@@ -411,13 +411,13 @@ class Work:
         if lease.lost:
             raise Interrupted
 
-    def _result_of_error(self, run: Run, error: Exception, lease: Lease, seat: Seat) -> Event:
+    def _result_of_error(self, run: Run, error: Exception, lease: Lease, seat: Seat) -> RunEvent:
         store, key = self.context.store, lease.key
         if seat == "shared" and ran_out(error):
             lease.ending = "out of memory"
             reason = f"the memory of the GPU that it shared ran out ({error}); it was made again."
-            self._say(Event(key, "died", reason))
-            return Event(key, "elsewhere")
+            self._say(RunEvent(key, "died", reason))
+            return RunEvent(key, "elsewhere")
         if file := missing_file(store, read_by(run)):
             raise StorageError(
                 f"{file}: it went away while another run needed it. Run the same command again: it is made "
@@ -427,7 +427,7 @@ class Work:
         if not reason or store.is_outage(error):
             raise error
         store.fail(run, reason)
-        return Event(key, "failed", reason)
+        return RunEvent(key, "failed", reason)
 
 
 def random_position() -> float:

@@ -34,7 +34,7 @@ from isogloss.core.progress import Progress
 from isogloss.core.run_parts import parts_within
 from isogloss.engine.devices import Device, MemoryNeeds, Room, assign_devices, starting
 from isogloss.engine.fork_server import hangups_blocked, start_method
-from isogloss.engine.work import Event, Report, Work
+from isogloss.engine.work import Report, RunEvent, Work
 from isogloss.runs.run import Run, RunContext
 
 STARTS, PAUSE = 3, 0.5
@@ -161,7 +161,7 @@ class Processes:
     def _pass_on(self, message: object, worker: _Worker) -> None:
         if isinstance(message, Exception):
             raise message
-        if isinstance(message, Event):
+        if isinstance(message, RunEvent):
             self.report(message)
         elif isinstance(message, Progress):
             what = f"{message.what} on {worker.device}" if len(self._work) > 1 else message.what

@@ -253,7 +253,9 @@ class MetaLearner(nn.Module):
                 )
         self._one_language = RLock()
         # In a list: the model's parameters are not the learner's.
-        self._learner = [meta_learning.MetaLearner(model, phi, loss_of, learning=learning, updates=updates)]
+        self._learner = [
+            meta_learning.MetaLearningModel(model, phi, loss_of, learning=learning, updates=updates)
+        ]
 
     @checks_arguments
     def forward(

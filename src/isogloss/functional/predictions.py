@@ -26,7 +26,7 @@ from isogloss.reports.outputs import (
     OF_CLASSES,
     QA,
     VALUES,
-    Output,
+    ExampleOutput,
     Side,
     measures_of,
     named_measure,
@@ -384,14 +384,16 @@ def _measures(
     ]
 
 
-def _outputs(origin: Listed, labels: Sequence[Any], gold: Sequence[Any], kind: str) -> list[Output]:
+def _outputs(origin: Listed, labels: Sequence[Any], gold: Sequence[Any], kind: str) -> list[ExampleOutput]:
     if len(labels) != len(gold):
         raise DataError(
             f"compare: {len(labels)} predictions for {len(gold)} gold answers ({origin.name}); expected as "
             f"many."
         )
     return [
-        Output(line=number, id="", language="", kind=kind, answer=_as_list(answer), gold=_as_list(right))
+        ExampleOutput(
+            line=number, id="", language="", kind=kind, answer=_as_list(answer), gold=_as_list(right)
+        )
         for number, (answer, right) in enumerate(zip(labels, gold, strict=True))
     ]
 

@@ -33,7 +33,7 @@ from isogloss.encoders.families import has_known_layers
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.preparing import unwrap_module, unwrap_torch
-from isogloss.methods.average import Average, Part, shapes_of
+from isogloss.methods.average import Average, WeightedModel, shapes_of
 from isogloss.training.gradient_conflict import parts_of
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
@@ -241,18 +241,20 @@ def average(
     return averaged
 
 
-def _origin(origin: nn.Module, model: nn.Module, weight: float) -> Part:
+def _origin(origin: nn.Module, model: nn.Module, weight: float) -> WeightedModel:
     """Return the part of an origin: a model like the others, or the encoder of such a model."""
     if not is_encoder_of(origin, model):
         return _part("origin", origin, weight)
     prefix = f"{model.base_model_prefix}."
     tensors = {f"{prefix}{key}": tensor.detach() for key, tensor in origin.state_dict().items()}
-    return Part("origin", weight, has_head=False, shapes=shapes_of(tensors), read=tensors.__getitem__)
+    return WeightedModel(
+        "origin", weight, has_head=False, shapes=shapes_of(tensors), read=tensors.__getitem__
+    )
 
 
-def _part(name: str, model: nn.Module, weight: float) -> Part:
+def _part(name: str, model: nn.Module, weight: float) -> WeightedModel:
     tensors = {key: tensor.detach() for key, tensor in model.state_dict().items()}
-    return Part(name, weight, has_head=True, shapes=shapes_of(tensors), read=tensors.__getitem__)
+    return WeightedModel(name, weight, has_head=True, shapes=shapes_of(tensors), read=tensors.__getitem__)
 
 
 @checks_arguments

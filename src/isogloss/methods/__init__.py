@@ -18,7 +18,7 @@ METHODS: "Registry[type[Method]]" = Registry(
         "translate-train": "isogloss.methods.plain:TranslateTrain",
         "consistency": "isogloss.methods.consistency:Consistency",
         "x-mixup": "isogloss.methods.x_mixup:XMixup",
-        "given": "isogloss.methods.plain:Given",
+        "given": "isogloss.methods.plain:GivenWeights",
         "average": "isogloss.methods.average:Average",
     }
 )
@@ -26,7 +26,7 @@ METHODS: "Registry[type[Method]]" = Registry(
 
 AUXILIARY_LOSSES: "Registry[type[AuxiliaryLoss]]" = Registry(
     {
-        "alignment-loss": "isogloss.methods.alignment_loss:AlignmentLoss",
+        "alignment-loss": "isogloss.methods.alignment_loss:AlignmentTerm",
         "model-consistency": "isogloss.methods.consistency:ModelConsistency",
         "multi-task": "isogloss.methods.multi_task:MultiTask",
         "r3f": "isogloss.methods.regularization:R3F",

@@ -30,7 +30,7 @@ from isogloss.training.states import check_layers
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlignmentLoss(AuxiliaryLoss):
+class AlignmentTerm(AuxiliaryLoss):
     """Add α times the loss of cross-lingual adjustment (Eq. 1), on aligned sentence pairs, at each step."""
 
     name: ClassVar[str] = "alignment-loss"

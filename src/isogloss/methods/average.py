@@ -35,7 +35,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import AveragedModel
+from isogloss.core.rows.models import AveragedModelRow
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Model, Tokenizer, encoder_prefix
 from isogloss.encoders.folders import load_encoder_config
@@ -118,7 +118,7 @@ class Average(Method):
                 tensors = _tensors(model)
                 save_file(tensors, path)
                 read = files.enter_context(safe_open(path, framework="pt")).get_tensor
-                parts.append(Part(str(part.folder), weight, part.has_head, shapes_of(tensors), read))
+                parts.append(WeightedModel(str(part.folder), weight, part.has_head, shapes_of(tensors), read))
                 setting.on_progress(Progress("reading models", number + 1, len(of_parts)))
             model = setting.task.head(first, seed=0, attention=fastest_attention())
             self.combine(_tensors(model), parts, len(weights), seed=setting.seed)
@@ -126,7 +126,7 @@ class Average(Method):
         return Trained(model, tokenizer, [*rows, *averaged], _warnings(rows, averaged))
 
     def combine(
-        self, tensors: Mapping[str, Tensor], parts: "Sequence[Part]", count: int, *, seed: int
+        self, tensors: Mapping[str, Tensor], parts: "Sequence[WeightedModel]", count: int, *, seed: int
     ) -> None:
         """Overwrite the tensors of a model; the origin, if any, is the part after the first ``count``.
 
@@ -208,7 +208,7 @@ def elected(weights: Sequence[float], changes: Sequence[Tensor], limits: Sequenc
 
 
 @dataclass(frozen=True)
-class Part:
+class WeightedModel:
     """A model or encoder with its weight, and its tensors by their names in a model."""
 
     name: str
@@ -226,7 +226,7 @@ def shapes_of(tensors: Mapping[str, Tensor]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(tensor.shape) for name, tensor in tensors.items()}
 
 
-def _shared(tensors: Mapping[str, Tensor], parts: Sequence[Part]) -> list[str]:
+def _shared(tensors: Mapping[str, Tensor], parts: Sequence[WeightedModel]) -> list[str]:
     """Return the names of tensors that all encoders have; ModelError for parts of other shapes."""
     shapes = shapes_of(tensors)
     for part in parts:
@@ -288,7 +288,7 @@ def _scorer(setting: Setting, tokenizer: Tokenizer, languages: Sequence[str]) ->
     def score(model: Model, part: str, weight: float | None) -> list[Note]:
         model.to(device())
         rows = [
-            AveragedModel(
+            AveragedModelRow(
                 part=part,
                 weight=weight,
                 language=code,

@@ -16,7 +16,15 @@ from typing import ClassVar
 import numpy as np
 
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.core.run_parts import NESTED, Conflict, Modules, Share, TextTraining, Updates, nested_fields
+from isogloss.core.run_parts import (
+    NESTED,
+    ConflictMeasurement,
+    Modules,
+    Share,
+    TextTraining,
+    Updates,
+    nested_fields,
+)
 from isogloss.encoders import FAMILIES
 from isogloss.encoders.added.module_settings import are_shared
 from isogloss.encoders.computation import fastest_attention
@@ -31,7 +39,7 @@ from isogloss.training.gradient_conflict import block_pool, conflict_callback
 from isogloss.training.memory import Cost
 from isogloss.training.pretraining import (
     PRETRAINING_UPDATES,
-    Start,
+    PretrainingStart,
     begin,
     check_fields,
     check_objective,
@@ -60,7 +68,7 @@ class MaskedLanguageModelling(Pretraining):
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
     """Optimization of the training."""
 
-    conflict: Conflict | None = None
+    conflict: ConflictMeasurement | None = None
     """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
 
     _nested = nested_fields()
@@ -105,7 +113,7 @@ class MaskedLanguageModelling(Pretraining):
         watched = self._watched(start, setting)
         return train_on_text(start, setting, self, translations=translations, periodic=watched)
 
-    def _watched(self, start: Start, setting: TextSetting) -> tuple[Callback, ...]:
+    def _watched(self, start: PretrainingStart, setting: TextSetting) -> tuple[Callback, ...]:
         """Return the callback that measures gradient conflict on blocks of the training text."""
         if self.conflict is None:
             return ()

@@ -28,11 +28,17 @@ from isogloss.training.meta_learning import (
     INNER_STEPS,
     SECOND_ORDER,
     Learning,
-    MetaLearner,
+    MetaLearningModel,
     Validation,
     meta_batches,
 )
-from isogloss.training.pretraining import PRETRAINING_UPDATES, Start, begin, check_fields, check_objective
+from isogloss.training.pretraining import (
+    PRETRAINING_UPDATES,
+    PretrainingStart,
+    begin,
+    check_fields,
+    check_objective,
+)
 from isogloss.training.setting import Pretraining, TextSetting, Trained
 
 LOG_TERMS_EVERY = 100
@@ -173,7 +179,7 @@ class MetaLearning(Pretraining):
         start.model.config.update(start.dropout)
         return Trained(start.model, start.tokenizer, [*start.rows, *rows])
 
-    def _learner(self, start: Start, languages: tuple[str, ...]) -> MetaLearner:
+    def _learner(self, start: PretrainingStart, languages: tuple[str, ...]) -> MetaLearningModel:
         def rate(field: float | None) -> float:
             return self.updates.learning_rate if field is None else field
 
@@ -188,4 +194,6 @@ class MetaLearning(Pretraining):
         parameters = {
             language: language_parameters(start.model, language, embedding=False) for language in languages
         }
-        return MetaLearner(start.model, parameters, masked_lm_loss, learning=learning, updates=self.updates)
+        return MetaLearningModel(
+            start.model, parameters, masked_lm_loss, learning=learning, updates=self.updates
+        )

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from isogloss.core.errors import ConfigError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import FurtherTaskScore
+from isogloss.core.rows.models import FurtherTaskScoreRow
 from isogloss.core.run_parts import Rate, Weight
 from isogloss.encoders.added.differences import write_sparse
 from isogloss.encoders.computation import fastest_attention
@@ -37,11 +37,11 @@ from isogloss.training.fine_tuning import of_one_label, stuck_at_chance
 from isogloss.training.memory import AddedCost, Load
 from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.setting import (
-    Added,
     AuxiliaryLoss,
     AuxiliaryTerm,
     Reads,
     Setting,
+    TermResult,
 )
 
 HEADS = "further_heads"
@@ -200,7 +200,7 @@ def _batches(
     return replace(batches, epochs=-(-steps // max(1, batches.steps_per_epoch)))
 
 
-def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: Tokenizer) -> Added:
+def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: Tokenizer) -> TermResult:
     """Take the heads off the model; score each, and return what saves it as a difference from the model."""
     del model._modules[HEADS]
     rows, writers, warnings = [], [], list[str]()
@@ -209,7 +209,7 @@ def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: 
         for language in setting.source:
             train, dev = further.train(language), further.dev(language)
             prepared = evaluation(further.task, dev, tokenizer, lengths, language=language)
-            score = FurtherTaskScore(
+            score = FurtherTaskScoreRow(
                 further_task=further.task.name,
                 further_corpus=further.corpus,
                 language=language,
@@ -222,10 +222,10 @@ def _finish(setting: Setting, model: Model, models: Sequence[Model], tokenizer: 
             rows.append(dict(as_row(score)))
             warnings += _warnings(further.task, score, dev)
         writers.append(partial(_write, other, tokenizer, further.task.name))
-    return Added(rows=tuple(rows), extra_writers=tuple(writers), warnings=tuple(warnings))
+    return TermResult(rows=tuple(rows), extra_writers=tuple(writers), warnings=tuple(warnings))
 
 
-def _warnings(task: Task, score: FurtherTaskScore, dev: Sequence[Example]) -> list[str]:
+def _warnings(task: Task, score: FurtherTaskScoreRow, dev: Sequence[Example]) -> list[str]:
     """Return the warning that a task learned nothing, or that its dev examples could not show it."""
     examples = f"dev examples of {score.language} for {task.name}"
     measured = f"{score.metric} of the further task {task.name} on {score.language} dev"

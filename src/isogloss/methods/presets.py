@@ -23,7 +23,7 @@ RELEASED: Preset = "released"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class PresetDifference:
     """A field in which paper, released code and this package may differ."""
 
     parts: tuple[str, ...]
@@ -42,11 +42,11 @@ MODULES = "modules"
 """They have no preset: each table of them sets ``embedding`` itself."""
 
 
-def _differences() -> Iterator[Difference]:
+def _differences() -> Iterator[PresetDifference]:
     tables = tomllib.loads(Path(__file__).with_name("presets.toml").read_text(encoding="utf-8"))
     for parts, fields in tables.items():
         for field, stated in fields.items():
-            yield Difference(parts=tuple(parts.split(", ")), field=field, **stated)
+            yield PresetDifference(parts=tuple(parts.split(", ")), field=field, **stated)
 
 
 DIFFERENCES = tuple(_differences())

@@ -25,7 +25,7 @@ ADJUSTMENT_KINDS = Kinds("way to adjust an encoder", ADJUSTMENTS, "methods", Adj
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Part:
+class _EncoderTable:
     """A part of a recipe that makes encoders: an entry of [encoder], or an [[adjust]] table."""
 
     table: str
@@ -60,13 +60,13 @@ def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
     return encoders
 
 
-def _refuse_twice(part: _Part, labels: Collection[str]) -> None:
+def _refuse_twice(part: _EncoderTable, labels: Collection[str]) -> None:
     for label in labels:
         with located(part.table):
             raise ConfigError(f"{label!r} is there already. Change something, or give it a label of its own.")
 
 
-def _check_start_named(part: _Part, labels: set[str]) -> None:
+def _check_start_named(part: _EncoderTable, labels: set[str]) -> None:
     """Raise ConfigError for a start that is nearly a label and neither on this machine nor on the hub."""
     if part.start in labels or not did_you_mean(part.start, labels):
         return
@@ -75,7 +75,7 @@ def _check_start_named(part: _Part, labels: set[str]) -> None:
             raise unknown_name("", "encoder of this recipe, folder or hub name", part.start, labels)
 
 
-def _made_in_order(parts: Sequence[_Part]) -> list[dict[Encoder, str]]:
+def _made_in_order(parts: Sequence[_EncoderTable]) -> list[dict[Encoder, str]]:
     """Return the encoders of each part, in the order of the parts.
 
     Each follows the encoder it starts from.
@@ -107,23 +107,23 @@ def dependencies_first(dependencies: Mapping[int, Collection[int]]) -> Iterator[
         ready = sorted((*ready, *sorter.get_ready()))
 
 
-def _entries(recipe: Recipe, sources: Sources) -> list[_Part]:
+def _entries(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
     entries: tuple[str | EncoderTable, ...] = many(recipe.encoder)
 
-    def part(entry: str | EncoderTable, label: str) -> _Part:
+    def part(entry: str | EncoderTable, label: str) -> _EncoderTable:
         start = entry.pretrain.start if isinstance(entry, EncoderTable) and entry.pretrain else ""
 
         def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
             with located("encoder"):
                 return dict.fromkeys(_encoders(entry, existing, recipe.align, sources), label)
 
-        return _Part(table="encoder.pretrain", labels=frozenset({label}), start=start, make=make)
+        return _EncoderTable(table="encoder.pretrain", labels=frozenset({label}), start=start, make=make)
 
     return [part(entry, label) for entry, label in zip(entries, _labels(entries), strict=True)]
 
 
-def _adjustments(recipe: Recipe, sources: Sources) -> list[_Part]:
-    def part(index: int, table: Table) -> _Part:
+def _adjustments(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
+    def part(index: int, table: Table) -> _EncoderTable:
         name = f"adjust[{index}]"
 
         def make(existing: Mapping[Encoder, str]) -> dict[Encoder, str]:
@@ -131,7 +131,7 @@ def _adjustments(recipe: Recipe, sources: Sources) -> list[_Part]:
                 return _adjusted(table, existing, recipe, sources)
 
         start = str(table.get("start", ORIGINAL))
-        return _Part(table=name, labels=_adjust_labels(table), start=start, make=make)
+        return _EncoderTable(table=name, labels=_adjust_labels(table), start=start, make=make)
 
     return [part(index, table) for index, table in enumerate(recipe.adjust)]
 

@@ -60,7 +60,7 @@ class Planning:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell:
+class GridCell:
     """Models that differ only in their method: one encoder, corpus, source, target, seed."""
 
     encoder: Encoder
@@ -88,7 +88,7 @@ class Cell:
         return tuple(code for code in self.target.split("+") if code not in self.source)
 
 
-def cells(planning: Planning) -> list[Cell]:
+def cells(planning: Planning) -> list[GridCell]:
     """Expand the grid: the product of encoders, corpora, sources, targets, optimizations and seeds.
 
     Methods that read translations occur once for each translator of the recipe.
@@ -129,7 +129,7 @@ def _against(entries: Sequence[MethodEntry]) -> dict[str, str]:
 
 
 def _add(
-    planning: Planning, entry: MethodEntry, seeds: Sequence[Cell], after: Sequence[tuple[str, str]]
+    planning: Planning, entry: MethodEntry, seeds: Sequence[GridCell], after: Sequence[tuple[str, str]]
 ) -> None:
     """Build the models of a method in cells that differ in their seed, where its dependencies were built.
 
@@ -151,7 +151,9 @@ def _add(
             cell.models[entry.label] = _started(planning, cell, entry)
 
 
-def _add_averages(planning: Planning, entry: MethodEntry, method: Combination, seeds: Sequence[Cell]) -> None:
+def _add_averages(
+    planning: Planning, entry: MethodEntry, method: Combination, seeds: Sequence[GridCell]
+) -> None:
     check_reads(method, method.reads(seeds[0].source, seeds[0].targets), OF_TRAINING)
     size = entry.choice.size or len(seeds)
     if len(seeds) % size:
@@ -172,7 +174,7 @@ def _add_averages(planning: Planning, entry: MethodEntry, method: Combination, s
         seeds[first].models[entry.label] = averaged(request)
 
 
-def _trains_in(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
+def _trains_in(entry: MethodEntry, cell: GridCell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
     """Return whether a method is trained in a cell: from its source, for its target, on its encoder."""
     choice = entry.choice
     with located(entry.table):
@@ -182,7 +184,7 @@ def _trains_in(entry: MethodEntry, cell: Cell, grid: GridTable, built: Mapping[E
     return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
 
 
-def _started(planning: Planning, cell: Cell, entry: MethodEntry) -> FineTune:
+def _started(planning: Planning, cell: GridCell, entry: MethodEntry) -> FineTune:
     """Build a model of a cell with the model it starts from and its teacher, if it has any."""
     with located(entry.table):
         name = f"encoder {planning.encoders[cell.encoder]!r}"
@@ -205,7 +207,7 @@ def _started(planning: Planning, cell: Cell, entry: MethodEntry) -> FineTune:
     return replace(model, start=start, teacher=_teacher(planning, cell, entry, teacher))
 
 
-def _cells(grid: GridTable, planning: Planning) -> Iterator[Cell]:
+def _cells(grid: GridTable, planning: Planning) -> Iterator[GridCell]:
     sources = planning.sources
     with located(".optimization"):
         variants = list(changes_of(grid.optimization))
@@ -217,7 +219,7 @@ def _cells(grid: GridTable, planning: Planning) -> Iterator[Cell]:
         with located(".seeds"):
             seeds = seeds_for(grid.seeds, encoder, planning.encoders)
         for target, changes, seed in product(grid.targets, variants, seeds):
-            cell = Cell(
+            cell = GridCell(
                 encoder=encoder,
                 corpus=corpus,
                 task=task,
@@ -234,7 +236,7 @@ def _cells(grid: GridTable, planning: Planning) -> Iterator[Cell]:
                 yield cell
 
 
-def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -> FineTune:
+def _model(planning: Planning, cell: GridCell, entry: MethodEntry, changes: Table) -> FineTune:
     sources = planning.sources
     with located(entry.table):
         optimization = optimization_of(changes, cell.encoder, cell.task, sources)
@@ -282,7 +284,7 @@ def _model(planning: Planning, cell: Cell, entry: MethodEntry, changes: Table) -
 
 
 def _languages_used(
-    cell: Cell, entry: MethodEntry, optimization: Optimization
+    cell: GridCell, entry: MethodEntry, optimization: Optimization
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the languages of a cell that a model depends on, as source and as target."""
     uses = {*entry.method.uses, *(entry.auxiliary.uses if entry.auxiliary else ()), optimization.dev}
@@ -291,7 +293,7 @@ def _languages_used(
 
 
 def _learned(
-    cell: Cell, changes: Table, tasks: Sequence[str], added: Sequence[str], sources: Sources
+    cell: GridCell, changes: Table, tasks: Sequence[str], added: Sequence[str], sources: Sources
 ) -> tuple[LearnedTask, ...]:
     """Return the further tasks that a method learns, and those ``added`` by its auxiliary loss."""
 
@@ -308,7 +310,7 @@ def _learned(
 
 
 def _fingerprint(
-    cell: Cell,
+    cell: GridCell,
     entry: MethodEntry,
     splits: Sequence[tuple[Split, str]],
     sources: Sources,
@@ -331,7 +333,7 @@ def _fingerprint(
 
 
 def _translations(
-    cell: Cell, entry: MethodEntry, splits: Sequence[tuple[Split, str]], sources: Sources
+    cell: GridCell, entry: MethodEntry, splits: Sequence[tuple[Split, str]], sources: Sources
 ) -> tuple[Translate, ...]:
     """Build the translations a model reads; none where they are read from files."""
     if entry.by is None:
@@ -361,7 +363,7 @@ def _translations(
     return tuple(entry.by.run(request, sources) for request in requests)
 
 
-def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
+def _check_method(planning: Planning, cell: GridCell, entry: MethodEntry) -> None:
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders) if cell.encoder.folder(folders) else None
     task, encoder = find_task(cell.task), facts.config if facts else None
@@ -373,7 +375,7 @@ def _check_method(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
         cell.encoder.check_layers(entry.auxiliary, folders)
 
 
-def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
+def _check_peft(planning: Planning, cell: GridCell, entry: MethodEntry) -> None:
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders)
     if entry.peft and facts:
@@ -383,7 +385,9 @@ def _check_peft(planning: Planning, cell: Cell, entry: MethodEntry) -> None:
         cell.encoder.check_layers(entry.peft, folders)
 
 
-def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, named: FineTune | None) -> FineTune | None:
+def _teacher(
+    planning: Planning, cell: GridCell, entry: MethodEntry, named: FineTune | None
+) -> FineTune | None:
     """Return the model whose predictions are learned, where a method or its auxiliary loss needs one.
 
     Unless the recipe names it, it is the source-only model with the grid's optimization and peft, whatever
@@ -405,7 +409,7 @@ def _teacher(planning: Planning, cell: Cell, entry: MethodEntry, named: FineTune
 
 
 def _aligned(
-    planning: Planning, cell: Cell, entry: MethodEntry, reads: Reads, added: Reads
+    planning: Planning, cell: GridCell, entry: MethodEntry, reads: Reads, added: Reads
 ) -> tuple[Align, ...] | None:
     """Return the word alignments that a method or its auxiliary loss reads; None where they read no bitext.
 

@@ -11,7 +11,7 @@ from isogloss.data.sources import Sources, Treebanks, combined_fingerprint
 from isogloss.diagnostics.setting import Diagnostic
 from isogloss.diagnostics.weight_space import FACTORS, INCOMPATIBLE_MIXUPS
 from isogloss.methods import PEFT
-from isogloss.planning.grid import Cell, Planning
+from isogloss.planning.grid import GridCell, Planning
 from isogloss.planning.translations import RecipeTranslator
 from isogloss.recipes.recipe import MeasureTable
 from isogloss.runs.fine_tune import FineTune
@@ -29,7 +29,7 @@ class MeasureRequest:
     choice: MeasureTable
     planning: Planning
     encoders: Sequence[Encoder]
-    cells: Sequence[Cell]
+    cells: Sequence[GridCell]
     """Of these encoders."""
     translator: RecipeTranslator | None = None
     """Translates the inputs; None where these are not translated or are read from files."""
@@ -40,7 +40,7 @@ class MeasureRequest:
         return self.planning.sources
 
     @property
-    def chosen_cells(self) -> Iterator[Cell]:
+    def chosen_cells(self) -> Iterator[GridCell]:
         """The cells of the tasks, targets and seeds that are named; all where none are."""
         choice = self.choice
         for cell in self.cells:
@@ -78,13 +78,13 @@ class Measured(NamedTuple):
     runs: tuple[Run, ...]
     encoder: Encoder
     languages: tuple[str, ...]
-    cell: Cell | None = None
+    cell: GridCell | None = None
     """The grid cell of models; None for encoders."""
 
 
 def models(request: MeasureRequest) -> Iterator[Measured]:
     """Yield each model once, with its cell's source and the targets of all its cells."""
-    targets_of: dict[FineTune, tuple[set[str], Cell]] = {}
+    targets_of: dict[FineTune, tuple[set[str], GridCell]] = {}
     for cell in request.chosen_cells:
         for label, model in cell.models.items():
             if not request.choice.methods or label in request.choice.methods:
@@ -120,7 +120,7 @@ def compared_models(request: MeasureRequest) -> Iterator[Measured]:
                 )
 
 
-def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: Cell) -> None:
+def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: GridCell) -> None:
     if request.choice.inputs != PAIRED:
         return
     unpaired = [model.label for model in models if not model.method.reads((), ()).mixes]

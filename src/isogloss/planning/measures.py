@@ -13,7 +13,7 @@ from isogloss.data.projection.parallel_examples import check_parallel
 from isogloss.data.sources import Treebanks
 from isogloss.diagnostics import DIAGNOSTICS
 from isogloss.diagnostics.setting import Diagnostic
-from isogloss.planning.grid import Cell, Planning
+from isogloss.planning.grid import GridCell, Planning
 from isogloss.planning.measured import (
     Measured,
     MeasureRequest,
@@ -44,7 +44,7 @@ from isogloss.training.evaluation import (
 KINDS = Kinds("diagnostic", DIAGNOSTICS, "diagnostics", Diagnostic)
 
 
-def measurements(planning: Planning, grid: Sequence[Cell]) -> Iterator[Measure]:
+def measurements(planning: Planning, grid: Sequence[GridCell]) -> Iterator[Measure]:
     """Yield the measurements of all tables; names that are not in the grid are refused."""
     for index, table in enumerate(planning.recipe.measure):
         with located(f"measure[{index}]"):
@@ -67,7 +67,7 @@ def _measurements(request: MeasureRequest) -> list[Measure]:
     return runs
 
 
-def _read(table: Table, planning: Planning, grid: Sequence[Cell]) -> MeasureRequest:
+def _read(table: Table, planning: Planning, grid: Sequence[GridCell]) -> MeasureRequest:
     kind = KINDS.named(table)
     if kind.subject not in SUBJECTS:
         raise unknown_name(f"subject of {kind.name}", "subject", str(kind.subject), SUBJECTS)
@@ -99,7 +99,7 @@ def _check_lists(choice: MeasureTable, diagnostic: Diagnostic, table: Table) -> 
                 refuse_empty_or_twice(values, field.name)
 
 
-def _check_chosen(choice: MeasureTable, cells: Sequence[Cell]) -> None:
+def _check_chosen(choice: MeasureTable, cells: Sequence[GridCell]) -> None:
     available: dict[str, set[object]] = {
         "tasks": {cell.task for cell in cells},
         "targets": {cell.target for cell in cells},
@@ -116,7 +116,7 @@ def _check_chosen(choice: MeasureTable, cells: Sequence[Cell]) -> None:
 
 def labels(request: MeasureRequest, measured: Measured) -> Measure:
     """Read labelled examples of the grid's corpus, or of the one named."""
-    inputs, cell = request.choice.inputs, cast(Cell, measured.cell)
+    inputs, cell = request.choice.inputs, cast(GridCell, measured.cell)
     with located("inputs"):
         check_inputs(inputs, cell.task)
     read = [language_read(inputs, code, cell.source) for code in measured.languages]
@@ -291,7 +291,7 @@ def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
 
 
 @dataclass(frozen=True)
-class Subject:
+class SubjectKind:
     """A kind of measurement: its subjects, the fields of its table, and its builder."""
 
     runs: str
@@ -320,28 +320,30 @@ _WITHIN = "encoder, and for the encoder within each fine-tuned model"
 _CELL = "combination of encoder, corpus, source, target and seed that has all methods named"
 _COMPARABLE_TEXT = partial(bitext, task="comparable", what="comparable text")
 
-SUBJECTS: Mapping[str, Subject] = {
-    "model": Subject("fine-tuned model", _MODELS, _built(models, labels), needs_grid=True),
-    "cell": Subject(_CELL, _CELLS, _built(compared_models, labels), needs_grid=True),
-    "scores": Subject(
+SUBJECTS: Mapping[str, SubjectKind] = {
+    "model": SubjectKind("fine-tuned model", _MODELS, _built(models, labels), needs_grid=True),
+    "cell": SubjectKind(_CELL, _CELLS, _built(compared_models, labels), needs_grid=True),
+    "scores": SubjectKind(
         "fine-tuned model that saw no target labels",
         _MODELS,
         zero_shot_scores,
         needs_grid=True,
         needs=": it is of models trained on the source alone",
     ),
-    "seeds": Subject("fine-tuned model over all its seeds", _MODELS, scores_over_seeds, needs_grid=True),
-    "encoder": Subject("encoder", _ENCODERS, _built(encoders, bitext)),
-    "states": Subject(f"{_WITHIN}, on translations", _STATES, _built(encoders_and_models, bitext)),
-    "words": Subject(
+    "seeds": SubjectKind("fine-tuned model over all its seeds", _MODELS, scores_over_seeds, needs_grid=True),
+    "encoder": SubjectKind("encoder", _ENCODERS, _built(encoders, bitext)),
+    "states": SubjectKind(f"{_WITHIN}, on translations", _STATES, _built(encoders_and_models, bitext)),
+    "words": SubjectKind(
         f"{_WITHIN}, on translations with aligned words", _STATES, _built(encoders_and_models, aligned_words)
     ),
-    "comparable": Subject(
+    "comparable": SubjectKind(
         f"{_WITHIN}, on comparable text", _COMPARABLE, _built(encoders_and_models, _COMPARABLE_TEXT)
     ),
-    "parallel": Subject(
+    "parallel": SubjectKind(
         f"{_WITHIN}, on bitext or parallel test sets", _MODELS, _built(encoders_and_models, parallel_text)
     ),
-    "text": Subject("encoder with its masked-LM head, on raw text", _ENCODERS, _built(masked_lms, raw_text)),
+    "text": SubjectKind(
+        "encoder with its masked-LM head, on raw text", _ENCODERS, _built(masked_lms, raw_text)
+    ),
 }
 """The kinds of measurements, by the subject of a diagnostic."""

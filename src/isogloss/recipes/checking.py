@@ -15,7 +15,15 @@ from isogloss.core.arguments import describe_mismatch
 from isogloss.core.errors import ConfigError, check_named, did_you_mean, located, unknown_name
 from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_names
 from isogloss.core.registry import Registry
-from isogloss.core.run_parts import Architecture, Conflict, Modules, Named, NewSubwords, Replay, keys_of
+from isogloss.core.run_parts import (
+    Architecture,
+    ConflictMeasurement,
+    Modules,
+    Named,
+    NewSubwords,
+    Replay,
+    keys_of,
+)
 from isogloss.recipes.recipe import EncoderTable, GridTable, PretrainTable, Recipe, Table
 from isogloss.recipes.recipe_text import from_toml, merged
 
@@ -214,7 +222,7 @@ def _fields_at(kind: type[object], location: tuple[object, ...]) -> list[str]:
         "encoder": EncoderTable,
         "pretrain": PretrainTable,
         "grid": GridTable,
-        "conflict": Conflict,
+        "conflict": ConflictMeasurement,
         **_PARTS,
     }
     inner = [tables[part] for part in location[:-1] if part in tables]

@@ -20,9 +20,9 @@ from isogloss.data.formats.tables import (
     SUFFIXES,
     Column,
     Columns,
+    ExampleColumns,
     FileFormat,
-    Row,
-    Table,
+    FileRow,
     header_of,
     read_bodies,
     rows,
@@ -126,8 +126,8 @@ def languages_of(path: Path, column: str) -> tuple[str, dict[str, str]]:
         return "", {}
     if column not in names:
         raise unknown_name("--language-column", "column", column, names)
-    read = rows(disk_file(path), Table(format=form, columns={"language": column}))
-    counts = Counter(str(row.parts["language"]).strip() for row in read if isinstance(row, Row))
+    read = rows(disk_file(path), ExampleColumns(format=form, columns={"language": column}))
+    counts = Counter(str(row.parts["language"]).strip() for row in read if isinstance(row, FileRow))
     spelled = {
         check_language(canonical_language(text), f"{path}: column {column!r}"): text
         for text, _ in counts.most_common()

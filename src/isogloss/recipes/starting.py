@@ -26,7 +26,7 @@ from isogloss.data.files import some
 from isogloss.data.formats.kinds import UNKNOWN, parts_of
 from isogloss.data.formats.offsets import split_into_words
 from isogloss.data.formats.reading import KindName, Predicts
-from isogloss.data.formats.tables import OF_SPANS, Table
+from isogloss.data.formats.tables import OF_SPANS, ExampleColumns
 from isogloss.data.projection.label_projection import texts_of
 from isogloss.recipes.described_contents import labels_of, with_labels
 from isogloss.recipes.descriptions import SUFFIX, described
@@ -86,7 +86,7 @@ def with_languages(file: LabelledFile, targets: Mapping[str, str]) -> LabelledFi
     return replace(file, source=source, texts=texts, column=column, spelled=spelled)
 
 
-class _Part(NamedTuple):
+class _FilePart(NamedTuple):
     """The examples of a file by split, and the errors of its rows."""
 
     path: Path
@@ -223,7 +223,7 @@ def _corpus(file: LabelledFile, language: str, path: Path, split: Split) -> Desc
 
 def _part(
     file: LabelledFile, corpus: DescribedCorpus, source: DescribedCorpus, language: str, path: Path
-) -> _Part:
+) -> _FilePart:
     """Read a file and split it; a target's is dev where it has no labels, else half dev and half test."""
     is_source = language == file.source
     kind, labels = source.kind, source.labels
@@ -243,7 +243,7 @@ def _part(
             f"{path}: {len(examples):,} rows that fit, and none for {empty[0]}; expected some for each "
             f"split. Give a larger file, or other shares (--split).{first}"
         )
-    table = Table(format=corpus.format, columns=corpus.columns)
+    table = ExampleColumns(format=corpus.format, columns=corpus.columns)
     columns = ", ".join(
         f"{part} in {' or '.join(map(repr, table.columns_of(part)))}" for part in corpus.columns
     )
@@ -253,7 +253,7 @@ def _part(
     elif corpus.has_offsets or corpus.format in ANNOTATION_FORMATS:
         layout = f"{corpus.format}, spans in texts"
     notes = [*corpus.remarks(None, *read), *_describe_unlearned(examples, labels, corpus.predicts)]
-    return _Part(path, language, layout, splits, errors, notes, corpus.predicts)
+    return _FilePart(path, language, layout, splits, errors, notes, corpus.predicts)
 
 
 def _describe_unlearned(examples: Sequence[Example], labels: Sequence[str], predicts: Predicts) -> list[str]:

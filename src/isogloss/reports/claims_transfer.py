@@ -34,7 +34,7 @@ from isogloss.reports.comparison import (
     without_pilots,
 )
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.path_examples import Added, difference, error_over_examples, example_error
+from isogloss.reports.path_examples import ExampleTerms, difference, error_over_examples, example_error
 from isogloss.reports.transfer_rows import (
     NEAR,
     WHOLE,
@@ -184,7 +184,7 @@ def _unit(group: pd.DataFrame) -> str:
 
 def _added(
     name: str, means: pd.DataFrame, sides: Sequence[pd.DataFrame], minus: object
-) -> list[tuple[float, Added]] | None:
+) -> list[tuple[float, ExampleTerms]] | None:
     """Return contributions of examples to a difference.
 
     Empty if a run recorded none, None for other statistics.
@@ -205,7 +205,7 @@ def _check(
     means: pd.DataFrame,
     bounds: Bounds,
     unit: str = "seed",
-    examples: Sequence[tuple[float, Added]] | None = None,
+    examples: Sequence[tuple[float, ExampleTerms]] | None = None,
 ) -> Check:
     """Check the mean over units [unit target], with the error of examples where the runs recorded them."""
     check = check_of(means.mean(axis=1), label, {"scale": 100, "digits": 1, **bounds}, unit)

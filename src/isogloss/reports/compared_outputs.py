@@ -23,7 +23,7 @@ from isogloss.reports.outputs import (
     LEMMAS,
     MLQA,
     VALUES,
-    Output,
+    ExampleOutput,
     OutputTask,
     is_answer,
     is_number,
@@ -53,7 +53,7 @@ MEAN = "mean"
 """The language of the mean over all languages."""
 
 
-Outputs = Mapping[tuple[str, str], Output]
+Outputs = Mapping[tuple[str, str], ExampleOutput]
 """The outputs of a file by language and id (or number)."""
 
 
@@ -102,11 +102,11 @@ def compare_outputs(
     )
 
 
-def _outputs(file: File, *, only_gold: bool = False) -> Iterator[Output]:
+def _outputs(file: File, *, only_gold: bool = False) -> Iterator[ExampleOutput]:
     if not only_gold and (log := inspect_log(file)) is not None:
         yield from log
         return
-    samples: list[Output] = []
+    samples: list[ExampleOutput] = []
     for number, _, body in numbered_objects(file):
         key = "" if only_gold else next((key for key in SUITES if key in body), "")
         if key:
@@ -118,14 +118,14 @@ def _outputs(file: File, *, only_gold: bool = False) -> Iterator[Output]:
     yield from merged(file, samples)
 
 
-def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: bool) -> Output:
+def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: bool) -> ExampleOutput:
     kind = next((key for key in (GOLD if only_gold else ANSWERS) if key in body), "")
     if not kind:
         expected = " or ".join(GOLD if only_gold else (*ANSWERS, *SUITES))
         raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected)
     if not only_gold and not is_answer(kind, body[kind]):
         raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", ANSWERS[kind])
-    return Output(
+    return ExampleOutput(
         line=number,
         id="" if body.get("id") is None else str(body["id"]),
         language=canonical_language(str(body.get("language") or "")),
@@ -138,15 +138,15 @@ def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: b
     )
 
 
-def _with_option_names(output: Output) -> Output:
+def _with_option_names(output: ExampleOutput) -> ExampleOutput:
     """Return an output with indices of options replaced by their names, so they are not used as numbers."""
     answer, gold = (str(label) if is_number(label) else label for label in (output.answer, output.gold))
     return replace(output, answer=answer, gold=gold)
 
 
-def _paired(file: File, outputs: Sequence[Output], by: str) -> Outputs:
+def _paired(file: File, outputs: Sequence[ExampleOutput], by: str) -> Outputs:
     """Return the outputs by their key in both files; DataError for an id that is missing or repeated."""
-    keyed: dict[tuple[str, str], Output] = {}
+    keyed: dict[tuple[str, str], ExampleOutput] = {}
     counts: dict[str, int] = {}
     for output in outputs:
         language = output.language
@@ -163,7 +163,9 @@ def _paired(file: File, outputs: Sequence[Output], by: str) -> Outputs:
     return keyed
 
 
-def _gold_in_order(file: File, outputs: list[Output], gold: File, gold_outputs: list[Output]) -> list[Output]:
+def _gold_in_order(
+    file: File, outputs: list[ExampleOutput], gold: File, gold_outputs: list[ExampleOutput]
+) -> list[ExampleOutput]:
     if len(outputs) != len(gold_outputs):
         raise DataError(
             f"{file.name}: {len(outputs)} outputs for {len(gold_outputs)} gold answers ({gold.name}). Give "
@@ -172,7 +174,9 @@ def _gold_in_order(file: File, outputs: list[Output], gold: File, gold_outputs: 
     return [_add_gold(output, other) for output, other in zip(outputs, gold_outputs, strict=True)]
 
 
-def _gold_by_id(file: File, outputs: list[Output], gold: File, gold_outputs: list[Output]) -> list[Output]:
+def _gold_by_id(
+    file: File, outputs: list[ExampleOutput], gold: File, gold_outputs: list[ExampleOutput]
+) -> list[ExampleOutput]:
     """Return outputs with the gold answers of their ids.
 
     Gold answers without a language apply to all languages.
@@ -188,7 +192,7 @@ def _gold_by_id(file: File, outputs: list[Output], gold: File, gold_outputs: lis
     return with_gold
 
 
-def _add_gold(output: Output, other: Output) -> Output:
+def _add_gold(output: ExampleOutput, other: ExampleOutput) -> ExampleOutput:
     """Return an output with the gold answer, and what is stated of it, of another file."""
     return replace(output, gold=other.gold, task=output.task or other.task, rules=output.rules or other.rules)
 

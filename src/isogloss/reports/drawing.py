@@ -56,7 +56,7 @@ FEWEST_CURVES = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FigureLayout:
     """Layout of a medium: width of figures in inches, maximum panels per row, and typeface."""
 
     width: float
@@ -66,11 +66,11 @@ class Layout:
     """Whether letters of an SVG are drawn, for programs without the typeface; on a page they are text."""
 
 
-PAGE, PHONE = Layout(8.6, 4, outlined=False), Layout(3.7, 1, outlined=False)
+PAGE, PHONE = FigureLayout(8.6, 4, outlined=False), FigureLayout(3.7, 1, outlined=False)
 SERIF = ("STIXGeneral", "DejaVu Serif")
-STYLES: Mapping[str, Mapping[str, Layout]] = {
-    "acl": {"column": Layout(3.03, 2, SERIF), "text": Layout(6.3, 4, SERIF)},
-    "slides": {"half": Layout(3.0, 1), "full": Layout(5.6, 3)},
+STYLES: Mapping[str, Mapping[str, FigureLayout]] = {
+    "acl": {"column": FigureLayout(3.03, 2, SERIF), "text": FigureLayout(6.3, 4, SERIF)},
+    "slides": {"half": FigureLayout(3.0, 1), "full": FigureLayout(5.6, 3)},
 }
 """Layouts of papers and slides: the column and the text width of ACL's style; slides enlarge theirs twice."""
 
@@ -100,7 +100,7 @@ class Figure:
     alt: str
     """Text for readers who cannot see it."""
     data: pd.DataFrame
-    paint: Callable[[Layout], "Canvas"]
+    paint: Callable[[FigureLayout], "Canvas"]
 
     @property
     def svg(self) -> str:
@@ -116,7 +116,7 @@ class Figure:
     def _of_page(self) -> dict[str, bytes]:
         return self.drawn(PAGE, "svg", "pdf")
 
-    def drawn(self, layout: Layout, *formats: str) -> dict[str, bytes]:
+    def drawn(self, layout: FigureLayout, *formats: str) -> dict[str, bytes]:
         """Draw it with the house style as files of these formats: svg, pdf, png."""
         _find_fonts()
         import matplotlib as mpl
@@ -240,7 +240,7 @@ def panel_figure(
     """Return a figure with a panel per value of the column "panel", one legend, and labels of both axes."""
     groups = list(rows.groupby("panel", sort=False))
 
-    def paint(layout: Layout) -> "Canvas":
+    def paint(layout: FigureLayout) -> "Canvas":
         canvas, axes = panels(layout, len(groups[:MOST_PANELS]), height=height)
         for axis, (name, group) in zip(axes, groups, strict=False):
             panel_title(axis, str(name))
@@ -252,14 +252,16 @@ def panel_figure(
     return figure(words, len(groups), rows, paint)
 
 
-def figure(words: FigureText, panels: int, data: pd.DataFrame, paint: Callable[[Layout], "Canvas"]) -> Figure:
+def figure(
+    words: FigureText, panels: int, data: pd.DataFrame, paint: Callable[[FigureLayout], "Canvas"]
+) -> Figure:
     """Return a figure whose caption counts the omitted panels."""
     more = f" Drawn: the first {MOST_PANELS} of {panels} panels; the CSV has all."
     texts = {**words, "caption": words["caption"] + more * (panels > MOST_PANELS)}
     return Figure(**texts, data=data, paint=paint)
 
 
-def panels(layout: Layout, count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
+def panels(layout: FigureLayout, count: int, *, height: float = 1.6) -> tuple["Canvas", list["Axes"]]:
     """Return a canvas with ``count`` panels that share their axes; sizes in inches need no layout pass.
 
     All figures of a layout are of its width; rows of panels are as even as they can be.

@@ -16,7 +16,7 @@ from isogloss.reports.comparison import SYSTEM
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, language, percent, slug, test_set_name
 from isogloss.reports.scores import ScoredSet, key_of, mean_scores, scored_sets
-from isogloss.reports.tables import Cell, Table, cells
+from isogloss.reports.tables import Table, TableCell, cells
 
 GROUPED_BY = ("family", "script", "resources")
 """The facts by which languages are grouped."""
@@ -56,12 +56,12 @@ def _group_table(test_set: ScoredSet, groups: Groups, data: pd.DataFrame) -> Tab
     best = (rounded == rounded.groupby(by_group).transform("max")) & (len(names) > 1)
     columns = (data[name] for name in ("by", "group", "name", "mean", "low", "high"))
     shown = {
-        (by, group, name): Cell(percent(mean, low, high), "best" if first else "")
+        (by, group, name): TableCell(percent(mean, low, high), "best" if first else "")
         for by, group, name, mean, low, high, first in zip(*columns, best, strict=True)
     }
     lines = []
     for (by, group), codes in groups.items():
-        numbers = (shown.get((by, group, name), Cell("–")) for name in names)
+        numbers = (shown.get((by, group, name), TableCell("–")) for name in names)
         lines.append((*cells(by, group, str(len(codes))), *numbers))
     title = test_set_name(test_set.about) + (
         f", source {test_set.about['source']}" if test_set.sources else ""

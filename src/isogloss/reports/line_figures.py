@@ -8,7 +8,7 @@ import pandas as pd
 
 from isogloss.reports import drawing
 from isogloss.reports.comparison import TEST_SET, main_scores
-from isogloss.reports.drawing import MARKERS, MOST_PANELS, SOURCE, TARGET, Figure, Layout, Lines
+from isogloss.reports.drawing import MARKERS, MOST_PANELS, SOURCE, TARGET, Figure, FigureLayout, Lines
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
 from isogloss.reports.run_facts import ZERO_SHOT
@@ -248,7 +248,7 @@ def seed_figures(m: Measurements) -> list[Figure]:
     codes = list(rows["language"].drop_duplicates())
     several = codes if len(codes) <= len(MARKERS) else []
 
-    def paint(layout: Layout) -> "Canvas":
+    def paint(layout: FigureLayout) -> "Canvas":
         canvas, axes = drawing.panels(layout, len(groups[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
         canvas.subplots_adjust(left=1.6 / canvas.get_figwidth())
         for axis, (name, group) in zip(axes, groups, strict=False):

@@ -67,7 +67,7 @@ NO_RECORD = Record(id="", kind="", title="", run={})
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class PlannedRun:
     """One run of the plan and its state: finished, failed, damaged or missing."""
 
     id: str
@@ -115,7 +115,7 @@ class Run:
 class Measurements:
     """All data for a report."""
 
-    runs: Sequence[Run]
+    runs: Sequence[PlannedRun]
     title: str = "Runs without a plan"
     recipe: str = ""
     command: str = ""
@@ -184,7 +184,7 @@ class Measurements:
         finished = run in self._by_id and self._by_id[run].state == "finished"
         return self._by_id[run].folder if finished else None
 
-    def finished(self, kind: str) -> list[Run]:
+    def finished(self, kind: str) -> list[PlannedRun]:
         """Return the finished runs of a kind, or the measurements of a diagnostic."""
         return [run for run in self.runs if run.state == "finished" and run.kind == kind]
 
@@ -238,7 +238,7 @@ class Measurements:
         return [text for text in self.warnings if UNREAD in text]
 
     @cached_property
-    def _by_id(self) -> dict[str, Run]:
+    def _by_id(self) -> dict[str, PlannedRun]:
         return {run.id: run for run in self.runs}
 
     @cached_property
@@ -335,21 +335,23 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
     )
 
 
-def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> Run:
+def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> PlannedRun:
     """Read a run; without a record or a failure it is missing."""
     try:
         record, made = shared.record(read_record(folder)), read_made(folder)
-        run = Run(id=record.id, state="finished", folder=folder, record=record, made=made, _facts=facts)
+        run = PlannedRun(
+            id=record.id, state="finished", folder=folder, record=record, made=made, _facts=facts
+        )
         run.check()
         return run
     except StorageError as error:
         if not isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
-            return Run(id=folder.name, state="damaged", folder=folder, error=without_folders(error))
+            return PlannedRun(id=folder.name, state="damaged", folder=folder, error=without_folders(error))
     if not is_there(folder / FAILED):
-        return Run(id=folder.name, state="missing", folder=folder)
+        return PlannedRun(id=folder.name, state="missing", folder=folder)
     failed, notes = _read_json(folder / FAILED, dict[str, str])
     reason = failed.get("error") or "; ".join(notes) or "no reason was written down"
-    return Run(id=folder.name, state="failed", folder=folder, error=without_folders(reason))
+    return PlannedRun(id=folder.name, state="failed", folder=folder, error=without_folders(reason))
 
 
 def _read_json(path: Path, shape: type[T]) -> tuple[T, list[str]]:

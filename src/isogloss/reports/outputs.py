@@ -90,7 +90,7 @@ _SPAN_TAG = re.compile(r"[BIESLUMW](-\S+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Output:
+class ExampleOutput:
     """One line of a file, or one item of a list: an example and its answer."""
 
     line: int
@@ -135,7 +135,7 @@ class OutputTask:
     """Whether each text has a mark for each label (``MARKS``)."""
 
 
-Side = tuple[Origin, Sequence[Output]]
+Side = tuple[Origin, Sequence[ExampleOutput]]
 
 
 def is_answer(kind: str, value: object) -> bool:
@@ -192,7 +192,7 @@ def named_measure(where: str, what: str, measure: str, measures: Sequence[str], 
     raise unknown_name(where, what, measure, measures)
 
 
-def measures_of(origin: Origin, outputs: Sequence[Output], task: OutputTask) -> ByMeasure:
+def measures_of(origin: Origin, outputs: Sequence[ExampleOutput], task: OutputTask) -> ByMeasure:
     """Return the contribution of each example to each measure of a task, the main one first."""
     if task.name == VALUES:
         return _of_samples([output.values or {} for output in outputs])
@@ -226,7 +226,7 @@ def _kind_of_all(sides: Sequence[Side]) -> str:
     return next(_outputs(sides))[1].kind
 
 
-def _outputs(sides: Sequence[Side]) -> Iterator[tuple[Origin, Output]]:
+def _outputs(sides: Sequence[Side]) -> Iterator[tuple[Origin, ExampleOutput]]:
     for origin, outputs in sides:
         for output in outputs:
             yield origin, output
@@ -372,7 +372,7 @@ def _are_marks(sides: Sequence[Side]) -> bool:
     return len(lengths) == 1 and min(lengths) > 1 and {*_all(lists)} <= {0, 1}
 
 
-def _check_tags(origin: Origin, output: Output) -> None:
+def _check_tags(origin: Origin, output: ExampleOutput) -> None:
     if len(output.gold) != len(output.answer):
         expected = f"{len(output.answer)} labels, as the answer has"
         raise origin.broken(output.line, f"gold {str(output.gold)[:60]!r}", expected)
@@ -417,7 +417,7 @@ def _of_samples(values: Sequence[Mapping[str, float]]) -> ByMeasure:
     return {name: Contributions([sample[name] for sample in values], ones) for name in names}
 
 
-def _of_answers(outputs: Sequence[Output]) -> ByMeasure:
+def _of_answers(outputs: Sequence[ExampleOutput]) -> ByMeasure:
     """Return F1 and exact match by the rules of SQuAD, and of MLQA where all languages have such rules.
 
     Those that the file states come first, as the main measure is that of the corpus's own script.
@@ -462,7 +462,7 @@ def _of_words(gold: Sequence[Sequence[Any]], answers: Sequence[Sequence[Any]]) -
     return {"accuracy": measures["accuracy"], "seqeval_f1": seqeval_f1, **measures}
 
 
-def _of_spans(origin: Origin, outputs: Sequence[Output], scheme: TagScheme) -> ByMeasure:
+def _of_spans(origin: Origin, outputs: Sequence[ExampleOutput], scheme: TagScheme) -> ByMeasure:
     for output in outputs:
         _check_spans(origin, output, scheme)
     gold, answers = ([getattr(output, side) for output in outputs] for side in ("gold", "answer"))
@@ -473,7 +473,7 @@ def _of_spans(origin: Origin, outputs: Sequence[Output], scheme: TagScheme) -> B
     return {"span_f1": spans, "word_f1": word_f1, "micro_f1": spans, "accuracy": accuracy}
 
 
-def _check_spans(origin: Origin, output: Output, scheme: TagScheme) -> None:
+def _check_spans(origin: Origin, output: ExampleOutput, scheme: TagScheme) -> None:
     for what, tags in (("gold", output.gold), (output.kind, output.answer)):
         texts = all(isinstance(tag, str) and tag for tag in tags)
         index = find_misfit(tags, scheme) if texts else 0
@@ -490,7 +490,7 @@ def _family(label: object) -> str:
     return "list" if isinstance(label, list) else "text"
 
 
-def _check_gold(origin: Origin, output: Output) -> None:
+def _check_gold(origin: Origin, output: ExampleOutput) -> None:
     gold, answer = output.gold, output.answer
     if gold is None:
         raise no_gold(origin, output)
@@ -505,7 +505,7 @@ def _check_gold(origin: Origin, output: Output) -> None:
         raise origin.broken(output.line, f"gold {str(gold)[:60]!r}", expected)
 
 
-def no_gold(origin: Origin, output: Output) -> DataError:
+def no_gold(origin: Origin, output: ExampleOutput) -> DataError:
     """Return the error for an answer without a gold one."""
     return origin.broken(
         output.line, "no gold", "a key gold next to the answer", "Add it, or give --gold FILE"

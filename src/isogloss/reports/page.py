@@ -24,7 +24,7 @@ from isogloss.reports.names import and_list, count, slug
 from isogloss.reports.opening import Opening
 from isogloss.reports.sections import ShownSection
 from isogloss.reports.tables import Table, plain_table
-from isogloss.reports.verdicts import PAPERS, Outcome, Verdict
+from isogloss.reports.verdicts import PAPERS, ClaimOutcome, Verdict
 
 SUBJECTS = {PAPERS[1]: "transfer", PAPERS[2]: "x-mixup", PAPERS[3]: "adjustment", PAPERS[4]: "interference"}
 """Names of the tables of each paper's claims."""
@@ -38,16 +38,16 @@ class Page:
 
     m: Measurements
     opening: Opening
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[ClaimOutcome]
     sections: Sequence[ShownSection]
     runs: Table
     raw: Mapping[str, pd.DataFrame]
     """Rows as recorded, the facts of every model, and the checks of claims, by name of the CSV."""
 
     @cached_property
-    def claims(self) -> list[tuple[Table, list[Outcome]]]:
+    def claims(self) -> list[tuple[Table, list[ClaimOutcome]]]:
         """The judged claims of each paper, with their table; the page shows them as a list."""
-        by_paper: dict[str, list[Outcome]] = {title: [] for title in PAPERS.values()}
+        by_paper: dict[str, list[ClaimOutcome]] = {title: [] for title in PAPERS.values()}
         for outcome in self.outcomes:
             by_paper.setdefault(outcome.claim.title or PAPERS[outcome.claim.paper], []).append(outcome)
         return [(claim_table(title, outcomes), outcomes) for title, outcomes in by_paper.items() if outcomes]
@@ -191,7 +191,7 @@ def numbers_of(figure: Figure) -> Table:
     return plain_table(figure.name, "Data", data[differ] if differ else data)
 
 
-def verdict_counts(outcomes: Sequence[Outcome]) -> str:
+def verdict_counts(outcomes: Sequence[ClaimOutcome]) -> str:
     """Return the number of claims with each verdict, in words."""
     verdicts = [outcome.verdict for outcome in outcomes]
     if not verdicts:
@@ -200,7 +200,7 @@ def verdict_counts(outcomes: Sequence[Outcome]) -> str:
     return f"Of {count(len(verdicts), 'claim')}, {and_list(parts)}."
 
 
-def claim_table(title: str, outcomes: Sequence[Outcome]) -> Table:
+def claim_table(title: str, outcomes: Sequence[ClaimOutcome]) -> Table:
     """Return a paper's claims with verdict, findings and rule."""
     rows = [
         (

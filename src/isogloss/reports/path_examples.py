@@ -20,7 +20,7 @@ Weights = Mapping[tuple[float, ...], float]
 
 
 @dataclass(frozen=True)
-class Added:
+class ExampleTerms:
     """Contributions of examples to a statistic. Their mean is the statistic."""
 
     ids: tuple[str, ...]
@@ -40,12 +40,12 @@ class PathExamples:
     language: str
     metric: str
 
-    def added(self, statistics: Mapping[str, Weights]) -> dict[str, Added]:
+    def added(self, statistics: Mapping[str, Weights]) -> dict[str, ExampleTerms]:
         """Return contributions of examples to each statistic whose points were all recorded."""
         stored = self.m.stored(self.run).get(self.language)
         if stored is None:
             return {}
-        sums: dict[str, Added] = {}
+        sums: dict[str, ExampleTerms] = {}
         for name, weights in statistics.items():
             points = {measure_at(self.metric, at): weight for at, weight in weights.items()}
             if points.keys() <= stored.measures.keys():
@@ -53,7 +53,7 @@ class PathExamples:
                     point: System(*(side[None] for side in stored.measures[point])) for point in points
                 }
                 values = [weight * influence(systems[point]) for point, weight in points.items()]
-                sums[name] = Added(stored.ids, np.sum(values, axis=0))
+                sums[name] = ExampleTerms(stored.ids, np.sum(values, axis=0))
         return sums
 
 
@@ -62,7 +62,7 @@ def examples_of(m: Measurements, first: pd.Series) -> PathExamples:
     return PathExamples(m, first["run"], first["language"], first["metric"])
 
 
-def error_over_examples(weighted: Iterable[tuple[float, Added]]) -> tuple[float, int]:
+def error_over_examples(weighted: Iterable[tuple[float, ExampleTerms]]) -> tuple[float, int]:
     """Return the standard error over examples of a weighted sum of statistics, and the number of examples.
 
     Examples with equal ids are one: all seeds answer them, and parallel sets have them in every language.
@@ -80,7 +80,7 @@ def error_over_examples(weighted: Iterable[tuple[float, Added]]) -> tuple[float,
     return math.sqrt(scale * math.fsum(value**2 for value in by_id.values())), n
 
 
-def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tuple[float, Added]]:
+def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tuple[float, ExampleTerms]]:
     """Return contributions of examples to the mean over units and targets, or nothing if some lack them.
 
     ``means`` [unit target] has the units and targets that count; a unit's fine-tuning seeds are averaged.
@@ -94,7 +94,7 @@ def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tu
 
 
 def difference(
-    ours: Iterable[tuple[float, Added]], theirs: Iterable[tuple[float, Added]] = ()
-) -> list[tuple[float, Added]]:
+    ours: Iterable[tuple[float, ExampleTerms]], theirs: Iterable[tuple[float, ExampleTerms]] = ()
+) -> list[tuple[float, ExampleTerms]]:
     """Return contributions of examples to the difference of two means."""
     return [*ours, *((-weight, added) for weight, added in theirs)]

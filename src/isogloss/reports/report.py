@@ -38,7 +38,7 @@ from isogloss.reports.tables import to_csv, to_latex
 from isogloss.reports.verdicts import (
     CLAIMS_FILE,
     Claim,
-    Outcome,
+    ClaimOutcome,
     Verdict,
     check_rows,
     claims_content,
@@ -123,7 +123,7 @@ class Report:
     tables: tuple[Path, ...]
     found: str
     """The main result, in a sentence or two."""
-    claims: tuple[Outcome, ...]
+    claims: tuple[ClaimOutcome, ...]
     """The verdicts on the papers' claims, without their checks."""
     runs: str
     """The number of finished runs, in words."""
@@ -171,7 +171,7 @@ def _report_of(out: Path, state: State) -> Report:
         tables=tuple(path for path in paths if path.parent.name == "tables"),
         found=state["found"],
         claims=tuple(
-            Outcome(claim=by_id[key], verdict=verdict, found=text)
+            ClaimOutcome(claim=by_id[key], verdict=verdict, found=text)
             for key, verdict, text in state["claims"]
             if key in by_id
         ),

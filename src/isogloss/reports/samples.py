@@ -18,7 +18,7 @@ from typing import Any
 from isogloss.core.errors import DataError
 from isogloss.core.languages import canonical_language
 from isogloss.data.files import File, short
-from isogloss.reports.outputs import SAMPLE, Output, is_number
+from isogloss.reports.outputs import SAMPLE, ExampleOutput, is_number
 
 NO_METRICS = (
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
@@ -35,7 +35,7 @@ RESULT = "evaluation_id"
 Body = Mapping[str, Any]
 
 
-def of_harness(file: File, number: int, body: Body) -> Output:
+def of_harness(file: File, number: int, body: Body) -> ExampleOutput:
     """Return a sample of lm-evaluation-harness; DataError without a metric that is a number."""
     listed = body.get("metrics")
     names = listed if isinstance(listed, list) else [key for key in body if key not in NO_METRICS]
@@ -44,7 +44,7 @@ def of_harness(file: File, number: int, body: Body) -> Output:
     values = {f"{name}{suffix}": value for name, value in _values(numbers)}
     if not values:
         raise file.broken(number, f"the metrics {numbers}", "one that is a number for each example")
-    return Output(
+    return ExampleOutput(
         line=number,
         id=str(body[SAMPLE]),
         language=_language(body) or _language(body.get("doc")),
@@ -54,14 +54,14 @@ def of_harness(file: File, number: int, body: Body) -> Output:
     )
 
 
-def of_every_eval_ever(file: File, number: int, body: Body) -> Output:
+def of_every_eval_ever(file: File, number: int, body: Body) -> ExampleOutput:
     """Return a sample of Every Eval Ever, its result named by its id; DataError without a score."""
     evaluation, question = body.get("evaluation"), body.get("input")
     score = evaluation.get("score") if isinstance(evaluation, dict) else None
     if not is_number(score):
         raise file.broken(number, f"evaluation {evaluation!r:.60}", "an object with a score that is a number")
     result = str(body.get("evaluation_result_id") or "").removeprefix(str(body[RESULT])).strip("/#:_-")
-    return Output(
+    return ExampleOutput(
         line=number,
         id=f"{body.get('evaluation_name', '')} {body.get('sample_id', number)}".strip(),
         language=_language(body.get("metadata")),
@@ -73,13 +73,16 @@ def of_every_eval_ever(file: File, number: int, body: Body) -> Output:
     )
 
 
-SUITES: Mapping[str, Callable[[File, int, Body], Output]] = {SAMPLE: of_harness, RESULT: of_every_eval_ever}
+SUITES: Mapping[str, Callable[[File, int, Body], ExampleOutput]] = {
+    SAMPLE: of_harness,
+    RESULT: of_every_eval_ever,
+}
 """By a key that each of their lines has."""
 
 
-def merged(file: File, samples: Sequence[Output]) -> list[Output]:
+def merged(file: File, samples: Sequence[ExampleOutput]) -> list[ExampleOutput]:
     """Return each sample once, with the metrics of all its lines; DataError for a metric given twice."""
-    by_id: dict[str, Output] = {}
+    by_id: dict[str, ExampleOutput] = {}
     for sample in samples:
         first = by_id.setdefault(sample.id, sample)
         values, further = first.values or {}, sample.values or {}
@@ -90,7 +93,7 @@ def merged(file: File, samples: Sequence[Output]) -> list[Output]:
     return list(by_id.values())
 
 
-def inspect_log(file: File) -> list[Output] | None:
+def inspect_log(file: File) -> list[ExampleOutput] | None:
     """Return the samples of a log of Inspect, None for any other file; DataError for one without scores."""
     if file.base_name.endswith(".eval"):
         raise DataError(
@@ -104,14 +107,14 @@ def inspect_log(file: File) -> list[Output] | None:
         return None
     if not isinstance(log, dict) or not isinstance(log.get("samples"), list):
         return None
-    by_id: dict[str, list[Output]] = {}
+    by_id: dict[str, list[ExampleOutput]] = {}
     for number, body in enumerate(log["samples"], start=1):
         sample = _of_inspect(file, number, body if isinstance(body, dict) else {})
         by_id.setdefault(sample.id, []).append(sample)
     return [_mean_of_epochs(epochs) for epochs in by_id.values()]
 
 
-def _of_inspect(file: File, number: int, body: Body) -> Output:
+def _of_inspect(file: File, number: int, body: Body) -> ExampleOutput:
     scores = body.get("scores")
     values: dict[str, float] = {}
     for scorer, score in (scores if isinstance(scores, dict) else {}).items():
@@ -128,7 +131,7 @@ def _of_inspect(file: File, number: int, body: Body) -> Output:
         problem = f"sample {body.get('id', number)!r:.60} with the scores {scores!r:.60}"
         expected = "scores that are grades or numbers, for every sample with an id"
         raise DataError(f"{file.name}: {short(problem)}; expected {expected}. Score the log: inspect score.")
-    return Output(
+    return ExampleOutput(
         line=number,
         id=str(body["id"]),
         language=_language(body.get("metadata")),
@@ -138,7 +141,7 @@ def _of_inspect(file: File, number: int, body: Body) -> Output:
     )
 
 
-def _mean_of_epochs(epochs: Sequence[Output]) -> Output:
+def _mean_of_epochs(epochs: Sequence[ExampleOutput]) -> ExampleOutput:
     values = [sample.values or {} for sample in epochs]
     names = [name for name in values[0] if all(name in scores for scores in values)]
     return replace(epochs[0], values={name: fmean(scores[name] for scores in values) for name in names})

@@ -11,7 +11,7 @@ from isogloss.reports.comparison_cells import MEANING, references_of, tests_tabl
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent, plus_minus, slug, test_set_name
 from isogloss.reports.scores import GAP, ScoredSet, key_of, scored_sets, tested, values_of
-from isogloss.reports.tables import Cell, Table, cells
+from isogloss.reports.tables import Table, TableCell, cells
 
 
 def score_tables(m: Measurements) -> list[Table]:
@@ -40,7 +40,7 @@ def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
     if len(majority):
         shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values)]
         shown += [""] * len(against)
-        lines.append(tuple(Cell(text, "baseline") for text in shown))
+        lines.append(tuple(TableCell(text, "baseline") for text in shown))
     return Table(
         name=slug("scores", *columns.values()),
         title=f"{title}: {columns['metric']} on {columns['split']}",
@@ -67,8 +67,8 @@ def _measures_table(m: Measurements, test_sets: Sequence[ScoredSet]) -> Table:
     for column, of_column in data.assign(cell=_shown(data)).groupby("column", sort=False):
         for _, group in of_column.groupby(SYSTEM, sort=False):
             numbers = dict(zip(group["metric"], group["cell"], strict=True))
-            shown = (numbers.get(measure, Cell("–")) for measure in measures)
-            references = [Cell(next(iter(group["against"].dropna()), "")) for _ in against]
+            shown = (numbers.get(measure, TableCell("–")) for measure in measures)
+            references = [TableCell(next(iter(group["against"].dropna()), "")) for _ in against]
             lines.append((_head(first, str(column)), *cells(*group[[*heads]].iloc[0]), *shown, *references))
     return Table(
         name=slug("measures", *{**first.about, "metric": ""}.values()),
@@ -115,23 +115,23 @@ def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.Data
     return pd.DataFrame(lines).reindex(columns=list(dict.fromkeys([*lines[0], "against", *NUMBERS])))
 
 
-def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[Cell, ...]]:
+def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[TableCell, ...]]:
     lines = []
     for _, group in data.assign(cell=_shown(data)).groupby(SYSTEM, sort=False):
         line, against = dict(zip(group["column"], group["cell"], strict=True)), group["against"].dropna()
-        numbers = (line.get(name, Cell("–")) for name in columns)
-        lines.append((*cells(*group[heads].iloc[0]), *numbers, Cell(next(iter(against), ""))))
+        numbers = (line.get(name, TableCell("–")) for name in columns)
+        lines.append((*cells(*group[heads].iloc[0]), *numbers, TableCell(next(iter(against), ""))))
     return lines
 
 
-def _shown(data: pd.DataFrame) -> list[Cell]:
+def _shown(data: pd.DataFrame) -> list[TableCell]:
     """Return the cell of each number; the best of several systems in a column is highlighted."""
     rounded = data["mean"].round(3)
     by = rounded.groupby([data["metric"], data["column"]])
     best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (data["column"] != GAP)
     cells_of = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
     return [
-        Cell(
+        TableCell(
             f"{plus_minus(mean, std)} {mark}".strip(),
             "best" if first else "",
             MEANING[mark].format(unit="seed") if mark else "",
@@ -140,9 +140,13 @@ def _shown(data: pd.DataFrame) -> list[Cell]:
     ]
 
 
-def _head(test_set: ScoredSet, column: str) -> Cell:
+def _head(test_set: ScoredSet, column: str) -> TableCell:
     text = language(column) if test_set.columns.get(column) == (column,) else column
-    return Cell(f"{text} ★", "source", "the source language") if column in test_set.sources else Cell(text)
+    return (
+        TableCell(f"{text} ★", "source", "the source language")
+        if column in test_set.sources
+        else TableCell(text)
+    )
 
 
 def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:

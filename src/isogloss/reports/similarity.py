@@ -47,7 +47,7 @@ ABOUT = ("corpus", "treebank", "inputs", "task", "source", "target", "batch")
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class SimilarityColumn:
     """A similarity of languages in a part of a model: its frame and column, and its names."""
 
     frame: str
@@ -57,9 +57,15 @@ class Measure:
 
 
 MEASURES = (
-    Measure("gradient-conflict", "cosine", "Cosine of gradients", "Cosine of the gradients of two batches"),
-    Measure("language-gates", "cosine", "Cosine of masks", "Cosine of two languages' gates π (log α)"),
-    Measure("language-gates", "correlation", "Correlation of masks", "Cosine of π less each mask's mean"),
+    SimilarityColumn(
+        "gradient-conflict", "cosine", "Cosine of gradients", "Cosine of the gradients of two batches"
+    ),
+    SimilarityColumn(
+        "language-gates", "cosine", "Cosine of masks", "Cosine of two languages' gates π (log α)"
+    ),
+    SimilarityColumn(
+        "language-gates", "correlation", "Correlation of masks", "Cosine of π less each mask's mean"
+    ),
 )
 
 
@@ -90,7 +96,7 @@ def noise_corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     return means.merge(rows.drop_duplicates(UNIT)[[*UNIT, *others]], on=UNIT)
 
 
-def similarities(measure: Measure, m: Measurements) -> pd.DataFrame:
+def similarities(measure: SimilarityColumn, m: Measurements) -> pd.DataFrame:
     """Return a measure of all systems, corrected; ``about`` names the system over its seeds."""
     rows = m.frame(measure.frame).dropna(subset=[measure.column])
     if rows.empty:
@@ -125,7 +131,7 @@ SIMILARITY_TABLES = tuple(
 )
 
 
-def _layers(measure: Measure, m: Measurements, _: pd.DataFrame) -> pd.DataFrame:
+def _layers(measure: SimilarityColumn, m: Measurements, _: pd.DataFrame) -> pd.DataFrame:
     """Return attention and feed-forward by layer, and the mean similarity within the two languages."""
     rows = similarities(measure, m)
     if rows.empty:

@@ -16,7 +16,7 @@ from isogloss.reports.names import name_systems, plus_minus, slug
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """A text, its highlight ("best", "source", a state, or none), and what it means, shown at the pointer."""
 
     text: str
@@ -34,9 +34,9 @@ class Table:
     name: str
     title: str
     caption: str
-    header: tuple[Cell, ...]
+    header: tuple[TableCell, ...]
     align: str
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[TableCell, ...], ...]
     data: pd.DataFrame
     folded: bool = False
     notes: str = ""
@@ -147,9 +147,9 @@ def _number(column: str, form: str) -> Number:
     return Number(column=column, digits=int(form.removeprefix(".")))
 
 
-def cells(*texts: str) -> tuple[Cell, ...]:
+def cells(*texts: str) -> tuple[TableCell, ...]:
     """Return plain cells."""
-    return tuple(map(Cell, texts))
+    return tuple(map(TableCell, texts))
 
 
 def text_table(words: Mapping[str, str], left: int, texts: pd.DataFrame, data: pd.DataFrame) -> Table:
@@ -208,16 +208,16 @@ LONGEST = 40
 PLUS_MINUS = " ± "
 
 
-def _differs(column: Sequence[Cell]) -> bool:
+def _differs(column: Sequence[TableCell]) -> bool:
     texts = {cell.text for cell in column[1:]}
     return bool(texts - {"", "–"}) and (len(texts) > 1 or len(column) < 4)
 
 
-def _longest(column: Sequence[Cell]) -> int:
+def _longest(column: Sequence[TableCell]) -> int:
     return max(len(cell.text) for cell in column)
 
 
-def _latex_column(column: Sequence[Cell], align: str, share: float) -> tuple[str, list[str]]:
+def _latex_column(column: Sequence[TableCell], align: str, share: float) -> tuple[str, list[str]]:
     """Return the alignment of a column and its cells; one with deviations is two columns, about its ±."""
     halves = [[_latex_cell(half, cell.mark) for half in cell.text.split(PLUS_MINUS)] for cell in column]
     if _longest(column) > LONGEST:

@@ -11,7 +11,7 @@ from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots
 from isogloss.reports.measurements import Measurements, cached
-from isogloss.reports.path_examples import Added, Weights, examples_of
+from isogloss.reports.path_examples import ExampleTerms, Weights, examples_of
 
 NEAR = 0.25
 """Points within this α of the source-only model count as near it in Eq. 1, and within this distance of (1, 0)
@@ -179,11 +179,11 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
     return barriers, group.assign(added=[_below_line(row, places) for row in group.to_dict("records")])
 
 
-def _below_line(row: Mapping[Hashable, Any], places: Mapping[object, float]) -> dict[str, Added]:
+def _below_line(row: Mapping[Hashable, Any], places: Mapping[object, float]) -> dict[str, ExampleTerms]:
     """Return contributions of examples to the distance below the line between the ends, at the unit's α."""
     at, last = places.get(row["unit"]), row["last"]
     if at is None or not last:
         return {}
     weights = {(0.0,): (1 - at) / last, (1.0,): at / last, (at,): -1 / last}
-    added: dict[str, Added] = row["examples"].added({"barrier": weights})
+    added: dict[str, ExampleTerms] = row["examples"].added({"barrier": weights})
     return added

@@ -109,7 +109,7 @@ def source_commit() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
+class ClaimOutcome:
     """A claim with its verdict and its findings in words."""
 
     claim: Claim
@@ -167,7 +167,7 @@ class Outcome:
         return max(candidates, key=_insignificance)[0]
 
 
-def judge(claims: Iterable[Claim], m: Measurements) -> list[Outcome]:
+def judge(claims: Iterable[Claim], m: Measurements) -> list[ClaimOutcome]:
     """Judge every claim that the measurements are about."""
     scope = scope_of(m)
     tested = [(claim, claim.test(m)) for claim in claims if all(map(m.has_rows, claim.needs))]
@@ -198,13 +198,13 @@ def scope_of(m: Measurements) -> str:
     return f"{', '.join(parts)}: " if parts else ""
 
 
-def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Outcome:
+def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> ClaimOutcome:
     """Judge a claim by its checks; ``scope`` begins its finding."""
     checks = sorted(choose_deciding_checks(checks), key=lambda check: not check.judged)
     verdict, corrected = weigh_checks(checks)
     decided = verdict not in ("not tested", "undecided")
     units = [len(check.values) for check in checks if check.judged and "seed" in check.unit and check.values]
-    outcome = Outcome(
+    outcome = ClaimOutcome(
         claim=claim,
         verdict=verdict,
         found="",
@@ -256,7 +256,7 @@ CHECKED = (
 """The columns of checks."""
 
 
-def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
+def check_rows(outcomes: Sequence[ClaimOutcome]) -> pd.DataFrame:
     """Return a row for each check: its verdict, number, 95 % interval, range, p, and smallest effect seen.
 
     Numbers are as in the text: points, where scores are compared.
@@ -279,7 +279,7 @@ def check_rows(outcomes: Sequence[Outcome]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CHECKED])
 
 
-def claims_content(outcomes: Sequence[Outcome], m: Measurements) -> dict[str, object]:
+def claims_content(outcomes: Sequence[ClaimOutcome], m: Measurements) -> dict[str, object]:
     """Return the verdicts as JSON: what is published, what the authors' code does, what was found here."""
     checks = check_rows(outcomes).astype(object)
     checks = checks.where(checks.notna(), None)
@@ -301,7 +301,7 @@ def claims_content(outcomes: Sequence[Outcome], m: Measurements) -> dict[str, ob
     }
 
 
-def _describe_means_over_tasks(outcome: Outcome) -> list[dict[str, object]]:
+def _describe_means_over_tasks(outcome: ClaimOutcome) -> list[dict[str, object]]:
     """Return the mean of each statement over its comparisons, scaled as in the text."""
     return [
         {

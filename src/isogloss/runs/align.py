@@ -5,12 +5,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import ClassVar, cast
 
 from isogloss.aligners import ALIGNERS
-from isogloss.aligners.given import Given, Unlinked
+from isogloss.aligners.given import GivenLinks, Unlinked
 from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.atomic_files import write_text
 from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import Alignment
+from isogloss.core.rows.models import AlignmentRow
 from isogloss.core.run_parts import Count, Named, Whole, values_of
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Translation
@@ -135,8 +135,8 @@ class Align(Run):
         return in_subwords(pairs, load_tokenizer(self.tokenizer.weights(context)))
 
 
-def _row(pairs: list[Translation], aligned: list[Aligned]) -> Alignment:
-    row = Alignment(pairs=len(pairs), links=sum(len(links.links) for links in aligned))
+def _row(pairs: list[Translation], aligned: list[Aligned]) -> AlignmentRow:
+    row = AlignmentRow(pairs=len(pairs), links=sum(len(links.links) for links in aligned))
     gold = [(pair, links.links) for pair, links in zip(pairs, aligned, strict=True) if pair.links is not None]
     if not gold:
         return row
@@ -217,7 +217,7 @@ def aligner_of(table: Table) -> Aligner:
 
 def counts_words(aligner: Aligner) -> bool:
     """Return whether an aligner learns from how often words of the bitext co-occur."""
-    return not (aligner.needs_encoder or isinstance(aligner, Given))
+    return not (aligner.needs_encoder or isinstance(aligner, GivenLinks))
 
 
 def _is_alone(split: Split, aligner: Aligner, sources: Sources, bitext: str, pair: str) -> bool:

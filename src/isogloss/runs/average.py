@@ -16,7 +16,7 @@ from isogloss.runs.run import Encoder
 from isogloss.training.setting import Combination
 
 
-class Part(NamedTuple):
+class WeightedRun(NamedTuple):
     """A model or an encoder with its weight in an average."""
 
     run: FineTune | Encoder
@@ -49,10 +49,10 @@ def averaged(request: AverageRequest) -> FineTune:
     weights = request.method.weights_of(len(request.of))
     if len(weights) != len(request.of):
         raise ConfigError(f"weights: found {len(weights)}, and of names {len(request.of)}. Give each one.")
-    parts: list[Part] = []
+    parts: list[WeightedRun] = []
     for label, weight in zip(request.of, weights, strict=True):
         runs = _runs(request, label)
-        parts += [Part(run, weight / len(runs)) for run in runs]
+        parts += [WeightedRun(run, weight / len(runs)) for run in runs]
     parts.sort(key=lambda part: (seedless(part.run), identity(part.run)))
     equal = all(abs(part.weight * len(parts) - 1) < TOLERANCE for part in parts)
     method = with_fields(request.method, weights=None if equal else tuple(part.weight for part in parts))
@@ -91,7 +91,7 @@ def _comes_from(encoder: Encoder, origin: Encoder) -> bool:
     return base is not None and (base == origin or _comes_from(base, origin))
 
 
-def _check_models(request: AverageRequest, method: Combination, parts: Sequence[Part]) -> None:
+def _check_models(request: AverageRequest, method: Combination, parts: Sequence[WeightedRun]) -> None:
     models = fine_tuned(part.run for part in parts)
     if abs(fsum(part.weight for part in parts if part.run in models)) < TOLERANCE:
         finding = "methods whose weights sum to 0" if models else "no method"

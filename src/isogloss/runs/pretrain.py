@@ -7,7 +7,7 @@ from typing import ClassVar, cast
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import derive, identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import Parameters
+from isogloss.core.rows.models import ParametersRow
 from isogloss.core.run_parts import (
     Architecture,
     Modules,
@@ -210,7 +210,7 @@ class Pretrain(Encoder):
             save_model(trained.model, trained.tokenizer, context.store.model(self))
         has_head = self.start is None or self.start.predicts_text(context.sources.encoders)
         parameters = [
-            as_row(Parameters(language=language, parameters=count))
+            as_row(ParametersRow(language=language, parameters=count))
             for language, count in parameter_counts(trained.model).items()
         ]
         return RunResult([*trained.rows, *parameters], () if has_head else (NEW_HEAD,))

@@ -9,7 +9,7 @@ from isogloss.aligners.setting import Aligner, AlignSetting
 from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.identity import identity
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import TranslatedSplit
+from isogloss.core.rows.models import TranslatedSplitRow
 from isogloss.core.run_parts import Count, Named, Whole, values_of
 from isogloss.data.corpus import Split
 from isogloss.data.examples import Example, TaggedSentence, Translation, read_examples, write_examples
@@ -270,10 +270,10 @@ class Translate(Run):
         )
         return (aligned.links for aligned in aligner.align(setting))
 
-    def _row(self, originals: Sequence[Example], carried: TranslatedExamples) -> TranslatedSplit:
+    def _row(self, originals: Sequence[Example], carried: TranslatedExamples) -> TranslatedSplitRow:
         sentences = [example for example in carried.examples if isinstance(example, TaggedSentence)]
         tags = [tag for sentence in sentences for tag in sentence.tags]
-        row = TranslatedSplit(
+        row = TranslatedSplitRow(
             examples=len(originals),
             translated=len(carried.examples),
             lost=len(carried.lost),

@@ -24,7 +24,7 @@ from isogloss.core.shared_files import entries, is_taken, list_files, read_file,
 from isogloss.store.leases import LEASES, LOG, IsOwn, Lease, Leases
 from isogloss.store.remote import Remote
 from isogloss.store.resume_points import find_resume_point
-from isogloss.store.store import DAMAGED, WORK, Run, Store, failure_in
+from isogloss.store.store import DAMAGED, WORK, Store, StoredRun, failure_in
 
 FILES, CHECKPOINTS, REPORT = "files.json", "work.json", ".report.json"
 """Manifests in the bucket: files of a finished run, its uploaded checkpoints, the report."""
@@ -72,13 +72,13 @@ class MirroredStore(Store):
     def refresh(self) -> None:  # noqa: D102
         self.remote.listed = self.remote.listing()
 
-    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:  # noqa: D102
+    def is_finished(self, run: StoredRun, *, afresh: bool = False) -> bool:  # noqa: D102
         name = f"{identity(run)}/{RECORD}"
         if afresh and self.remote.exists(name):
             self.remote.listed.setdefault(name, 0)
         return name in self.remote.listed
 
-    def finished_meanwhile(self, run: Run) -> bool:  # noqa: D102
+    def finished_meanwhile(self, run: StoredRun) -> bool:  # noqa: D102
         if self.is_finished(run, afresh=True):
             return True
         key = identity(run)
@@ -87,7 +87,7 @@ class MirroredStore(Store):
         self._upload_run(key)
         return True
 
-    def record(self, run: Run) -> Record:  # noqa: D102
+    def record(self, run: StoredRun) -> Record:  # noqa: D102
         key = identity(run)
         if not super().is_finished(run) or not _is_sound(self.folder(run)):
             for name in (CHECKSUMS, RECORD):
@@ -98,24 +98,24 @@ class MirroredStore(Store):
         super().finish(record, circumstances)
         self._upload_run(record.id)
 
-    def failure(self, run: Run, *, afresh: bool = False) -> str:  # noqa: D102
+    def failure(self, run: StoredRun, *, afresh: bool = False) -> str:  # noqa: D102
         name = f"{identity(run)}/{FAILED}"
         return failure_in(self.remote.read(name)) if afresh or name in self.remote.listed else ""
 
-    def forget_failure(self, run: Run) -> None:  # noqa: D102
+    def forget_failure(self, run: StoredRun) -> None:  # noqa: D102
         super().forget_failure(run)
         self.remote.remove([f"{identity(run)}/{FAILED}"])
 
-    def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:  # noqa: D102
+    def write_plan(self, runs: Sequence[StoredRun], facts: Mapping[str, object]) -> None:  # noqa: D102
         self.remote.check()
         super().write_plan(runs, facts)
 
-    def forget_leases(self, run: Run) -> None:  # noqa: D102
+    def forget_leases(self, run: StoredRun) -> None:  # noqa: D102
         key = identity(run)
         if f"{LEASES}/{key}.1" in self.remote.listed:
             self.leases.forget(key)
 
-    def download(self, runs: Iterable[Run]) -> None:  # noqa: D102
+    def download(self, runs: Iterable[StoredRun]) -> None:  # noqa: D102
         for run in runs:
             if not self._download_run(identity(run)):
                 raise StorageError(
@@ -147,14 +147,14 @@ class MirroredStore(Store):
             {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
         )
 
-    def find_resume_point(self, run: Run) -> str:
+    def find_resume_point(self, run: StoredRun) -> str:
         """Return the progress of an unfinished run, by the checkpoints that other machines see."""
         key = identity(run)
         content = self.remote.read(f"{key}/{CHECKPOINTS}")
         names = self.remote.files_of(f"{key}/{CHECKPOINTS}", content or b"")
         return find_resume_point(name.removeprefix(f"{key}/{WORK}/") for name in names)
 
-    def download_checkpoints(self, run: Run) -> str:  # noqa: D102
+    def download_checkpoints(self, run: StoredRun) -> str:  # noqa: D102
         folder, key = self.folder(run), identity(run)
         content = self.remote.read(f"{key}/{CHECKPOINTS}")
         local = super().read(f"{key}/{CHECKPOINTS}")
@@ -172,7 +172,7 @@ class MirroredStore(Store):
         return ""
 
     @contextmanager
-    def uploading_checkpoints(self, run: Run, lease: Lease) -> Iterator[None]:  # noqa: D102
+    def uploading_checkpoints(self, run: StoredRun, lease: Lease) -> Iterator[None]:  # noqa: D102
         ended, key = threading.Event(), identity(run)
 
         def upload() -> None:

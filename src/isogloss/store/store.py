@@ -60,7 +60,7 @@ DAMAGED = "damaged-"
 """Prefix of the names of quarantined files."""
 
 
-class Run(Protocol):
+class StoredRun(Protocol):
     """A run: a frozen dataclass that specifies a computation. The store uses only its id."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -119,33 +119,33 @@ class Store:
         """Return whether an error may come from a folder that cannot be reached for now."""
         return is_outage(error, self.root, LEASES)
 
-    def folder(self, run: Run) -> Path:
+    def folder(self, run: StoredRun) -> Path:
         """Return the run's folder, whether it exists or not."""
         return self.root / identity(run)
 
-    def model(self, run: Run) -> Path:
+    def model(self, run: StoredRun) -> Path:
         """Return the folder of the run's encoder or model: an ordinary Hugging Face folder."""
         return self.folder(run) / "model"
 
     def refresh(self) -> None:
         """Find the runs that are finished or have failed elsewhere, in one pass because there may be many."""
 
-    def is_finished(self, run: Run, *, afresh: bool = False) -> bool:
+    def is_finished(self, run: StoredRun, *, afresh: bool = False) -> bool:
         """Return whether the run has a record: at the last refresh, where others write, or now."""
         name = f"{identity(run)}/{RECORD}"
         if afresh:
             look_afresh(self.root, name)
         return is_taken(self.root, name)
 
-    def finished_meanwhile(self, run: Run) -> bool:
+    def finished_meanwhile(self, run: StoredRun) -> bool:
         """Return whether a run that was just leased is finished; upload it if only the upload was missing."""
         return self.is_finished(run, afresh=True)
 
-    def record(self, run: Run) -> Record:
+    def record(self, run: StoredRun) -> Record:
         """Read a finished run's record."""
         return read_record(self.folder(run))
 
-    def start(self, run: Run) -> Path:
+    def start(self, run: StoredRun) -> Path:
         """Create the run's folder, remove traces of an earlier failure, and return it.
 
         StorageError where a link is in its place: what it leads to would be replaced.
@@ -168,24 +168,24 @@ class Store:
             files = checksums_of(folder, without=NO_RESULTS | quarantined)
         write_record(folder, record, files)
 
-    def fail(self, run: Run, message: str, *, needs: str = "") -> None:
+    def fail(self, run: StoredRun, message: str, *, needs: str = "") -> None:
         """Write why a run failed; ``needs`` is the id of a failed run where it could not even begin."""
         body = {"error": masked(message), **({"needs": needs} if needs else {})}
         self.write(f"{identity(run)}/{FAILED}", seal(body))
 
-    def failure(self, run: Run, *, afresh: bool = False) -> str:
+    def failure(self, run: StoredRun, *, afresh: bool = False) -> str:
         """Return the reason why a run failed. Empty if it did not fail or never started."""
         name = f"{identity(run)}/{FAILED}"
         if afresh:
             look_afresh(self.root, name)
         return failure_in(self.read(name))
 
-    def forget_failure(self, run: Run) -> None:
+    def forget_failure(self, run: StoredRun) -> None:
         """Remove the note that a run failed, so that it is tried again."""
         with writing(self.folder(run)):
             remove(self.root, f"{identity(run)}/{FAILED}")
 
-    def write_plan(self, runs: Sequence[Run], facts: Mapping[str, object]) -> None:
+    def write_plan(self, runs: Sequence[StoredRun], facts: Mapping[str, object]) -> None:
         """Write the runs of the last recipe, and their descriptions for reports.
 
         Raises ConfigError or StorageError, before any run starts, if processes cannot share runs here.
@@ -232,24 +232,24 @@ class Store:
             f"isogloss list runs --in {self.root}"
         )
 
-    def remove_leftovers(self, run: Run) -> None:
+    def remove_leftovers(self, run: StoredRun) -> None:
         """Remove what only an unfinished run needs."""
         folder = self.folder(run)
         if WORK in sweep_folder(folder):
             remove(folder, WORK)
 
-    def forget_leases(self, run: Run) -> None:
+    def forget_leases(self, run: StoredRun) -> None:
         """Remove the leases of a finished run that a killed process could not remove."""
         self.leases.forget(identity(run))
 
-    def find_resume_point(self, run: Run) -> str:
+    def find_resume_point(self, run: StoredRun) -> str:
         """Return the progress of an unfinished run. Empty before its first checkpoint."""
         folder = self.folder(run)
         with reading(folder / WORK):
             names = list_files(folder, WORK) if is_folder(folder, WORK) else ()
             return find_resume_point(name.removeprefix(f"{WORK}/") for name in names)
 
-    def download(self, runs: Iterable[Run]) -> None:
+    def download(self, runs: Iterable[StoredRun]) -> None:
         """Make all files of finished runs available in the folder."""
 
     def download_model(self, key: str) -> Path:
@@ -259,11 +259,11 @@ class Store:
     def download_records(self, on_progress: OnProgress = no_progress) -> None:
         """Download the files that reports read: the plan and, for each run, record and predictions."""
 
-    def download_checkpoints(self, run: Run) -> str:  # noqa: ARG002
+    def download_checkpoints(self, run: StoredRun) -> str:  # noqa: ARG002
         """Make the last checkpoints of a run available; return what was wrong with them, if anything."""
         return ""
 
-    def uploading_checkpoints(self, run: Run, lease: Lease) -> AbstractContextManager[None]:  # noqa: ARG002
+    def uploading_checkpoints(self, run: StoredRun, lease: Lease) -> AbstractContextManager[None]:  # noqa: ARG002
         """Upload checkpoints during a run: every few minutes, and when this process is interrupted."""
         return nullcontext()
 

@@ -52,7 +52,7 @@ UNLABELLED = ""
 """The label of an example whose label is not known."""
 
 
-class Learned(TypedDict, total=False):
+class LabelledRow(TypedDict, total=False):
     """The field of ``EncodedRow`` with the label of its example."""
 
     gold: tuple[int, ...]
@@ -103,14 +103,14 @@ class TextClassification:
                 subwords=text.subwords,
                 segments=text.segments or None,
                 positions=(len(text.subwords) - 1,) if causal else (),
-                **(Learned() if example.label == UNLABELLED else self._learned(example, ids)),
+                **(LabelledRow() if example.label == UNLABELLED else self._learned(example, ids)),
             )
             for number, (example, text) in enumerate(
                 zip(examples, encode_texts(texts, tokenizer, limit=limit), strict=True)
             )
         ]
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:
         return {"gold": encode_labels((_one(example),), ids, task=self.name, example=example.id)}
 
     def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
@@ -192,7 +192,7 @@ class MultiLabelClassification(TextClassification):
     problem_type: ClassVar[str] = "multi_label_classification"
     one_answer: ClassVar[OneAnswer] = LABELS
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:
         holding = encode_labels(_several(example), ids, task=self.name, example=example.id)
         return {"soft": torch.zeros(1, len(ids)).index_fill(1, torch.tensor(holding, dtype=torch.long), 1.0)}
 
@@ -237,7 +237,7 @@ class Regression(TextClassification):
     problem_type: ClassVar[str] = "regression"
     one_answer: ClassVar[OneAnswer] = NUMBER
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> Learned:  # noqa: ARG002
+    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:  # noqa: ARG002
         return {"soft": torch.tensor([[_number(example)]])}
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:

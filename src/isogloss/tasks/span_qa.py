@@ -70,7 +70,7 @@ MAX_BASELINE_QUESTIONS = 2000
 """Training questions on which the baseline is chosen, evenly spaced."""
 
 
-class Mark(IntEnum):
+class AnswerMark(IntEnum):
     """The role of a position in its row's answer, as bits: ``BOTH`` is start and end."""
 
     NONE = 0
@@ -107,8 +107,8 @@ class SpanQA:
         """Encode each question as rows: its first subwords, then a window of the passage.
 
         The scored positions of a row are its first subword (its last, if causal), for "no answer here", and
-        each subword of the passage that covers any character. Gold has a ``Mark`` for each, of the question's
-        first answer.
+        each subword of the passage that covers any character. Gold has an ``AnswerMark`` for each, of the
+        question's first answer.
         """
         layout = _Layout(pair_frame(tokenizer), limit, overlap, for_causal(tokenizer))
         rows: list[EncodedRow] = []
@@ -140,7 +140,9 @@ class SpanQA:
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the loss of raw outputs [label 2]."""
         start, end = scores.float().unbind(dim=1)
-        return (_position_loss(start, batch, Mark.START) + _position_loss(end, batch, Mark.END)) / 2
+        return (
+            _position_loss(start, batch, AnswerMark.START) + _position_loss(end, batch, AnswerMark.END)
+        ) / 2
 
     def decode(
         self, examples: Sequence[Question], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
@@ -269,12 +271,12 @@ def _marks(answer: range, first: int, stop: int) -> bytes:
     """Mark an answer in ``passage.span_subwords[first:stop]``, or ``NO_ANSWER`` if it is not inside."""
     marks = bytearray(1 + stop - first)
     inside = bool(answer) and first <= answer[0] and answer[-1] < stop
-    marks[1 + answer[0] - first if inside else NO_ANSWER] |= Mark.START
-    marks[1 + answer[-1] - first if inside else NO_ANSWER] |= Mark.END
+    marks[1 + answer[0] - first if inside else NO_ANSWER] |= AnswerMark.START
+    marks[1 + answer[-1] - first if inside else NO_ANSWER] |= AnswerMark.END
     return bytes(marks)
 
 
-def _position_loss(scores: Tensor, batch: Batch, mark: Mark) -> Tensor:
+def _position_loss(scores: Tensor, batch: Batch, mark: AnswerMark) -> Tensor:
     """Return the mean over rows of the cross entropy of the marked position among the row's positions."""
     among = scores.new_full(batch.subwords.shape, float("-inf"))
     among = among.index_put((batch.rows, batch.columns), scores)

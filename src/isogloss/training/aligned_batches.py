@@ -62,14 +62,14 @@ class Items:
         return embedding_bag(self.indices, states, self.starts, mode="mean")
 
 
-class Shares(NamedTuple):
+class AlignedShares(NamedTuple):
     """The shares of a part of a batch in all aligned items, and in all anchored ones."""
 
     aligned: float
     anchored: float
 
 
-ALL_ITEMS = Shares(1.0, 1.0)
+ALL_ITEMS = AlignedShares(1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class AlignedBatch:
     """Sentence pairs."""
     part: "Callable[[Sequence[int]], AlignedBatch]"
     """Collates some of the sentence pairs alone."""
-    shares: Shares = ALL_ITEMS
+    shares: AlignedShares = ALL_ITEMS
     is_whole: bool = False
     """Whether each process computes the full batch, as its parts would have another loss."""
 
@@ -106,7 +106,7 @@ class AlignedBatch:
 
     def _as_part_of(self, full: "AlignedBatch", *, passes: int) -> "AlignedBatch":
         """Return the batch with its shares, and at least so many passes: the last one is repeated, unread."""
-        shares = Shares(
+        shares = AlignedShares(
             len(self.source.starts) / max(1, len(full.source.starts)),
             len(self.anchored.starts) / max(1, len(full.anchored.starts)),
         )

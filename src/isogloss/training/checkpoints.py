@@ -122,7 +122,7 @@ class Checkpoints:
     folder: Path
     every: int
     clock: Callable[[], float] = monotonic
-    _writers: list["_Writer"] = field(default_factory=list, init=False, repr=False, compare=False)
+    _writers: list["_WriterThread"] = field(default_factory=list, init=False, repr=False, compare=False)
     """The thread that writes, if any."""
 
     def times(self) -> CheckpointTimes:
@@ -150,7 +150,7 @@ class Checkpoints:
         if state.best is not None:
             files[_BEST] = _gathered(best, weights, copy=in_thread)
         if in_thread:
-            self._writers.append(_Writer(partial(self._write, files, state)))
+            self._writers.append(_WriterThread(partial(self._write, files, state)))
         else:
             self._write(files, state)
 
@@ -242,7 +242,7 @@ def _gathered(
     return full
 
 
-class _Writer:
+class _WriterThread:
     """A thread that writes a checkpoint."""
 
     def __init__(self, write: Callable[[], None]) -> None:

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
-from isogloss.core.rows.models import TrainedParameters
-from isogloss.core.run_parts import Conflict, Optimization, with_fields
+from isogloss.core.rows.models import TrainedParametersRow
+from isogloss.core.run_parts import ConflictMeasurement, Optimization, with_fields
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.computation import fastest_attention
@@ -34,7 +34,6 @@ from isogloss.training.gradient_conflict import conflict_callback, example_pool
 from isogloss.training.optimizer import set_rate_multiple
 from isogloss.training.pairs import encode
 from isogloss.training.setting import (
-    Added,
     AuxiliaryTerm,
     ExtraWriter,
     Peft,
@@ -42,6 +41,7 @@ from isogloss.training.setting import (
     Prepared,
     Reads,
     Setting,
+    TermResult,
     Trained,
 )
 
@@ -158,7 +158,11 @@ def few_examples(setting: Setting, count: int, *, draw: int, per: Per, but: int 
 
 
 def fine_tune(
-    setting: Setting, reads: Reads, *, prepare: Prepare = plain_training, conflict: Conflict | None = None
+    setting: Setting,
+    reads: Reads,
+    *,
+    prepare: Prepare = plain_training,
+    conflict: ConflictMeasurement | None = None,
 ) -> Trained:
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
@@ -177,7 +181,7 @@ def fine_tune(
     term = auxiliary.prepare(setting, model, start.tokenizer, len(training.batches)) if auxiliary else None
     batches, loss = with_auxiliary(training.batches, training.loss, term)
     notes = fit(start.trained, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
-    added = term.finish() if term else Added()
+    added = term.finish() if term else TermResult()
     epochs = _epochs(notes, setting.optimization, planned=len(batches))
     rows = [counts, *epochs, *(term.rows if term else ()), *added.rows]
     warnings = (*start.warnings, *selection.warnings(rows), *(term.warnings if term else ()), *added.warnings)
@@ -187,7 +191,7 @@ def fine_tune(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Start:
+class FineTuningStart:
     """A model before its first step, and its training data."""
 
     setting: Setting
@@ -210,7 +214,7 @@ class Start:
         """Return the row of how many numbers a training changes."""
         unfrozen = sum(weight.numel() for weight in self.trained.parameters() if weight.requires_grad)
         trained = unfrozen - self.prepared.fixed
-        return dict(as_row(TrainedParameters(trained=trained, parameters=self.parameters)))
+        return dict(as_row(TrainedParametersRow(trained=trained, parameters=self.parameters)))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -218,7 +222,7 @@ class Start:
         return (*self.prepared.warnings, *self.training.warnings)
 
 
-def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> Start:
+def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> FineTuningStart:
     """Load encoder and head, choose the weights that are trained, and prepare batches and loss."""
     checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
     optimization, updates = setting.optimization, setting.optimization.updates
@@ -233,7 +237,7 @@ def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> Start:
     prepared = _apply_peft(setting, setting.peft, reads, prepare, model) if setting.peft else Prepared()
     if rate := optimization.head_learning_rate:
         set_rate_multiple(head_parameters(model).values(), rate / updates.learning_rate, decay=True)
-    return Start(
+    return FineTuningStart(
         setting=setting,
         checkpoints=checkpoints,
         model=model,
@@ -258,7 +262,9 @@ def _apply_peft(setting: Setting, peft: Peft, reads: Reads, prepare: Prepare, mo
     )
 
 
-def plan_callbacks(start: Start, selection: "Selection", conflict: Conflict | None) -> Callbacks:
+def plan_callbacks(
+    start: FineTuningStart, selection: "Selection", conflict: ConflictMeasurement | None
+) -> Callbacks:
     """Plan the selection of the epoch, checkpoints, progress and the measurement of gradients."""
     optimization, batches, model = start.setting.optimization, start.training.batches, start.model
     periodic: tuple[Callback, ...] = ()

@@ -96,11 +96,13 @@ def fit(
     without a ``seed`` draws nothing from torch's generators, and leaves them to other threads. Raises
     DivergedError, with the step, when the loss is no longer a finite number.
     """
-    return _Fit(model, batches, loss, updates=updates, seed=seed, callbacks=callbacks or Callbacks()).run()
+    return _Training(
+        model, batches, loss, updates=updates, seed=seed, callbacks=callbacks or Callbacks()
+    ).run()
 
 
 @dataclass(frozen=True)
-class _Part:
+class _BatchPart:
     """A batch or a part of one, the seed of its dropout, and its share of the loss."""
 
     batch: Movable
@@ -108,7 +110,7 @@ class _Part:
     share: float = 1.0
 
 
-class _Fit:
+class _Training:
     """The state of one training; ``run`` is ``fit``."""
 
     def __init__(
@@ -203,7 +205,7 @@ class _Fit:
         self._move()
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
 
-    def _compute_gradients(self, parts: Iterable[_Part]) -> list[Tensor]:
+    def _compute_gradients(self, parts: Iterable[_BatchPart]) -> list[Tensor]:
         """Compute a batch's gradients, each time with the same dropout; return the losses of its parts."""
         losses = [self._backward(part) for part in parts]
         self.replica.sum_gradients()
@@ -223,23 +225,23 @@ class _Fit:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
-    def _parts(self, step: int) -> Iterator[_Part]:
+    def _parts(self, step: int) -> Iterator[_BatchPart]:
         """Yield this process's share of the batch."""
         batch, processes = self.batches[step], world_size()
         count = -(-(self.updates.accumulation or 1) // processes) * processes
         if count == 1 or (isinstance(batch, Whole) and batch.is_whole):
-            yield _Part(batch, self._derived(step), 1 / processes)
+            yield _BatchPart(batch, self._derived(step), 1 / processes)
             return
         number = -1
         for index, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
             number += share is not None
             if index % processes == rank():  # A part's dropout is its own, wherever it is computed.
-                yield _Part(part, self._derived(step, number), share or 0.0)
+                yield _BatchPart(part, self._derived(step, number), share or 0.0)
 
     def _derived(self, *numbers: int) -> int | None:
         return None if self.seed is None else derive(self.seed, "step", *numbers)
 
-    def _seed(self, part: _Part) -> None:
+    def _seed(self, part: _BatchPart) -> None:
         if part.seed is None:
             return
         # On the CPU, torch itself would format the stack for each kind of device that is not there.
@@ -250,7 +252,7 @@ class _Fit:
         with recomputing, autocast(self.device, self.precision):
             return self.replica.loss(lambda model: self.loss(model, batch))
 
-    def _backward(self, part: _Part) -> Tensor:
+    def _backward(self, part: _BatchPart) -> Tensor:
         self._seed(part)
         loss = self._loss(part.batch.to(self.device))
         loss = loss if part.share == 1 else loss * part.share

@@ -85,7 +85,7 @@ class Gates(nn.Module):
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedGates:
     """log α of the gates by group, and the threshold above which a gate is kept."""
 
     log_alpha: dict[str, Tensor]
@@ -113,7 +113,7 @@ def learn_gates(
     *,
     seed: int,
     on_progress: OnProgress = no_progress,
-) -> Learned:
+) -> LearnedGates:
     """Return gates learned by masked language modelling of a language's text; the model is not changed."""
     (model, masking), (language, blocks) = loaded, text
 
@@ -136,7 +136,7 @@ def learn_gates_on(
     *,
     seed: int,
     callbacks: Callbacks,
-) -> Learned:
+) -> LearnedGates:
     """Return gates learned by any loss on the batches that ``draw`` returns by step (Eq. 1).
 
     The model must belong to the caller alone; its parameters are unchanged in the end. Gates are drawn by the
@@ -159,7 +159,7 @@ def learn_gates_on(
     threshold = CLOSED_BELOW
     if training.sparsity:
         threshold = largest_kept(log_alpha, gates.sizes, 1 - training.sparsity)
-    return Learned(gates.by_group(log_alpha.cpu()), threshold)
+    return LearnedGates(gates.by_group(log_alpha.cpu()), threshold)
 
 
 def at_target_sparsity(gates: Gates, training: GateTraining, done: float) -> Tensor:

@@ -26,7 +26,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.run_parts import Conflict
+from isogloss.core.run_parts import ConflictMeasurement
 from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.computation import transformer_layers
 from isogloss.encoders.families import family_of, has_known_layers
@@ -57,7 +57,7 @@ Losses = Callable[[str, int], Iterable[Tensor]]
 
 
 @dataclass(frozen=True)
-class Part:
+class ParameterGroup:
     """A subset of a model's parameters."""
 
     layer: int | None
@@ -67,7 +67,7 @@ class Part:
     """attention, feed-forward, embeddings, head, other; "all" for everything in the layer, or the model."""
 
 
-ALL = Part(None, "all")
+ALL = ParameterGroup(None, "all")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Similarity:
         return max(-1.0, min(1.0, self.product / sqrt(self.first) / sqrt(self.second)))
 
 
-Comparison = tuple[str, str, dict[Part, Similarity]]
+Comparison = tuple[str, str, dict[ParameterGroup, Similarity]]
 """First language, second language, similarity of their gradients in each part."""
 
 
@@ -98,7 +98,7 @@ def conflict_rows(
     model: nn.Module,
     languages: Sequence[str],
     losses: Losses,
-    parts: Mapping[str, Part],
+    parts: Mapping[str, ParameterGroup],
     *,
     layers: bool = True,
 ) -> list[dict[str, Value]]:
@@ -128,14 +128,18 @@ def conflict_rows(
     ]
 
 
-def _within(first: Mapping[Part, Similarity], second: Mapping[Part, Similarity], part: Part) -> float | None:
+def _within(
+    first: Mapping[ParameterGroup, Similarity],
+    second: Mapping[ParameterGroup, Similarity],
+    part: ParameterGroup,
+) -> float | None:
     """Return the geometric mean of two controls; None where noise alone was measured."""
     x, y = (control[part].cosine if part in control else None for control in (first, second))
     return sqrt(x * y) if x is not None and y is not None and x > 0 and y > 0 else None
 
 
 def compare_languages(
-    model: nn.Module, languages: Sequence[str], losses: Losses, parts: Mapping[str, Part]
+    model: nn.Module, languages: Sequence[str], losses: Losses, parts: Mapping[str, ParameterGroup]
 ) -> Iterator[Comparison]:
     """Compare each language with itself and all others, with two gradients in memory at most.
 
@@ -166,7 +170,9 @@ def gradient(model: nn.Module, losses: Iterable[Tensor]) -> Gradient:
     return gradients
 
 
-def compared(first: Gradient, second: Gradient, parts: Mapping[str, Part]) -> dict[Part, Similarity]:
+def compared(
+    first: Gradient, second: Gradient, parts: Mapping[str, ParameterGroup]
+) -> dict[ParameterGroup, Similarity]:
     """Return the similarity of two gradients in each part, each layer, and all.
 
     Parameters that are in no part, or that only one of the two depends on (modules of one language), are
@@ -176,7 +182,7 @@ def compared(first: Gradient, second: Gradient, parts: Mapping[str, Part]) -> di
     if not names:
         return {}
     sums = torch.stack([_sums(first[name], second[name]) for name in names]).tolist()
-    by_part: dict[Part, Similarity] = {}
+    by_part: dict[ParameterGroup, Similarity] = {}
     for name, terms in zip(names, sums, strict=True):
         for part in _containing(parts[name]):
             by_part[part] = by_part.get(part, Similarity()) + Similarity(*terms)
@@ -192,14 +198,14 @@ def _sums(x: Float[Tensor, "..."], y: Float[Tensor, "..."]) -> Float[Tensor, "3"
     return total
 
 
-def _containing(part: Part) -> tuple[Part, ...]:
+def _containing(part: ParameterGroup) -> tuple[ParameterGroup, ...]:
     """Return the part and the larger ones it belongs to, the largest first."""
     if not part.layer:  # Embeddings, head and other are directly below the model.
-        return ALL, Part(None, part.module)
-    return ALL, Part(None, part.module), Part(part.layer, "all"), part
+        return ALL, ParameterGroup(None, part.module)
+    return ALL, ParameterGroup(None, part.module), ParameterGroup(part.layer, "all"), part
 
 
-def parts_of(model: Model) -> dict[str, Part]:
+def parts_of(model: Model) -> dict[str, ParameterGroup]:
     """Return for each parameter that languages share the smallest part of the model it belongs to.
 
     Modules of single languages are left out. An output layer tied to the embeddings belongs to them.
@@ -208,21 +214,23 @@ def parts_of(model: Model) -> dict[str, Part]:
         return _parts_of_other(model)
     family, inside = family_of(model), encoder_prefix(model)
     embeddings = {id(weight) for weight in family.embeddings(model).parameters()}
-    sites: dict[str, Part] = {}
+    sites: dict[str, ParameterGroup] = {}
     for site in family.sites(model):
-        sites |= {name: Part(site.layer, "other") for name, _ in site.parameters(model, "block")}
-        sites |= {name: Part(site.layer, "attention") for name, _ in site.parameters(model, "attention")}
+        sites |= {name: ParameterGroup(site.layer, "other") for name, _ in site.parameters(model, "block")}
+        sites |= {
+            name: ParameterGroup(site.layer, "attention") for name, _ in site.parameters(model, "attention")
+        }
         inner = site.parameters(model, "feed_forward")
-        sites |= {name: Part(site.layer, "feed-forward") for name, _ in inner}
+        sites |= {name: ParameterGroup(site.layer, "feed-forward") for name, _ in inner}
     return {
-        name: Part(0, "embeddings")
+        name: ParameterGroup(0, "embeddings")
         if id(weight) in embeddings
-        else sites.get(name, Part(None, "other" if name.startswith(inside) else "head"))
+        else sites.get(name, ParameterGroup(None, "other" if name.startswith(inside) else "head"))
         for name, weight in shared_parameters(model).items()
     }
 
 
-def _parts_of_other(model: Model) -> dict[str, Part]:
+def _parts_of_other(model: Model) -> dict[str, ParameterGroup]:
     """Return the same of a family whose layers are not described: a layer is not divided."""
     layers = [*transformer_layers(model)]
     if len(layers) != model.config.num_hidden_layers:  # Such as those of an encoder and of a decoder.
@@ -233,11 +241,11 @@ def _parts_of_other(model: Model) -> dict[str, Part]:
     for name, weight in model.named_parameters():
         of_layer = [number for number, layer in enumerate(layers, 1) if name.startswith(f"{layer}.")]
         if id(weight) in embeddings:
-            parts[name] = Part(0, "embeddings")
+            parts[name] = ParameterGroup(0, "embeddings")
         elif of_layer:
-            parts[name] = Part(of_layer[0], "other")
+            parts[name] = ParameterGroup(of_layer[0], "other")
         else:
-            parts[name] = Part(None, "other" if name.startswith(inside) else "head")
+            parts[name] = ParameterGroup(None, "other" if name.startswith(inside) else "head")
     return parts
 
 
@@ -300,7 +308,7 @@ def sampled_conflict(
     return rows
 
 
-def conflict_callback(conflict: Conflict, model: Model, pool: Pool, *, seed: int) -> Callback:
+def conflict_callback(conflict: ConflictMeasurement, model: Model, pool: Pool, *, seed: int) -> Callback:
     """Return a callback that measures conflict; batches follow from the seed and the step alone."""
     refuse_sharding("conflict: single gradients are not measured", "leave conflict out")
 

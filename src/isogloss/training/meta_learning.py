@@ -9,7 +9,7 @@ Shared parameters θ, parameters φ_i of each language:
     7      θ ← update(θ, ∇_θ L_train^i(θ, φ_i)), with the new φ_i
     8  end
 
-``fit`` is the loop, ``MetaBatches`` samples (line 5), ``MetaLearner.forward`` moves φ_i along the
+``fit`` is the loop, ``MetaBatches`` samples (line 5), ``MetaLearningModel.forward`` moves φ_i along the
 hypergradient (line 6) with a second optimiser and returns the loss by which ``fit`` moves θ (line 7).
 φ asks ``fit`` for no gradient, so it is moved once, unless line 7 is to move φ_i with θ. All batches are
 training text; those of validation are of a held-out part of it, if any is split off.
@@ -95,7 +95,7 @@ class Learning:
     """Whether line 7 moves φ_i, too."""
 
 
-class MetaLearner(nn.Module):
+class MetaLearningModel(nn.Module):
     """A model and the state of its meta-learning, as parameters, so that checkpoints contain it."""
 
     def __init__(

@@ -64,7 +64,7 @@ Streams = dict[str, TextStream]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Start:
+class PretrainingStart:
     """The model, tokenizer and text that a pretraining starts from."""
 
     model: Model
@@ -89,7 +89,7 @@ class Start:
 
 def begin(
     setting: TextSetting, method: Pretraining, *, attention: str = "eager", mask: str | None = None
-) -> Start:
+) -> PretrainingStart:
     """Read the text, train the vocabulary, and make the encoder, by a method's fields.
 
     ``attention`` is one of transformers' names; only the explicit ones have second derivatives. ``mask`` is
@@ -119,7 +119,7 @@ def begin(
         )
         for language, stream in held_out.items()
     }
-    return Start(
+    return PretrainingStart(
         model=model,
         tokenizer=tokenizer,
         masking=masking,
@@ -148,7 +148,7 @@ def _sampling(setting: TextSetting, method: Pretraining) -> BatchSampling:
 
 
 def train_on_text(
-    start: Start,
+    start: PretrainingStart,
     setting: TextSetting,
     method: Pretraining,
     *,

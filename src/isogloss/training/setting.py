@@ -151,7 +151,7 @@ def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[st
 
 
 @dataclass(frozen=True, kw_only=True)
-class Added:
+class TermResult:
     """What a term adds to a trained model: rows and warnings of its training, and further files."""
 
     rows: tuple[dict[str, Value], ...] = ()
@@ -169,7 +169,7 @@ class AuxiliaryTerm:
     """From a batch to one number."""
     rows: tuple[dict[str, Value], ...] = ()
     warnings: tuple[str, ...] = ()
-    finish: Callable[[], Added] = Added
+    finish: Callable[[], TermResult] = TermResult
     """Called when the model is trained: it leaves the model as without the term."""
 
 

@@ -35,7 +35,7 @@ class RowPair(NamedTuple):
     links: WordLinks | None = None
 
 
-class Shares(NamedTuple):
+class SideShares(NamedTuple):
     """The shares of a part of a batch in the means over all labels of each side, all pairs, and all rows."""
 
     source: float = 1.0
@@ -44,7 +44,7 @@ class Shares(NamedTuple):
     rows: float = 1.0
 
 
-FULL_BATCH = Shares()
+FULL_BATCH = SideShares()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class Sides:
     """Whether subwords belong to linked words; None unless the words of all pairs are linked."""
     back: bool = False
     """Whether back-translations replace the source rows, where all of a batch do or none."""
-    shares: Shares = FULL_BATCH
+    shares: SideShares = FULL_BATCH
 
     @property
     def paired(self) -> bool:
@@ -86,7 +86,7 @@ class Sides:
         for rows in row_ranges(pairs, count):
             source, target = self.source.chosen(rows), self.target.chosen(rows)
             joined = self.joined.chosen([*rows, *(pairs + row for row in rows)])
-            shares = Shares(
+            shares = SideShares(
                 source.terms / self.source.terms,
                 target.terms / self.target.terms,
                 len(rows) / pairs,

@@ -7,8 +7,7 @@ from typing import ClassVar, Literal
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import is_built_in
 from isogloss.core.run_parts import Share, Whole
-from isogloss.data.languages import Translator as BuiltInTranslator
-from isogloss.data.languages import find_language, words_of
+from isogloss.data.languages import BuiltInTranslator, find_language, words_of
 from isogloss.data.projection.label_projection import Translated
 from isogloss.translators.setting import TranslateSetting
 

@@ -33,7 +33,7 @@ from isogloss.using.encoder_exports import encoder_of_run
 from isogloss.using.ensembles import combine_evaluations, match_labels
 from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import FineTuned, Translations
-from isogloss.using.formats import Entry, Kind
+from isogloss.using.formats import FileEntry, InputForm
 from isogloss.using.kinds import check_takes_inputs, kind_of
 from isogloss.using.predicting import PredictOptions, pair_in_order, predict_file, warn_of_unmixed
 from isogloss.using.provenance import (
@@ -152,7 +152,7 @@ class Model(FineTuned, Generic[Predicted]):
             check_language(language, "language")
         self.check_languages((language,))
         examples = self._examples(inputs, "input", language)
-        entries: Iterable[Entry] = (Entry(lines=(), example=example, body={}) for example in examples)
+        entries: Iterable[FileEntry] = (FileEntry(lines=(), example=example, body={}) for example in examples)
         translated = translations is not None
         if translations is not None:
             self.check_mixes("translations")
@@ -240,7 +240,7 @@ class Ensemble(Model[Predicted]):
         return f"Ensemble(task={self.task.name!r}, runs={runs!r})"
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> InputForm:
         """Forms of inputs and answers."""
         return self.members[0].kind
 

@@ -29,7 +29,7 @@ from isogloss.data.formats.offsets import (
     locate_words,
     replace_spans,
 )
-from isogloss.using.formats import Answered, Entry, Format, is_object
+from isogloss.using.formats import Answered, FileEntry, Format, is_object
 
 _TASKS = "a list of JSON objects and nothing else"
 
@@ -48,22 +48,22 @@ def _locate_words_of_object(body: Mapping[str, Any]) -> list[Place]:
     return locate_tokens(body) or locate_words(find_text(body))
 
 
-def _entry(file: File, number: int, line: str, body: Mapping[str, Any]) -> Entry:
+def _entry(file: File, number: int, line: str, body: Mapping[str, Any]) -> FileEntry:
     try:
         text = find_text(body)
         words = tuple(text[extent.start : extent.stop] for extent in _locate_words_of_object(body))
     except OffsetError as error:
         raise file.broken(number, error.problem, error.expected) from error
     example = TaggedSentence(id=str(body.get("id", number)), words=words, tags=()) if words else None
-    return Entry(lines=(line,), example=example, body=body, original=body)
+    return FileEntry(lines=(line,), example=example, body=body, original=body)
 
 
-def _read_lines(file: File, _: str) -> Iterator[Entry]:
+def _read_lines(file: File, _: str) -> Iterator[FileEntry]:
     for number, line, body in numbered_objects(file):
         yield _entry(file, number, line, body)
 
 
-def _read_list(file: File, _: str) -> Iterator[Entry]:
+def _read_list(file: File, _: str) -> Iterator[FileEntry]:
     try:
         bodies = parse_json("".join(file.read()), finite=False, unicode=False)
     except ValueError as error:
@@ -106,13 +106,13 @@ def _write_list(entries: Iterable[Answered]) -> Iterator[str]:
     yield "]" if opening == "," else "[]"
 
 
-def _read_brat(file: File, _: str) -> Iterator[Entry]:
+def _read_brat(file: File, _: str) -> Iterator[FileEntry]:
     """Read the text that a file of brat annotates, line by line; each entry keeps where its line begins."""
     start = 0
     for number, line in enumerate(find_text_file(file).read(), start=1):
         words = tuple(line[extent.start : extent.stop] for extent in locate_words(line))
         example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
-        yield Entry(lines=(line,), example=example, body={"line": number, "start": start})
+        yield FileEntry(lines=(line,), example=example, body={"line": number, "start": start})
         start += len(line)
 
 
@@ -129,7 +129,7 @@ def _write_brat(entries: Iterable[Answered]) -> Iterator[str]:
             yield f"T{number}\t{span.type} {offsets}\t{span.text}"
 
 
-def _read_webanno(file: File, _: str) -> Iterator[Entry]:
+def _read_webanno(file: File, _: str) -> Iterator[FileEntry]:
     """Read the sentences of WebAnno's TSV; lines between them are entries without an example."""
     all_lines = list(file.read())
     file = replace(file, read=lambda: iter(all_lines))
@@ -149,10 +149,10 @@ def _read_webanno(file: File, _: str) -> Iterator[Entry]:
             lines.append(line)
             continue
         if lines:
-            yield Entry(lines=tuple(lines), example=example, body={"line": number - len(lines)})
+            yield FileEntry(lines=tuple(lines), example=example, body={"line": number - len(lines)})
             lines = []
         if number:
-            yield Entry(lines=(line,))
+            yield FileEntry(lines=(line,))
 
 
 def _write_webanno(entries: Iterable[Answered]) -> Iterator[str]:

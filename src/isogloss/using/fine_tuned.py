@@ -18,7 +18,7 @@ from isogloss.encoders.mixup import Mixup
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.tasks.task import Task
 from isogloss.training.evaluation import Evaluation, evaluation, pair_with_translations
-from isogloss.using.formats import Answered, Entry, Kind, Prediction, Probabilities
+from isogloss.using.formats import Answered, FileEntry, InputForm, Prediction, Probabilities
 from isogloss.using.kinds import kind_of, probabilities_of
 from isogloss.using.provenance import (
     Provenance,
@@ -56,7 +56,7 @@ class FineTuned:
     """The folder of its weights."""
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> InputForm:
         """Forms of inputs and answers."""
         kind = kind_of(self.task)
         return replace(kind, auto_class="", hub_tag="", pipeline="") if has_own_head(self.network) else kind
@@ -75,7 +75,7 @@ class FineTuned:
 
     def answered(
         self,
-        entries: Iterable[Entry],
+        entries: Iterable[FileEntry],
         *,
         language: str = "",
         scores: bool = False,
@@ -175,12 +175,12 @@ class FineTuned:
         return Optimization(limit=self.provenance.limit, overlap=self.provenance.overlap, updates=updates)
 
 
-def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def in_groups(entries: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
     """Yield groups of ``GROUP_SIZE`` entries, smaller ones of ``GROUP_CHARACTERS``.
 
     Reads the entries of a group when the group is requested.
     """
-    group, characters = list[Entry](), 0
+    group, characters = list[FileEntry](), 0
     for entry in entries:
         group.append(entry)
         characters += _characters(entry)
@@ -191,7 +191,7 @@ def in_groups(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         yield group
 
 
-def _characters(entry: Entry) -> int:
+def _characters(entry: FileEntry) -> int:
     read = () if entry.lines or entry.example is None else texts_of(entry.example)
     texts = () if entry.translation is None else texts_of(entry.translation)
     return sum(map(len, (*entry.lines, *read, *texts)))

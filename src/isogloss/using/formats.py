@@ -43,7 +43,7 @@ ENDINGS: Mapping[str, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class FileEntry:
     """A unit of a file: its unchanged lines, and the example in it."""
 
     lines: tuple[str, ...]
@@ -75,7 +75,7 @@ class Prediction:
     scores: Any = None
 
 
-Answered = tuple[Entry, Prediction | None]
+Answered = tuple[FileEntry, Prediction | None]
 
 Probabilities = Callable[
     [Task, Sequence[Example], Sequence[EncodedRow], Sequence[Tensor], Sequence[Answer]], Sequence[object]
@@ -92,7 +92,7 @@ class Format:
     matches: Callable[[str], bool]
     """Whether the first line that is neither empty nor a comment is of this format."""
 
-    read: Callable[..., Iterator[Entry]]
+    read: Callable[..., Iterator[FileEntry]]
     """From a file, its language, and what ``option`` names; DataError with file and line."""
 
     write: Callable[[Iterable[Answered]], Iterator[str]] | None = None
@@ -112,7 +112,7 @@ class Format:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kind:
+class InputForm:
     """A form of inputs, shared by tasks: words, pairs of texts, questions."""
 
     formats: tuple[Format, ...]
@@ -149,7 +149,7 @@ class Kind:
                 yield _as_json(entry, {**entry.body, **self.to_json(entry.example, prediction)})
 
 
-def _as_json(entry: Entry, body: Mapping[str, object]) -> str:
+def _as_json(entry: FileEntry, body: Mapping[str, object]) -> str:
     """Return the object; where no key of a line of JSON changes, the line with the new keys at its end."""
     original = entry.original
     added = {key: value for key, value in body.items() if original is None or original.get(key) != value}
@@ -159,7 +159,7 @@ def _as_json(entry: Entry, body: Mapping[str, object]) -> str:
     return f"{entry.lines[0].rstrip()[:-1]}{', ' if more else ''}{more}}}"
 
 
-def format_of(file: File, kind: Kind, task: str, requested: str = "") -> tuple[Format, File]:
+def format_of(file: File, kind: InputForm, task: str, requested: str = "") -> tuple[Format, File]:
     """Return the format of a file, as requested, by its name or by its first line, and the file to read.
 
     ConfigError if the task has no such format.
@@ -183,7 +183,7 @@ def format_of(file: File, kind: Kind, task: str, requested: str = "") -> tuple[F
     )
 
 
-def _find_by_first_lines(file: File, kind: Kind) -> tuple[Format | None, File]:
+def _find_by_first_lines(file: File, kind: InputForm) -> tuple[Format | None, File]:
     """Return the format that only the first lines show, if any, and the file to read."""
     if not any(format_.matches_first for format_ in kind.formats):
         return None, file
@@ -198,7 +198,7 @@ def _find_by_first_lines(file: File, kind: Kind) -> tuple[Format | None, File]:
     return next(matching, None), replace(file, read=lambda: chain(first, lines))
 
 
-def _unless_lines_match(chosen: Format, file: File, kind: Kind) -> tuple[Format, File]:
+def _unless_lines_match(chosen: Format, file: File, kind: InputForm) -> tuple[Format, File]:
     """Return the format that the first lines match, if the file would be read as plain text otherwise."""
     if chosen.name != PLAIN_TEXT:
         return chosen, file
@@ -229,7 +229,7 @@ def rounded(probabilities: Sequence[float]) -> list[str]:
     return [f"{probability:.4f}" for probability in probabilities]
 
 
-def _by_first_line(file: File, kind: Kind) -> tuple[Format, File]:
+def _by_first_line(file: File, kind: InputForm) -> tuple[Format, File]:
     lines, inspected, first = iter(file.read()), list[str](), ""
     for line in lines:
         inspected.append(line)
@@ -248,7 +248,7 @@ ADDED = (("label", "predicted"), ("scores", "predicted_scores"))
 """Names of the columns that are added; the first that the header lacks is taken."""
 
 
-class _Table(NamedTuple):
+class _WordColumns(NamedTuple):
     separator: str
     width: int
     columns: Sequence[int]
@@ -259,7 +259,7 @@ class _Table(NamedTuple):
 
 def read_table(
     file: File, _: str, text: str = "", *, pairs: bool = False, quoted: bool = False
-) -> Iterator[Entry]:
+) -> Iterator[FileEntry]:
     """Read a text per row, or two, from the columns ``text`` (names or numbers), or those with usual names.
 
     ``quoted`` cells are those of CSV; others are separated by tabs, and pairs may have no header and are the
@@ -273,15 +273,15 @@ def read_table(
         columns = [[name.strip().casefold()] for name in (text.split(",") if pairs else [text])]
     if pairs and len(columns) != len(PAIR_COLUMNS):
         raise ConfigError(f"--text {text!r}: expected the names of two columns, as in first,second.")
-    table: _Table | None = None
+    table: _WordColumns | None = None
     for number, line, cells in _records(file, chain([first] if first else [], lines), separator):
         if not line.strip():
-            yield Entry(lines=(line,), body={"line": number})
+            yield FileEntry(lines=(line,), body={"line": number})
         elif table is None:
             table = _table(file, number, cells, separator, columns)
             names = table.names
             yield (
-                Entry(lines=(line,), names=names, separator=separator)
+                FileEntry(lines=(line,), names=names, separator=separator)
                 if names
                 else _row(file, number, line, cells, table)
             )
@@ -307,13 +307,13 @@ def _records(file: File, lines: Iterable[str], separator: str) -> Iterator[tuple
 
 def _table(
     file: File, number: int, cells: Sequence[str], separator: str, columns: Sequence[Sequence[str]]
-) -> _Table:
+) -> _WordColumns:
     if all(number.isdecimal() and int(number) < len(cells) for number, *_ in columns):
-        return _Table(separator, len(cells), [int(number) for number, *_ in columns])
+        return _WordColumns(separator, len(cells), [int(number) for number, *_ in columns])
     header = [cell.strip().casefold() for cell in cells]
     names = [next((name for name in usual if name in header), "") for usual in columns]
     if columns is PAIR_COLUMNS and separator == "\t" and not all(names):
-        return _Table(separator, max(len(cells), 2), (0, 1))
+        return _WordColumns(separator, max(len(cells), 2), (0, 1))
     if not all(names):
         lacking = " or ".join(columns[names.index("")][:2])
         expected = f"the texts' column; the header has {some(cells)}"
@@ -322,10 +322,10 @@ def _table(
     added = tuple(next((name for name in pair if name not in header), "") for pair in ADDED)
     if not all(added):
         raise file.broken(number, "the columns label and predicted", "one of them to be free", "Rename one")
-    return _Table(separator, len(cells), [header.index(name) for name in names], added)
+    return _WordColumns(separator, len(cells), [header.index(name) for name in names], added)
 
 
-def _row(file: File, number: int, line: str, cells: Sequence[str], table: _Table) -> Entry:
+def _row(file: File, number: int, line: str, cells: Sequence[str], table: _WordColumns) -> FileEntry:
     texts = [cells[column] for column in table.columns if column < len(cells)]
     is_whole, is_blank = len(cells) == table.width, not all(text.strip() for text in texts)
     if not is_whole or (is_blank and len(texts) > 1):
@@ -334,7 +334,7 @@ def _row(file: File, number: int, line: str, cells: Sequence[str], table: _Table
             expected = "two texts with one tab between them"
         text = f"{'a blank text in ' if is_whole else ''}{line[:60]!r}"
         raise file.broken(number, text, expected, "Take the row out" if is_whole else "Correct the line")
-    entry = Entry(lines=(line,), body={"line": number}, separator=table.separator)
+    entry = FileEntry(lines=(line,), body={"line": number}, separator=table.separator)
     if len(texts) > 1:
         return replace(entry, example=SentencePair(id=str(number), first=texts[0], second=texts[1], label=""))
     return (
@@ -344,7 +344,7 @@ def _row(file: File, number: int, line: str, cells: Sequence[str], table: _Table
 
 def write_table(entries: Iterable[Answered]) -> Iterator[str]:
     """Yield the rows with their labels, below the names of the new columns; without a text, empty cells."""
-    buffered, width = list[Entry](), 0  # How many columns are new is known at the first prediction.
+    buffered, width = list[FileEntry](), 0  # How many columns are new is known at the first prediction.
     for entry, prediction in entries:
         cells = answer_cells(prediction)
         if cells and not width:
@@ -358,7 +358,7 @@ def write_table(entries: Iterable[Answered]) -> Iterator[str]:
         yield from (_with_cells(row, 1) for row in buffered)
 
 
-def _with_cells(entry: Entry, width: int, cells: Sequence[str] = ()) -> str:
+def _with_cells(entry: FileEntry, width: int, cells: Sequence[str] = ()) -> str:
     (line,) = entry.lines
     if not line.strip():
         return line

@@ -25,9 +25,9 @@ from isogloss.tasks.classification import TEXT, TextClassification
 from isogloss.tasks.task import Task
 from isogloss.using.formats import (
     Answered,
-    Entry,
+    FileEntry,
     Format,
-    Kind,
+    InputForm,
     Prediction,
     Probabilities,
     answer_cells,
@@ -105,11 +105,11 @@ def _two_texts(value: object, names: str) -> tuple[str, str]:
 
 def _read_objects(
     from_json: Callable[[Mapping[str, object], str, str], Example], file: File, language: str
-) -> Iterator[Entry]:
+) -> Iterator[FileEntry]:
     for number, line, body in numbered_objects(file):
         with located(name := f"{file.name}:{number}"):
             example = from_json(body, name, language)
-        yield Entry(lines=(line,), example=example, body=body, original=body)
+        yield FileEntry(lines=(line,), example=example, body=body, original=body)
 
 
 def _pair_to_json(example: Example | None, prediction: Prediction | None) -> dict[str, object]:
@@ -160,7 +160,7 @@ def _tables(*, pairs: bool) -> tuple[Format, ...]:
     )
 
 
-_PAIRS = Kind(
+_PAIRS = InputForm(
     formats=(
         Format(name="jsonl", matches=is_object, read=partial(_read_objects, _pair_from_json)),
         *_tables(pairs=True),
@@ -195,10 +195,10 @@ def _text_to_json(example: Example | None, prediction: Prediction | None) -> dic
     return {"text": text, **_label_to_json(prediction)}
 
 
-def _read_lines(file: File, _: str) -> Iterator[Entry]:
+def _read_lines(file: File, _: str) -> Iterator[FileEntry]:
     for number, line in file.lines():
         example = LabelledText(id=str(number), text=line, label="") if line.strip() else None
-        yield Entry(lines=(line,), example=example, body={"line": number})
+        yield FileEntry(lines=(line,), example=example, body={"line": number})
 
 
 def _write_lines(entries: Iterable[Answered]) -> Iterator[str]:
@@ -274,7 +274,7 @@ def _choice_probabilities(
     return probabilities_of
 
 
-_CHOICES = Kind(
+_CHOICES = InputForm(
     formats=(Format(name="jsonl", matches=bool, read=partial(_read_objects, _choice_from_json)),),
     example=_choice,
     from_json=_choice_from_json,
@@ -286,9 +286,9 @@ _CHOICES = Kind(
 )
 
 
-def _read_squad(file: File, language: str) -> Iterator[Entry]:
+def _read_squad(file: File, language: str) -> Iterator[FileEntry]:
     for example in read_questions(file, language=language, answers="ignored"):
-        yield Entry(lines=(), example=example, body={"id": example.id})
+        yield FileEntry(lines=(), example=example, body={"id": example.id})
 
 
 def _write_squad(entries: Iterable[Answered]) -> Iterator[str]:
@@ -311,7 +311,7 @@ def _question_from_json(body: Mapping[str, object], name: str, language: str) ->
     return _question([body["question"], passage], name, language)
 
 
-_QUESTIONS = Kind(
+_QUESTIONS = InputForm(
     formats=(
         Format(
             name="jsonl",
@@ -329,7 +329,7 @@ _QUESTIONS = Kind(
 )
 
 
-def kind_of(task: Task) -> Kind:
+def kind_of(task: Task) -> InputForm:
     """Return the form of a task's inputs and answers."""
     if isinstance(task, TextClassification):
         kind = _TEXTS_ALONE if task.texts == TEXT else _PAIRS

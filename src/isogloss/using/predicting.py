@@ -22,7 +22,7 @@ from isogloss.encoders.mixup import LINKS_NEEDED
 from isogloss.translators import TRANSLATORS
 from isogloss.translators.setting import TranslateSetting, Translator
 from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.formats import Entry, Format, format_of
+from isogloss.using.formats import FileEntry, Format, format_of
 from isogloss.using.kinds import check_takes_inputs, probabilities_of
 
 TRANSLATION_KEY = "translation"
@@ -158,8 +158,8 @@ def _check_links(model: FineTuned, option: str, what: str) -> None:
 
 
 def _with_translations(
-    model: FineTuned, entries: Iterable[Entry], options: PredictOptions, source: tuple[Format, File]
-) -> Iterable[Entry]:
+    model: FineTuned, entries: Iterable[FileEntry], options: PredictOptions, source: tuple[Format, File]
+) -> Iterable[FileEntry]:
     """Add the translations that the options name, if the model mixes."""
     if model.mixup is None:
         return entries
@@ -177,7 +177,7 @@ def _with_translations(
     return warn_of_unmixed(model, entries, options.language, translated=translated, warn=options.warn)
 
 
-def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
+def _with_own_translation(model: FineTuned, entry: FileEntry) -> FileEntry:
     translation = (entry.body or {}).get(TRANSLATION_KEY)
     if translation is None or entry.example is None:
         return entry
@@ -191,7 +191,7 @@ def _with_own_translation(model: FineTuned, entry: Entry) -> Entry:
     return replace(entry, translation=_unless_blank(example))
 
 
-def _with_language(entry: Entry, language: str) -> Entry:
+def _with_language(entry: FileEntry, language: str) -> FileEntry:
     return entry if entry.body is None else replace(entry, body={**entry.body, "language": language})
 
 
@@ -220,8 +220,8 @@ class _LineProgress:
 
 
 def pair_in_order(
-    entries: Iterable[Entry], translations: Iterable[Example | None], names: tuple[str, str]
-) -> Iterator[Entry]:
+    entries: Iterable[FileEntry], translations: Iterable[Example | None], names: tuple[str, str]
+) -> Iterator[FileEntry]:
     """Yield each input with the translation in the same position; other entries are passed on.
 
     ``names`` are those of inputs and translations in messages. DataError, with both counts, if one side has
@@ -244,8 +244,8 @@ def pair_in_order(
 
 
 def pair_by_id(
-    entries: Iterable[Entry], translations: Iterable[Example | None], names: tuple[str, str]
-) -> Iterator[Entry]:
+    entries: Iterable[FileEntry], translations: Iterable[Example | None], names: tuple[str, str]
+) -> Iterator[FileEntry]:
     """Yield each entry with the translation of its example's id; DataError if they have no id in common."""
     by_id = {
         translation.id: translation
@@ -263,7 +263,7 @@ def pair_by_id(
         yield replace(entry, translation=translation)
 
 
-def _translated(entries: Iterable[Entry], translate: TranslateTexts) -> Iterator[Entry]:
+def _translated(entries: Iterable[FileEntry], translate: TranslateTexts) -> Iterator[FileEntry]:
     inputs, copies = tee(entries)
     examples = (copy.example for copy in copies if copy.example is not None)
     translations = translate_inputs(examples, translate)
@@ -274,12 +274,12 @@ def _translated(entries: Iterable[Entry], translate: TranslateTexts) -> Iterator
 
 def warn_of_unmixed(
     model: FineTuned,
-    entries: Iterable[Entry],
+    entries: Iterable[FileEntry],
     language: str,
     *,
     translated: bool,
     warn: Warn = python_warning,
-) -> Iterator[Entry]:
+) -> Iterator[FileEntry]:
     """Pass entries on; if the model mixes, warn once of those without a translation.
 
     The warning comes at the first of them, or, if inputs were ``translated``, at the end, with the count.

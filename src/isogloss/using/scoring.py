@@ -33,7 +33,7 @@ from isogloss.training.evaluation import (
     language_read,
 )
 from isogloss.using.fine_tuned import FineTuned
-from isogloss.using.formats import Entry, Prediction
+from isogloss.using.formats import FileEntry, Prediction
 from isogloss.using.predicting import Warn, python_warning
 from isogloss.using.provenance import fitting_task
 
@@ -209,7 +209,7 @@ def write_predictions(
         lines = corpus.write(map(answered, examples, predicted), language)
     else:
         write = next(format_.write for format_ in model.kind.formats if format_.write is not None)
-        entries = (Entry(lines=(), example=example) for example in examples)
+        entries = (FileEntry(lines=(), example=example) for example in examples)
         lines = write(zip(entries, map(Prediction, predicted), strict=True))
     if not isinstance(corpus, DescribedCorpus):
         _write_lines(path, lines)

@@ -37,7 +37,16 @@ from isogloss.tasks.lemmas import Lemmatization
 from isogloss.tasks.tagging import Tagging, merge
 from isogloss.tasks.task import Answer, Task, label_ids
 from isogloss.using.annotations import ANNOTATIONS
-from isogloss.using.formats import Answered, Entry, Format, Kind, Prediction, is_object, keys_missing, rounded
+from isogloss.using.formats import (
+    Answered,
+    FileEntry,
+    Format,
+    InputForm,
+    Prediction,
+    is_object,
+    keys_missing,
+    rounded,
+)
 
 NO_WORDS = (HASH, DOCUMENT)
 """Begin comments, though # may be a word."""
@@ -48,10 +57,10 @@ _BIO = re.compile(r"O|[BIESLUMW]-\S+")
 _NUMBER = re.compile(r"\d[\d.,:/-]*")
 
 
-class Layout(NamedTuple):
+class WordFileLayout(NamedTuple):
     """How a file with a line a word is laid out."""
 
-    plain: conll.Layout
+    plain: conll.ConllLayout
     """As it is without running numbers."""
     tags: tuple[int, ...]
     """Columns after the first that hold tags of spans (or parts of speech) alone."""
@@ -79,7 +88,7 @@ class Layout(NamedTuple):
         return split_cells(line) if self.spaces else line.split("\t")
 
 
-def layout_of(lines: Sequence[str], *, spaces: bool = True) -> Layout:
+def layout_of(lines: Sequence[str], *, spaces: bool = True) -> WordFileLayout:
     """Return the layout of a file, from its lines (without line ends) or the first of them."""
     words = [line for line in lines if line.strip() and not line.startswith(NO_WORDS)]
     columns = [*zip(*map(split_cells, words), strict=False)]
@@ -87,7 +96,7 @@ def layout_of(lines: Sequence[str], *, spaces: bool = True) -> Layout:
     file = File("", lambda: iter(lines), str)
     plain = conll.layout_of(file, tags[-1] if tags else -1)
     plain = plain._replace(label=tags[-1] if tags else -1 if plain.width > 1 else None)
-    layout = Layout(
+    layout = WordFileLayout(
         plain=plain._replace(labels=plain.labels | UPOS) if tags and plain.labels <= UPOS else plain,
         tags=tags,
         separator="\t" if any("\t" in line for line in words) else " ",
@@ -161,11 +170,11 @@ class Labels:
     """Returns a sentence with the answer as its labels."""
 
 
-def words(task: Task) -> Kind:
+def words(task: Task) -> InputForm:
     """Return the kind of a task that labels each word, or all words as a tree."""
     labels = TREES if task.labels_are == "tree" else _tags(task.name)
     of_labels = partial(_rule_probabilities, task) if isinstance(task, Lemmatization) else _probabilities
-    return Kind(
+    return InputForm(
         formats=(
             *(ANNOTATIONS if isinstance(task, Tagging) and task.metric == "span_f1" else ()),
             Format(
@@ -255,11 +264,11 @@ def _to_json(labels: Labels, example: Example | None, prediction: Prediction | N
     return body
 
 
-def _read_lines(file: File, _: str) -> Iterator[Entry]:
+def _read_lines(file: File, _: str) -> Iterator[FileEntry]:
     for number, line in file.lines():
         words = tuple(line.split())
         example = TaggedSentence(id=str(number), words=words, tags=()) if words else None
-        yield Entry(lines=(line,), example=example, body={"line": number})
+        yield FileEntry(lines=(line,), example=example, body={"line": number})
 
 
 def _write_lines(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
@@ -267,14 +276,14 @@ def _write_lines(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
         yield "\t".join([*entry.lines, *map(" ".join, _columns(labels, prediction))])
 
 
-def _read_conllu(file: File, _: str) -> Iterator[Entry]:
+def _read_conllu(file: File, _: str) -> Iterator[FileEntry]:
     for block in read_blocks(file):
         if not block.words:
-            yield Entry(lines=block.lines)
+            yield FileEntry(lines=block.lines)
             continue
         name = block.sent_id or str(block.number)
         example = TaggedSentence(id=name, words=block.words, tags=())
-        yield Entry(lines=block.lines, example=example, body={"line": block.number, "id": name})
+        yield FileEntry(lines=block.lines, example=example, body={"line": block.number, "id": name})
 
 
 def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
@@ -287,7 +296,9 @@ def _write_conllu(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
         yield from filled if scores is None else with_misc(tuple(filled), SCORE_KEY, rounded(scores))
 
 
-def _read_columns(file: File, _: str, column: int | None = None, *, spaces: bool = True) -> Iterator[Entry]:
+def _read_columns(
+    file: File, _: str, column: int | None = None, *, spaces: bool = True
+) -> Iterator[FileEntry]:
     """Read one word per line, from a column: if left out, the first one, or that after a running number."""
     lines = iter(file.read())
     first = list(islice(lines, INSPECTED_LINES))
@@ -303,7 +314,7 @@ def _read_columns(file: File, _: str, column: int | None = None, *, spaces: bool
     return _sentences(file, layout._replace(chosen=column))
 
 
-def _check_words(file: File, lines: Sequence[str], layout: Layout) -> None:
+def _check_words(file: File, lines: Sequence[str], layout: WordFileLayout) -> None:
     """Raise DataError where the first of several columns contains no words."""
     rows = list[tuple[int, list[str]]]()
     sentences = [list[str]()]
@@ -321,7 +332,7 @@ def _check_words(file: File, lines: Sequence[str], layout: Layout) -> None:
         raise file.broken(rows[0][0], f"column {column} contains {content}", "words", advice)
 
 
-def _sentences(file: File, layout: Layout) -> Iterator[Entry]:
+def _sentences(file: File, layout: WordFileLayout) -> Iterator[FileEntry]:
     """Yield sentences, and the empty lines after and comments before them."""
     start, lines, words = 1, list[str](), list[str]()
     for number, line in file.lines():
@@ -332,13 +343,13 @@ def _sentences(file: File, layout: Layout) -> Iterator[Entry]:
             continue
         if lines:
             yield _word_lines(start, lines, words, layout)
-        yield Entry(lines=(line,))
+        yield FileEntry(lines=(line,))
         start, lines, words = number + 1, [], []
     if lines:
         yield _word_lines(start, lines, words, layout)
 
 
-def _word(file: File, layout: Layout, number: int, line: str, running: int) -> str:
+def _word(file: File, layout: WordFileLayout, number: int, line: str, running: int) -> str:
     """Return the word of a line, given its number in the file and in its sentence."""
     cells = layout.cells(line)
     if layout.chosen is None and layout.indexed and cells[0] != str(running):
@@ -356,10 +367,10 @@ def _word(file: File, layout: Layout, number: int, line: str, running: int) -> s
     return cells[column]
 
 
-def _word_lines(start: int, lines: Sequence[str], words: Sequence[str], layout: Layout) -> Entry:
+def _word_lines(start: int, lines: Sequence[str], words: Sequence[str], layout: WordFileLayout) -> FileEntry:
     example = TaggedSentence(id=str(start), words=tuple(words), tags=())
     separator = layout.separator if layout.spaces else "\t"
-    return Entry(lines=tuple(lines), example=example, body={"line": start}, separator=separator)
+    return FileEntry(lines=tuple(lines), example=example, body={"line": start}, separator=separator)
 
 
 def _write_columns(labels: Labels, entries: Iterable[Answered]) -> Iterator[str]:
@@ -377,11 +388,11 @@ def _columns(labels: Labels, prediction: Prediction | None) -> list[Sequence[str
     return [*lists, *([] if prediction.scores is None else [rounded(prediction.scores)])]
 
 
-def _read_objects(file: File, language: str) -> Iterator[Entry]:
+def _read_objects(file: File, language: str) -> Iterator[FileEntry]:
     for number, line, body in numbered_objects(file):
         with located(name := f"{file.name}:{number}"):
             example = _from_json(body, name, language)
-        yield Entry(lines=(line,), example=example if example.words else None, body=body, original=body)
+        yield FileEntry(lines=(line,), example=example if example.words else None, body=body, original=body)
 
 
 def _from_json(body: Mapping[str, object], name: str, language: str) -> TaggedSentence:

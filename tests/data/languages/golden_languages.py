@@ -12,7 +12,7 @@ from dataclasses import fields
 from hashlib import sha256
 from itertools import islice
 
-from isogloss.data.languages import LANGUAGES, SIZES, VERSION, Translator, examples, translations
+from isogloss.data.languages import LANGUAGES, SIZES, VERSION, BuiltInTranslator, examples, translations
 
 FIRST = 30
 
@@ -40,7 +40,7 @@ def digests() -> dict[str, str]:
                 )
                 found[f"{corpus} {code} {split}"] = digest(one)
     for code in LANGUAGES:
-        noisy = Translator("qaa", code, noise=0.2, seed=1)
+        noisy = BuiltInTranslator("qaa", code, noise=0.2, seed=1)
         texts = [noisy.translate(line.text) for line in islice(examples("text", "qaa", "dev"), FIRST)]
         found[f"noise {code}"] = sha256(json.dumps(texts).encode()).hexdigest()[:16]
     return found

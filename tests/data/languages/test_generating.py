@@ -11,7 +11,7 @@ from golden_languages import digests
 from trees import is_tree
 
 from each import each
-from isogloss.data.languages import LANGUAGES, SIZES, Translator, examples, split_size, translations
+from isogloss.data.languages import LANGUAGES, SIZES, BuiltInTranslator, examples, split_size, translations
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.parsing import NAME, items_of, sentences_in
 
@@ -166,7 +166,7 @@ def test_entity_tags_are_valid_bio_of_all_kinds(code):
 
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_dev_sets_say_the_same_in_every_language(code):
-    translator = Translator("qaa", code)
+    translator = BuiltInTranslator("qaa", code)
     for corpus in ("ud", "wikiann"):
         for ours, theirs in each(zip(dev(corpus, "qaa"), dev(corpus, code), strict=True)):
             assert ours.id == theirs.id

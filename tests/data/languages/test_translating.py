@@ -9,7 +9,7 @@ from trees import is_tree
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.languages import LANGUAGES, Language, Translator, examples, translated, translations
+from isogloss.data.languages import LANGUAGES, BuiltInTranslator, Language, examples, translated, translations
 from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.meaning import Rates, Sampler
@@ -73,14 +73,14 @@ def test_text_of_other_settings_of_the_dials_is_mostly_read_back_and_never_misqu
 
 @pytest.mark.parametrize(("source", "target"), [*PAIRS, *((other, one) for one, other in PAIRS)])
 def test_translation_without_noise_is_the_gold_one_with_its_links(source, target):
-    translator = Translator(source, target)
+    translator = BuiltInTranslator(source, target)
     for pair in each(islice(translations(source, target, "dev"), 40)):
         assert translator.translate_words(pair.first.split()) == (tuple(pair.second.split()), pair.links)
 
 
 def test_spaces_before_punctuation_do_not_matter():
     for pair in each(islice(translations("qaa", "qai", "dev"), 20)):
-        translator = Translator("qai", "qaa")
+        translator = BuiltInTranslator("qai", "qaa")
         assert translator.translate(pair.second) == translator.translate(pair.second.replace(" ", ""))
 
 
@@ -89,40 +89,40 @@ def texts(count=100):
 
 
 def test_noise_changes_more_words_the_higher_it_is():
-    perfect = [Translator("qaa", "qab").translate(text).split() for text in texts()]
+    perfect = [BuiltInTranslator("qaa", "qab").translate(text).split() for text in texts()]
     kept = []
     for noise in (0.0, 0.1, 0.3, 0.8):
-        noisy = [Translator("qaa", "qab", noise=noise).translate(text).split() for text in texts()]
+        noisy = [BuiltInTranslator("qaa", "qab", noise=noise).translate(text).split() for text in texts()]
         kept.append(sum(len(set(a) & set(b)) for a, b in zip(perfect, noisy, strict=True)))
     assert kept[0] > kept[1] > kept[2] > kept[3]
 
 
 def test_noise_drops_about_as_many_words_as_its_rate_says():
-    perfect = [len(Translator("qaa", "qab").translate(text).split()) for text in texts(400)]
-    noisy = [len(Translator("qaa", "qab", noise=0.2).translate(text).split()) for text in texts(400)]
+    perfect = [len(BuiltInTranslator("qaa", "qab").translate(text).split()) for text in texts(400)]
+    noisy = [len(BuiltInTranslator("qaa", "qab", noise=0.2).translate(text).split()) for text in texts(400)]
     assert 0.15 < 1 - sum(noisy) / sum(perfect) < 0.25
 
 
 def test_noise_follows_from_seed_and_sentence_alone():
     one, other = texts(2)
-    translator = Translator("qaa", "qad", 0.3, 5)
+    translator = BuiltInTranslator("qaa", "qad", 0.3, 5)
     assert (
         translator.translate(f"{one} {other}") == f"{translator.translate(one)} {translator.translate(other)}"
     )
     assert [translator.translate(text) for text in texts()] != [
-        Translator("qaa", "qad", 0.3, 6).translate(text) for text in texts()
+        BuiltInTranslator("qaa", "qad", 0.3, 6).translate(text) for text in texts()
     ]
 
 
 @pytest.mark.parametrize("target", LANGUAGES)
 def test_noisy_translations_can_be_translated_back(target):
-    there, back = Translator("qaa", target, noise=0.3), Translator(target, "qaa", noise=0.3)
+    there, back = BuiltInTranslator("qaa", target, noise=0.3), BuiltInTranslator(target, "qaa", noise=0.3)
     assert all(back.translate(there.translate(text)) for text in each(texts(50)))
 
 
 def test_links_of_noisy_translations_are_in_range():
     for pair in each(islice(translations("qaa", "qai", "dev"), 100)):
-        words, links = Translator("qaa", "qai", noise=0.3).translate_words(pair.first.split())
+        words, links = BuiltInTranslator("qaa", "qai", noise=0.3).translate_words(pair.first.split())
         assert all(a < len(pair.first.split()) and b < len(words) for a, b in each(links))
 
 
@@ -130,37 +130,37 @@ def test_links_of_noisy_translations_are_in_range():
 def test_word_of_another_language_is_an_error_that_names_it(code):
     text = texts(1)[0]
     with pytest.raises(DataError, match=r"text in \w+: '.*' is not a word of \w+.*unknown = \"copy\""):
-        Translator(code, "qab").translate("hello" if code == "qaa" else text)
+        BuiltInTranslator(code, "qab").translate("hello" if code == "qaa" else text)
     word = lexicon(LANGUAGES["qaa"]).nouns[0][0][0].text
     with pytest.raises(DataError, match=f"Did you mean '{word}'"):
-        Translator("qaa", "qab").translate(word + "x")
+        BuiltInTranslator("qaa", "qab").translate(word + "x")
 
 
 def test_word_of_another_language_is_copied_where_asked():
     words = lexicon(LANGUAGES["qaa"])
     noun = words.nouns[3][0][0].text
-    translated = Translator("qaa", "qab", unknown="copy").translate(f"hello {noun}.")
+    translated = BuiltInTranslator("qaa", "qab", unknown="copy").translate(f"hello {noun}.")
     assert translated == f"hello {lexicon(LANGUAGES['qab']).nouns[3][0][0].text}."
-    noisy = Translator("qaa", "qab", noise=1.0, unknown="copy")
+    noisy = BuiltInTranslator("qaa", "qab", noise=1.0, unknown="copy")
     assert noisy.translate("hello") == "hello"  # no other word is like it, so none is put in its place
 
 
 def test_words_that_make_no_sentence_are_translated_one_by_one():
     ours, theirs = lexicon(LANGUAGES["qaa"]), lexicon(LANGUAGES["qad"])
     words = [ours.nouns[5][1][0].text, ours.nouns[9][0][0].text, ours.names[520][-1].text]
-    translated, links = Translator("qaa", "qad").translate_words(words)
+    translated, links = BuiltInTranslator("qaa", "qad").translate_words(words)
     assert translated == (theirs.nouns[5][1][0].text, theirs.nouns[9][0][0].text, words[2])
     assert links == ((0, 0), (1, 1), (2, 2))
-    assert Translator("qaa", "qad").translate("") == ""
+    assert BuiltInTranslator("qaa", "qad").translate("") == ""
 
 
 def test_impossible_options_are_errors():
     with says(ConfigError, "1.5"):
-        Translator("qaa", "qab", noise=1.5)
+        BuiltInTranslator("qaa", "qab", noise=1.5)
     with pytest.raises(ConfigError, match="no language 'qax'"):
-        Translator("qaa", "qax")
+        BuiltInTranslator("qaa", "qax")
     with says(ConfigError, "'copi'", "Did you mean 'copy'"):
-        Translator("qaa", "qab", unknown="copi")
+        BuiltInTranslator("qaa", "qab", unknown="copi")
 
 
 def first(found, count=60):
@@ -226,7 +226,7 @@ def test_noisy_translations_of_entities_keep_their_kinds():
 
 
 def test_linked_translation_is_the_translation_and_its_places_are_words():
-    translator = Translator("qaa", "qai", noise=0.1)
+    translator = BuiltInTranslator("qaa", "qai", noise=0.1)
     for question in each(first(examples("squad", "qaa", "dev"), 20)):
         text, links = translator.translate_linked(question.passage)
         assert text == translator.translate(question.passage)

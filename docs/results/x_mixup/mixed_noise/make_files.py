@@ -11,7 +11,7 @@ from pathlib import Path
 
 from noise_ratio import rate_of
 
-from isogloss.data.languages import Translator, examples
+from isogloss.data.languages import BuiltInTranslator, examples
 
 SIZES = {"train": 6000, "dev": 300, "test": 600}
 
@@ -24,7 +24,7 @@ def main(out: Path) -> None:
             plain = [(pair.first, pair.second) for pair in pairs]
             noisy = []
             for number, texts in enumerate(plain):
-                translator = Translator(language, other, noise=rate_of(number))
+                translator = BuiltInTranslator(language, other, noise=rate_of(number))
                 noisy.append(tuple(translator.translate(text) for text in texts))
             for name, texts in ((language, plain), (f"{language}-{other}", noisy)):
                 path = out / "pairs" / name / f"{split}.csv"

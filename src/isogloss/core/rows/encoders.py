@@ -5,7 +5,7 @@ from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Retrieval:
+class RetrievalRow:
     """Share of sentences whose nearest sentence in a second language is the translation, in one layer."""
 
     frame: ClassVar[str] = "retrieval"
@@ -23,7 +23,7 @@ class Retrieval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mining:
+class MiningRow:
     """Translations mined from comparable text at the best threshold on dev, in one layer."""
 
     frame: ClassVar[str] = "mining"
@@ -46,7 +46,7 @@ class Mining:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Anisotropy:
+class AnisotropyRow:
     """Mean cosine between different sentences of one language, in one layer."""
 
     frame: ClassVar[str] = "anisotropy"
@@ -58,7 +58,7 @@ class Anisotropy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WordDistance:
+class WordDistanceRow:
     """Distances of related and of unrelated words in one layer: means, and AUC of the separation."""
 
     frame: ClassVar[str] = "word-distance"
@@ -76,7 +76,7 @@ class WordDistance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DistanceBin:
+class DistanceBinRow:
     """One bin of the histograms of word distances: its edges, and the share of each group in it."""
 
     frame: ClassVar[str] = "word-distance-bins"
@@ -92,7 +92,7 @@ class DistanceBin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DimensionShare:
+class DimensionShareRow:
     """Share of the squared L2 distances of words in the dimensions where these are largest, in one layer."""
 
     frame: ClassVar[str] = "word-distance-shares"
@@ -108,7 +108,7 @@ class DimensionShare:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cka:
+class CkaRow:
     """CKA of two languages' sentence states in one layer."""
 
     frame: ClassVar[str] = "cka"
@@ -122,7 +122,7 @@ class Cka:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapPoint:
+class MapPointRow:
     """A sentence, or a language's centroid, on the map of sentence states."""
 
     frame: ClassVar[str] = "representation-map"
@@ -141,7 +141,7 @@ class MapPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PathPoint:
+class PathPointRow:
     """One point of a straight path between two models (Eqs 1 and 2 of Wu 2022)."""
 
     frame: ClassVar[str] = "interpolation"
@@ -160,7 +160,7 @@ class PathPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlanePoint:
+class PlanePointRow:
     """One point of the plane through three models (Eq. 3 of Wu 2022)."""
 
     frame: ClassVar[str] = "plane"
@@ -180,7 +180,7 @@ class PlanePoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
+class DeltaRow:
     """The ways from one model to two others: lengths and the angle between, in degrees."""
 
     frame: ClassVar[str] = "deltas"
@@ -195,7 +195,7 @@ class Delta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Conflict:
+class ConflictRow:
     """Cosine of the gradients of two batches, of two languages or of one, in a part of a model."""
 
     frame: ClassVar[str] = "gradient-conflict"
@@ -217,7 +217,7 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaskSimilarity:
+class MaskSimilarityRow:
     """Similarity of the gates of two masks in a part of an encoder, of two languages or of one."""
 
     frame: ClassVar[str] = "language-gates"
@@ -238,7 +238,7 @@ class MaskSimilarity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaskPerplexity:
+class MaskPerplexityRow:
     """Perplexity of a language in an encoder that is whole (mask "") or pruned by a language's mask."""
 
     frame: ClassVar[str] = "language-gates-perplexity"
@@ -250,7 +250,7 @@ class MaskPerplexity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MaskKept:
+class MaskKeptRow:
     """The share of the parameters that a mask keeps in a part of an encoder."""
 
     frame: ClassVar[str] = "language-gates-kept"
@@ -265,7 +265,7 @@ class MaskKept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpecificGates:
+class SpecificGatesRow:
     """Gates kept by every mask of a language and pruned by every mask of a second language."""
 
     frame: ClassVar[str] = "language-gates-specific"

@@ -12,7 +12,7 @@ from typing import ClassVar, NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingStep:
+class TrainingStepRow:
     """The loss at one step of any training; language "" is all of them."""
 
     frame: ClassVar[str] = "training-steps"
@@ -24,7 +24,7 @@ class TrainingStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Epoch:
+class EpochRow:
     """A model in training on one dev set after one epoch."""
 
     frame: ClassVar[str] = "epochs"
@@ -38,7 +38,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Perplexity:
+class PerplexityRow:
     """Perplexity of an encoder on held-out text of one language after one epoch of pretraining."""
 
     frame: ClassVar[str] = "perplexity"
@@ -51,7 +51,7 @@ class Perplexity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubwordsAdded:
+class SubwordsAddedRow:
     """Subwords that an encoder gained, and how many start from translations, parts or random numbers."""
 
     frame: ClassVar[str] = "new-subwords"
@@ -62,7 +62,7 @@ class SubwordsAdded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parameters:
+class ParametersRow:
     """Parameters of an encoder for each language. Language "" has the parameters shared by all."""
 
     frame: ClassVar[str] = "parameters"
@@ -71,7 +71,7 @@ class Parameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainedParameters:
+class TrainedParametersRow:
     """Parameters that a fine-tuning trained, the head included, and parameters of the model."""
 
     frame: ClassVar[str] = "trained-parameters"
@@ -80,7 +80,7 @@ class TrainedParameters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FurtherTaskScore:
+class FurtherTaskScoreRow:
     """A model's score in a further task that it learned, on one dev set of a source language."""
 
     frame: ClassVar[str] = "further-tasks"
@@ -95,7 +95,7 @@ class FurtherTaskScore:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AveragedModel:
+class AveragedModelRow:
     """A model in an average on one dev set, with its weight; the average itself where ``part`` is ""."""
 
     frame: ClassVar[str] = "averaged"
@@ -108,7 +108,7 @@ class AveragedModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopping:
+class StoppingRow:
     """Updates done and planned by a fine-tuning with patience, its last epoch and the chosen epoch."""
 
     frame: ClassVar[str] = "stopping"
@@ -119,7 +119,7 @@ class Stopping:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConflictStep:
+class ConflictStepRow:
     """Cosine of gradients while a model trains, after one step."""
 
     frame: ClassVar[str] = "training-conflict"
@@ -137,7 +137,7 @@ class ConflictStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BitextRead:
+class BitextReadRow:
     """Bitext of one pair of languages that a training read."""
 
     frame: ClassVar[str] = "bitext-read"
@@ -148,7 +148,7 @@ class BitextRead:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alignment:
+class AlignmentRow:
     """A word alignment of bitext: the number of links and, with gold links, how many are right."""
 
     frame: ClassVar[str] = "alignment"
@@ -162,7 +162,7 @@ class Alignment:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TranslatedSplit:
+class TranslatedSplitRow:
     """One translated split: what was lost, and, of bitext, chrF and BLEU against its own translations.
 
     ``tagged`` is the share of words that have a tag, where tags were projected.
@@ -181,7 +181,7 @@ class TranslatedSplit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
+class ScoreRow:
     """One model on one language and split by one measure; the task's own metric is its main one."""
 
     frame: ClassVar[str] = "scores"
@@ -197,7 +197,7 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelFree:
+class LabelFreeRow:
     """Estimates of a model's score in a language, computed from its predictions without labels."""
 
     frame: ClassVar[str] = "label-free"
@@ -211,7 +211,7 @@ class LabelFree:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SeedSpread:
+class SeedSpreadRow:
     """Mean and unbiased standard deviation of models that differ only in their seed, on one language."""
 
     frame: ClassVar[str] = "run-variance"
@@ -228,7 +228,7 @@ class SeedSpread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gap:
+class GapRow:
     """Source score minus the mean target score of one model."""
 
     frame: ClassVar[str] = "transfer-gap"
@@ -241,7 +241,7 @@ class Gap:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MixupRatio:
+class MixupRatioRow:
     """Mixup ratio of a model on one language, summarised over examples."""
 
     frame: ClassVar[str] = "mixup-ratio"
@@ -261,7 +261,7 @@ class MixupRatio:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SweepPoint:
+class SweepPointRow:
     """Result of a mixup model with a different largest ratio or layer, on one language."""
 
     frame: ClassVar[str] = "mixup-sweep"
@@ -279,7 +279,7 @@ class SweepPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LinkAttention:
+class LinkAttentionRow:
     """Attention of X-Mixup's layer to the words that translate a word, averaged over subwords."""
 
     frame: ClassVar[str] = "link-attention"

@@ -19,7 +19,7 @@ _PART = re.compile(r"(?P<corpus>[^\[\]:+]+(:[^\[\]:+]+)?)(\[(?P<splits>[^\[\]]*)
 
 
 @dataclass(frozen=True)
-class Part:
+class CorpusPart:
     """A corpus among others."""
 
     label: str
@@ -39,7 +39,7 @@ class Part:
 class Concatenated(CorpusDefaults):
     """Corpora read one after the other; it has the tasks that all of them have."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[CorpusPart, ...]
 
     def __post_init__(self) -> None:
         if not self.tasks:
@@ -96,7 +96,7 @@ class Concatenated(CorpusDefaults):
         """Refuse: each part has a format of its own."""
         raise self._not_written(f"examples of {language}")
 
-    def _sources(self, split: Split) -> list[tuple[Part, Split]]:
+    def _sources(self, split: Split) -> list[tuple[CorpusPart, Split]]:
         sources = [(part, origin) for part in self.parts for origin in part.sources(split)]
         if not sources:
             raise DataError(
@@ -116,7 +116,7 @@ def concatenated(name: str, corpus: Callable[[str], Corpus]) -> Corpus:
     parts = parts_of(name)
     if len(parts) == 1 and not parts[0][1]:
         return corpus(parts[0][0])
-    return Concatenated(tuple(Part(label, splits, corpus(label)) for label, splits in parts))
+    return Concatenated(tuple(CorpusPart(label, splits, corpus(label)) for label, splits in parts))
 
 
 def parts_of(name: str) -> list[tuple[str, tuple[Split, ...]]]:
@@ -154,7 +154,7 @@ def _split(split: str, others: list[str], joined: str) -> Split:
     )
 
 
-def _marked(examples: Iterator[Example], part: Part, split: Split) -> Iterator[Example]:
+def _marked(examples: Iterator[Example], part: CorpusPart, split: Split) -> Iterator[Example]:
     mark = f"{part.label}:{split}" if len(part.splits) > 1 else part.label
     for example in examples:
         yield replace(example, id=f"{mark}:{example.id}")

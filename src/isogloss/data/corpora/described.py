@@ -26,14 +26,14 @@ from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.formats.questions import read_questions
 from isogloss.data.formats.reading import (
     NO_ANSWER,
+    CorpusRow,
     FileFacts,
     KindName,
     Predicts,
     Reading,
-    Record,
     facts_of,
 )
-from isogloss.data.formats.tables import AnyOf, Column, Columns, FileFormat, Row, Table, rows
+from isogloss.data.formats.tables import AnyOf, Column, Columns, ExampleColumns, FileFormat, FileRow, rows
 from isogloss.data.hub_rows import hub_file
 
 BadRows = Literal["refuse", "skip"]
@@ -216,7 +216,7 @@ class DescribedCorpus(CorpusDefaults):
         self, chosen: Mapping[Column, tuple[str, ...]], *, may_lack_labels: bool = False
     ) -> Reading:
         separator = self.separator or ","
-        table = Table(
+        table = ExampleColumns(
             format=self.format,
             columns=self.columns,
             chosen=chosen,
@@ -326,7 +326,8 @@ class DescribedCorpus(CorpusDefaults):
             raise short.broken(min(counts), "the last line", expected, "Restore the lines that are missing")
         for number, sides in enumerate(zip(*(rows(file, reading.table) for file in files), strict=True)):
             first, second = (
-                Record(reading, file, cast(Row, row), "") for file, row in zip(files, sides, strict=True)
+                CorpusRow(reading, file, cast(FileRow, row), "")
+                for file, row in zip(files, sides, strict=True)
             )
             try:
                 yield Translation(id=str(number), first=first.text("first"), second=second.text("second"))

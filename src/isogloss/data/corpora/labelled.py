@@ -34,11 +34,11 @@ from isogloss.data.corpus import (
 )
 from isogloss.data.examples import Example, Question, SentencePair, TaggedSentence
 from isogloss.data.files import File, Folder, some
-from isogloss.data.formats.conll import Layout
+from isogloss.data.formats.conll import ConllLayout
 from isogloss.data.formats.kinds import labelled_rows
 from isogloss.data.formats.questions import all_questions, write_questions
 from isogloss.data.formats.reading import LINES, FileFacts, Reading
-from isogloss.data.formats.tables import AnyOf, Column, PartColumns, Row, Table, rows
+from isogloss.data.formats.tables import AnyOf, Column, ExampleColumns, FileRow, PartColumns, rows
 
 FIRST, SECOND, LABEL = ("sentence1", "premise"), ("sentence2", "hypo", "hypothesis"), ("gold_label", "label")
 """What most headers call the columns of pairs."""
@@ -162,13 +162,13 @@ class LabelledCorpus(CorpusDefaults):
             skip_unknown=self._is_translated(language),
         )
 
-    def _table(self, file: File, language: str, split: Split) -> Table:
+    def _table(self, file: File, language: str, split: Split) -> ExampleColumns:
         if self.kind == "tagging":
-            return Table(format="conll", columns=WORDS)
+            return ExampleColumns(format="conll", columns=WORDS)
         chosen: dict[Column, tuple[str, ...]] = {"language": (*spellings(language),)}
         if self.split_column:
             chosen = {self.split_column: (self.split_names[split],)}
-        return Table(
+        return ExampleColumns(
             format="jsonl" if file.plain_name.endswith(".jsonl") else "tsv",
             columns=self.columns,
             chosen=chosen,
@@ -249,7 +249,9 @@ def _pairs(corpus: LabelledCorpus, file: File, language: str, split: Split) -> A
 
 
 def _sentences(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:
-    layout = Layout(2, ends=False, hashes=False, labels=frozenset(), comment="", separator=corpus.separator)
+    layout = ConllLayout(
+        2, ends=False, hashes=False, labels=frozenset(), comment="", separator=corpus.separator
+    )
     return labelled_rows(file, corpus.reading(file, language, split), FileFacts(layout=layout))
 
 
@@ -282,7 +284,7 @@ _FORMATS = {
 
 def languages_in(file: File) -> Iterator[str]:
     """Yield the languages of a file in order of appearance; none without a language column."""
-    table = Table(
+    table = ExampleColumns(
         format="tsv",
         columns={"first": AnyOf(FIRST), "language": "language"},
         optional=("language",),
@@ -291,8 +293,8 @@ def languages_in(file: File) -> Iterator[str]:
     )
     codes = set[str]()
     for row in rows(file, table):
-        if isinstance(row, Row) and "language" not in row.parts:
+        if isinstance(row, FileRow) and "language" not in row.parts:
             return
-        if isinstance(row, Row) and row.parts["language"] not in codes:
+        if isinstance(row, FileRow) and row.parts["language"] not in codes:
             codes.add(row.parts["language"])
             yield row.parts["language"]

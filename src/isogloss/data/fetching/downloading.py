@@ -125,7 +125,7 @@ def megabytes(size: int) -> str:
 
 
 def _download(link: Link, path: Path, retry: RetryPolicy, on_progress: OnProgress) -> Downloaded:
-    part = _Part(path.with_name(path.name + ".part"))
+    part = _PartialFile(path.with_name(path.name + ".part"))
     failed = 0
     while True:
         size_before = part.size()
@@ -143,7 +143,7 @@ def _download(link: Link, path: Path, retry: RetryPolicy, on_progress: OnProgres
             retry.sleep(wait)
 
 
-def _attempt(link: Link, part: "_Part", timeout: float, meter: "_Meter") -> None:
+def _attempt(link: Link, part: "_PartialFile", timeout: float, meter: "_Meter") -> None:
     start, validator = part.resume_point(link)
     if start and start == link.size:
         return
@@ -300,7 +300,9 @@ def _fast_enough(blocks: Iterator[bytes], timeout: float) -> Iterator[bytes]:
             since, began = 0, time.monotonic()
 
 
-def _store(blocks: Iterator[bytes], part: "_Part", start: int, note: dict[str, str], meter: "_Meter") -> None:
+def _store(
+    blocks: Iterator[bytes], part: "_PartialFile", start: int, note: dict[str, str], meter: "_Meter"
+) -> None:
     """Write blocks from byte ``start`` on, and the version of the file to the note."""
     with storing(part.path), part.path.open("r+b" if start else "wb") as file:
         file.seek(start)
@@ -313,7 +315,7 @@ def _store(blocks: Iterator[bytes], part: "_Part", start: int, note: dict[str, s
         os.fsync(file.fileno())
 
 
-def _finished(link: Link, part: "_Part", path: Path, *, resumed: bool) -> Downloaded:
+def _finished(link: Link, part: "_PartialFile", path: Path, *, resumed: bool) -> Downloaded:
     downloaded = Downloaded(size=part.size(), sha256=checksum(part.path))
     if link.sha256 and downloaded.sha256 != link.sha256:
         part.remove()
@@ -330,7 +332,7 @@ def _finished(link: Link, part: "_Part", path: Path, *, resumed: bool) -> Downlo
     return downloaded
 
 
-def _given_up(link: Link, part: "_Part", trouble: TryAgainError, failed: int) -> DataError:
+def _given_up(link: Link, part: "_PartialFile", trouble: TryAgainError, failed: int) -> DataError:
     size = f"{megabytes(part.size())} are kept, and the" if part.size() else "The"
     tried = f"after {failed} attempt{'s' if failed > 1 else ''}"
     tried += f", since it asks to wait {trouble.wait:.0f} s" if trouble.wait else ""
@@ -347,7 +349,7 @@ def _too_large(link: Link, size: str) -> DataError:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _PartialFile:
     """The partial file, and a note of the version it belongs to."""
 
     path: Path

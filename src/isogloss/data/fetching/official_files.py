@@ -44,7 +44,7 @@ class Fetched:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Result:
+class FetchedRelease:
     """The outcome for one release."""
 
     release: Release
@@ -75,7 +75,7 @@ def fetch(
     languages: Sequence[str] = (),
     retry: RetryPolicy | None = None,
     on_progress: OnProgress = no_progress,
-) -> Iterator[Result]:
+) -> Iterator[FetchedRelease]:
     """Fetch the releases that are missing, and yield each once it exists; archives stay in ``downloads``.
 
     With languages, only their members are extracted from archives. One process at a time fetches into a
@@ -89,7 +89,7 @@ def fetch(
             fetched = present or _fetch(release, folder, languages, retry, on_progress)
             if _record(release, folder) != fetched:
                 _write_record(release, folder, fetched)
-            yield Result(release=release, fetched=fetched, was_there=present is not None)
+            yield FetchedRelease(release=release, fetched=fetched, was_there=present is not None)
 
 
 def _fetch(

@@ -28,7 +28,7 @@ Line = tuple[int, list[str]]
 """Number and cells of a word's line."""
 
 
-class Layout(NamedTuple):
+class ConllLayout(NamedTuple):
     """What a file with a line for each word is."""
 
     width: int
@@ -81,7 +81,7 @@ def split_cells(line: str) -> list[str]:
 
 def layout_of(
     file: File, label: int | None, comment: str | None = None, *, listed: Collection[str] = ()
-) -> Layout:
+) -> ConllLayout:
     """Decide the layout of a file from all of its lines.
 
     ``label`` is the column of the labels, and ``listed`` are labels that a description lists.
@@ -110,10 +110,10 @@ def layout_of(
     all_labels = frozenset((*labels[ends], *listed))
     has_header = first is not None and widths.total() > 0 and is_header(first[1], first[1][-1])
     header = first[0] if first is not None and has_header else 0
-    return Layout(width, ends, hashes > 0, all_labels, comment, label, header=header)
+    return ConllLayout(width, ends, hashes > 0, all_labels, comment, label, header=header)
 
 
-def count_comments(file: File, layout: Layout) -> int:
+def count_comments(file: File, layout: ConllLayout) -> int:
     """Return the number of comment lines."""
     first, count = True, 0
     for number, line in file.lines() if layout.hashes else ():
@@ -125,7 +125,7 @@ def count_comments(file: File, layout: Layout) -> int:
     return count
 
 
-def read_words(file: File, layout: Layout, columns: Sequence[int]) -> Iterator[list[Line] | DataError]:
+def read_words(file: File, layout: ConllLayout, columns: Sequence[int]) -> Iterator[list[Line] | DataError]:
     """Yield the words of each sentence, or the error of a sentence with a line that does not fit."""
     words, fits, width = list[Line](), True, layout.width
     in_range = len(columns) <= width and all(-width <= column < width for column in columns)
@@ -141,7 +141,9 @@ def read_words(file: File, layout: Layout, columns: Sequence[int]) -> Iterator[l
             words, fits = [], True
 
 
-def _misfit(file: File, layout: Layout, columns: Sequence[int], words: Sequence[Line]) -> DataError | None:
+def _misfit(
+    file: File, layout: ConllLayout, columns: Sequence[int], words: Sequence[Line]
+) -> DataError | None:
     """Return the error of the first line that has other columns or a carriage return inside."""
     width, widths = layout.width, Counter([len(cells) for _, cells in words])
     if all(column >= 0 for column in columns):  # Some formats have more columns in some sentences.

@@ -27,7 +27,7 @@ from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.conllu import COLUMNS, LEMMA, NAMES
 from isogloss.data.formats.label_cells import read_cell_text
 from isogloss.data.formats.questions import question_of_row
-from isogloss.data.formats.reading import FileFacts, KindName, Predicts, Reading, Record
+from isogloss.data.formats.reading import CorpusRow, FileFacts, KindName, Predicts, Reading
 from isogloss.data.formats.tables import OF_SPANS, SENTENCE, SUFFIXES, AnyOf, Columns, FileFormat
 
 
@@ -44,7 +44,7 @@ def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Ex
             yield row
             continue
         count += 1
-        record = Record(reading, file, row, str(count if reading.official else row.number), facts)
+        record = CorpusRow(reading, file, row, str(count if reading.official else row.number), facts)
         try:
             if "id" in reading.table.columns and ("id" in row.parts or not reading.official):
                 record = record.named(taken_ids)
@@ -60,7 +60,7 @@ _OF_CHARACTERS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 """Kana and Chinese characters, which stand without spaces."""
 
 
-def _annotated(record: Record) -> TaggedSentence:
+def _annotated(record: CorpusRow) -> TaggedSentence:
     """Read a text in which spans stand as ``[type : words]`` (MASSIVE).
 
     Spaces separate words; Chinese and Japanese words are characters, as in the corpus's own script.
@@ -85,7 +85,7 @@ def _words(text: str) -> list[str]:
     return [word for chunk in chunks for word in chunk]
 
 
-def _sentence(record: Record) -> TaggedSentence:
+def _sentence(record: CorpusRow) -> TaggedSentence:
     columns = record.reading.table.columns
     if "annotated" in columns:
         return _annotated(record)
@@ -98,7 +98,7 @@ def _sentence(record: Record) -> TaggedSentence:
     return TaggedSentence(id=record.id, words=_checked_words(record, words), tags=_tags(record, tags))
 
 
-def _checked_words(record: Record, words: list[object]) -> tuple[str, ...]:
+def _checked_words(record: CorpusRow, words: list[object]) -> tuple[str, ...]:
     texts = [word for word in words if isinstance(word, str)]
     filled = texts if record.reading.blank else [*map(str.strip, texts)]
     if (
@@ -111,7 +111,7 @@ def _checked_words(record: Record, words: list[object]) -> tuple[str, ...]:
     return tuple(_word(record, word, index) for index, word in enumerate(words))
 
 
-def _tags(record: Record, cells: list[object]) -> tuple[str, ...]:
+def _tags(record: CorpusRow, cells: list[object]) -> tuple[str, ...]:
     """Return the tags of a sentence; those of official files are mostly spelled as in the inventory."""
     reading = record.reading
     if reading.official and not reading.spelled and all(map(reading.labels.__contains__, cells)):
@@ -119,7 +119,7 @@ def _tags(record: Record, cells: list[object]) -> tuple[str, ...]:
     return _bio(record, [*map(record.spell, cells)])
 
 
-def _word(record: Record, word: object, index: int) -> str:
+def _word(record: CorpusRow, word: object, index: int) -> str:
     """Return a word without the prefix that the words of its file have; DataError where it is blank."""
     prefixes, blank = record.reading.prefixes, record.reading.blank
     if not isinstance(word, str) or not (word if blank else word.strip()) or not is_unicode(word):
@@ -130,7 +130,7 @@ def _word(record: Record, word: object, index: int) -> str:
     return bare if prefixes else word
 
 
-def _bio(record: Record, tags: Sequence[str]) -> tuple[str, ...]:
+def _bio(record: CorpusRow, tags: Sequence[str]) -> tuple[str, ...]:
     """Return the tags of a sentence, spans as BIO; DataError, with its line, for one that does not fit."""
     scheme = record.facts.scheme
     if scheme.marks_spans and (wrong := find_misfit(tags, scheme)) is not None:
@@ -143,28 +143,28 @@ def _bio(record: Record, tags: Sequence[str]) -> tuple[str, ...]:
     return tuple(record.checked_label(tag, index) for index, tag in enumerate(as_bio(tags, scheme)))
 
 
-def _text(record: Record) -> LabelledText | None:
+def _text(record: CorpusRow) -> LabelledText | None:
     if record.is_skipped():
         return None
     return LabelledText(id=record.id, text=record.text("text"), label=_label_of(record))
 
 
-def _pair(record: Record) -> SentencePair | None:
+def _pair(record: CorpusRow) -> SentencePair | None:
     if record.is_skipped():
         return None
     first, second = (record.text(part) for part in ("first", "second"))
     return SentencePair(id=record.id, first=first, second=second, label=_label_of(record))
 
 
-def _single(record: Record) -> str:
+def _single(record: CorpusRow) -> str:
     return record.checked_label(record.spell(record.part("label")))
 
 
-def _label_of(record: Record) -> Label:
+def _label_of(record: CorpusRow) -> Label:
     return UNKNOWN if record.is_unlabelled else _LABEL[record.reading.predicts](record)
 
 
-def _labels(record: Record) -> tuple[str, ...]:
+def _labels(record: CorpusRow) -> tuple[str, ...]:
     """Return the labels of a row: a list, a text with separators, or a column each that says yes or no."""
     labels = record.part("label")
     if isinstance(labels, tuple):
@@ -178,7 +178,7 @@ def _labels(record: Record) -> tuple[str, ...]:
     return tuple(dict.fromkeys(record.labels(labels)))
 
 
-def _is_yes(record: Record, label: str, cell: object) -> bool:
+def _is_yes(record: CorpusRow, label: str, cell: object) -> bool:
     text = str(cell).strip().lower()
     if text not in _YES_OR_NO:
         raise record.broken(f"{label} is {str(cell)[:60]!r}", "0 or 1", "Correct it, or leave the column out")
@@ -188,7 +188,7 @@ def _is_yes(record: Record, label: str, cell: object) -> bool:
 _YES_OR_NO = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, "true": True}
 
 
-def _number(record: Record) -> float:
+def _number(record: CorpusRow) -> float:
     cell = record.part("label")
     try:
         number = math.nan if isinstance(cell, bool) else float(cell)
@@ -199,14 +199,14 @@ def _number(record: Record) -> float:
     return number
 
 
-_LABEL: Mapping[Predicts, Callable[[Record], Label]] = {
+_LABEL: Mapping[Predicts, Callable[[CorpusRow], Label]] = {
     "label": _single,
     "labels": _labels,
     "number": _number,
 }
 
 
-def _choice(record: Record) -> Choice | None:
+def _choice(record: CorpusRow) -> Choice | None:
     if record.is_skipped():
         return None
     options = _options(record)
@@ -225,7 +225,7 @@ def _choice(record: Record) -> Choice | None:
     return Choice(id=record.id, options=options, label=names.index(label), **texts)
 
 
-def _options(record: Record) -> tuple[str, ...]:
+def _options(record: CorpusRow) -> tuple[str, ...]:
     """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
     options = record.part("options")
     if isinstance(options, tuple) and len(options) == 1:
@@ -244,11 +244,11 @@ UNKNOWN = ""
 """The label of an example that has none."""
 
 
-def _translation(record: Record) -> Translation:
+def _translation(record: CorpusRow) -> Translation:
     return Translation(id=record.id, first=record.text("first"), second=record.text("second"))
 
 
-def _line(record: Record) -> TextLine | None:
+def _line(record: CorpusRow) -> TextLine | None:
     if record.reading.table.format == "lines" and not record.part("text").strip():
         return None  # Empty lines stand between paragraphs.
     return TextLine(id=record.id, text=record.text("text"))
@@ -267,11 +267,11 @@ LINES_OF_WORDS = (SENTENCE, "word", "label")
 """The parts of sentences in tables with a line for each word."""
 
 
-class Kind(NamedTuple):
+class CorpusKind(NamedTuple):
     """A kind of labelled corpus: what it needs of a row, and the example it makes of it."""
 
     example: type[Example]
-    make: Callable[[Record], Example | None]
+    make: Callable[[CorpusRow], Example | None]
     """None for a row that is left out."""
     columns: Mapping[FileFormat, Columns]
     """Default columns by format."""
@@ -304,8 +304,8 @@ def _named(*names: str) -> dict[FileFormat, Columns]:
     return dict.fromkeys(_BY_NAME, columns)
 
 
-KINDS: Mapping[KindName, Kind] = {
-    "tagging": Kind(
+KINDS: Mapping[KindName, CorpusKind] = {
+    "tagging": CorpusKind(
         TaggedSentence,
         _sentence,
         {
@@ -318,19 +318,19 @@ KINDS: Mapping[KindName, Kind] = {
         {"label": "", "lemma": "lemmas"},
         ("annotated", *LINES_OF_WORDS),
     ),
-    "text": Kind(
+    "text": CorpusKind(
         LabelledText,
         _text,
         _named("text", "label"),
         {"label": "text-classification", "labels": "multi-label-classification", "number": "regression"},
     ),
-    "pair": Kind(
+    "pair": CorpusKind(
         SentencePair,
         _pair,
         _named("first", "second", "label"),
         {"label": "pair-classification", "number": "pair-regression"},
     ),
-    "choice": Kind(
+    "choice": CorpusKind(
         Choice,
         _choice,
         _named("context", "options", "label"),
@@ -338,7 +338,7 @@ KINDS: Mapping[KindName, Kind] = {
         ("question", "prompt"),
         ("context", "options"),
     ),
-    "span": Kind(
+    "span": CorpusKind(
         Question,
         question_of_row,
         {"squad": {}, **_named("context", "question", "answers")},
@@ -346,13 +346,13 @@ KINDS: Mapping[KindName, Kind] = {
         ("start",),
         suffixes={**SUFFIXES, ".json": "squad"},
     ),
-    "bitext": Kind(
+    "bitext": CorpusKind(
         Translation,
         _translation,
         {"lines": {"first": 0, "second": 0}, **_named("first", "second")},
         {"label": "bitext"},
     ),
-    "raw": Kind(TextLine, _line, {"lines": {"text": 0}, **_named("text")}, {"label": "text"}),
+    "raw": CorpusKind(TextLine, _line, {"lines": {"text": 0}, **_named("text")}, {"label": "text"}),
 }
 
 

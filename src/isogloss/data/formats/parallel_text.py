@@ -47,7 +47,7 @@ LEAST_MARGIN = 1.04
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ParallelRow:
     """The cells of the requested languages, in that order, and of the links column."""
 
     number: int
@@ -165,7 +165,7 @@ def column_of(language: str, names: Collection[str]) -> str:
     return next((code for code in spellings(language) if code in names), "")
 
 
-def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) -> Iterator[Row]:
+def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) -> Iterator[ParallelRow]:
     """Read the rows that have a text in each of the languages, with ``partial`` those that have any."""
     enough = any if partial else all
     lines = file.lines()
@@ -184,7 +184,9 @@ def read_rows(file: File, languages: Sequence[str], *, partial: bool = False) ->
         ids.add(row[0])
         texts = tuple(row[position] if row[position].strip() else "" for position in positions)
         if enough(texts):
-            yield Row(number=number, id=row[0], texts=texts, links=row[links] if links is not None else "")
+            yield ParallelRow(
+                number=number, id=row[0], texts=texts, links=row[links] if links is not None else ""
+            )
 
 
 def verse_split(verse: str) -> Split:

@@ -18,7 +18,7 @@ from isogloss.core.errors import DataError, located
 from isogloss.data.corpus import cannot_write
 from isogloss.data.examples import Example, Question
 from isogloss.data.files import File, is_unicode, short, unique_keys
-from isogloss.data.formats.reading import NO_ANSWER, Record
+from isogloss.data.formats.reading import NO_ANSWER, CorpusRow
 from isogloss.data.formats.whole_words import WordPlace, find_words
 
 NEAR = 3
@@ -248,7 +248,7 @@ def _other_counts(text: str) -> tuple[int, int]:
     return len(text.encode()), len(text.encode("utf-16-le")) // 2
 
 
-def question_of_row(record: Record) -> Question | None:
+def question_of_row(record: CorpusRow) -> Question | None:
     """Make a question of a row; None for one without an answer where such rows are skipped."""
     passage, answers = record.text("context"), list[tuple[int, str]]()
     repairs = list[str]()
@@ -275,7 +275,7 @@ def question_of_row(record: Record) -> Question | None:
     )
 
 
-def _answers(record: Record) -> list[tuple[object, object]]:
+def _answers(record: CorpusRow) -> list[tuple[object, object]]:
     """Return text and start of each answer of a row; None for a start that is not given.
 
     They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
@@ -303,7 +303,7 @@ def _listed(cell: Any) -> list[Any]:
     return [] if cell is None else [cell]
 
 
-def _offset(record: Record, start: object) -> int | None:
+def _offset(record: CorpusRow, start: object) -> int | None:
     if start in (None, ""):
         return None
     if isinstance(start, bool) or not _OFFSET.fullmatch(str(start).strip()):

@@ -1,6 +1,6 @@
 """How labelled rows are read: the table, the labels and their spelling, and the facts of a file.
 
-A ``Record`` is a row that is read so; a kind of example (``kinds``) is made of it. Facts (its layout, its
+A ``CorpusRow`` is a row that is read so; a kind of example (``kinds``) is made of it. Facts (its layout, its
 scheme of tags, whether it has labels at all) are decided once, from the whole file, and reported; a row that
 does not fit them is an error with its own line.
 """
@@ -15,7 +15,7 @@ from isogloss.core.tag_schemes import BIO, NO_SCHEME, OUTSIDE, TagCounts, TagSch
 from isogloss.data.corpus import unique_id
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.annotation_files import WEBANNO_HEADER
-from isogloss.data.formats.conll import Layout, check_words, count_comments, layout_of
+from isogloss.data.formats.conll import ConllLayout, check_words, count_comments, layout_of
 from isogloss.data.formats.label_cells import (
     MISSING,
     NUMBER,
@@ -34,9 +34,9 @@ from isogloss.data.formats.offsets import TEXT_KEYS, marks_spans
 from isogloss.data.formats.tables import (
     OFFICIAL,
     AnyOf,
-    Row,
+    ExampleColumns,
+    FileRow,
     Rows,
-    Table,
     describe_annotations,
     no_column,
     rows,
@@ -57,7 +57,7 @@ LABELS: Mapping[KindName, tuple[str, ...]] = {
 class FileFacts:
     """Facts of a file, decided from all of its rows."""
 
-    layout: Layout | None = None
+    layout: ConllLayout | None = None
     """Of a file with a line for each word."""
     scheme: TagScheme = NO_SCHEME
     """The scheme of its tags."""
@@ -81,7 +81,7 @@ class Reading:
     """How labelled rows are read; fields of one name are those of ``described.DescribedCorpus``."""
 
     kind: KindName
-    table: Table
+    table: ExampleColumns
     labels: tuple[str, ...] = ()
     spelled: Mapping[str, str] = field(default_factory=dict)
     skip: tuple[str, ...] = ()
@@ -132,12 +132,12 @@ class Reading:
         columns = {part: column for part, column in self.table.columns.items() if part not in parts}
         return replace(self, table=replace(self.table, columns=columns))
 
-    def rows(self, file: File, layout: Layout | None) -> Rows:
+    def rows(self, file: File, layout: ConllLayout | None) -> Rows:
         """Yield the rows of a file."""
         optional = (*self.table.optional, *self.label_parts) if self.may_lack_labels else self.table.optional
         return rows(file, replace(self.table, optional=optional), layout)
 
-    def has_label(self, row: Row) -> bool:
+    def has_label(self, row: FileRow) -> bool:
         """Return whether a row has a label at all, right or wrong."""
         if self.kind == "text" and self.predicts == "labels":  # A row may have none of the labels.
             return any(cell is not None for cell in cells_of(row.parts.get("label")))
@@ -161,7 +161,7 @@ class Reading:
             return ("",)
         return {*MISSING, "_"} if self.table.columns.get("label") == "UPOS" else MISSING
 
-    def label_cells(self, row: Row) -> list[object]:
+    def label_cells(self, row: FileRow) -> list[object]:
         """Return the cells of the labels, those of lists one by one."""
         cells = [cell for part in self.label_parts for cell in cells_of(row.parts.get(part))]
         return [label for cell in cells for label in (cell if isinstance(cell, list) else [cell])]
@@ -173,12 +173,12 @@ def cells_of(part: object) -> tuple[object, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CorpusRow:
     """A row with its id, and how it is read; every error names its file and line."""
 
     reading: Reading
     file: File
-    row: Row
+    row: FileRow
     id: str
     facts: FileFacts = LINES
 
@@ -189,12 +189,12 @@ class Record:
         line = self.row.line if word is None or not self.row.lines else self.row.lines[word]
         return self.file.broken(line, problem, expected, advice)
 
-    def named(self, taken_ids: dict[str, int]) -> "Record":
+    def named(self, taken_ids: dict[str, int]) -> "CorpusRow":
         """Return the record with the row's own id, which is made unique."""
         name = " ".join(map(str, cells_of(self.part("id"))))
         if not name and self.reading.official:
             raise self.broken("an empty id", "an id of its own")
-        return Record(self.reading, self.file, self.row, unique_id(name, taken_ids), self.facts)
+        return CorpusRow(self.reading, self.file, self.row, unique_id(name, taken_ids), self.facts)
 
     def part(self, part: str) -> Any:
         """Return a part; DataError where the row has none."""
@@ -316,7 +316,7 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
     layout, remarks = _layout(file, reading) if reading.table.format == "conll" else (None, [])
     counts = _Counts(reading)
     for row in reading.rows(file, layout):
-        if isinstance(row, Row):
+        if isinstance(row, FileRow):
             counts.add(row)
     counts.check_header(file)
     lacks = (layout is not None and layout.width == 1) or (counts.rows > 0 and not counts.labelled)
@@ -338,12 +338,12 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
 
 
 def _count_tags_by_position(
-    file: File, reading: Reading, layout: Layout | None, labels: LabelFacts
+    file: File, reading: Reading, layout: ConllLayout | None, labels: LabelFacts
 ) -> TagCounts:
     """Count the tags that the numbers of a file stand for."""
     counts = TagCounts()
     for row in reading.rows(file, layout):
-        if isinstance(row, Row):
+        if isinstance(row, FileRow):
             counts.add([reading.spell(cell, labels) for cell in reading.label_cells(row)])
     return counts
 
@@ -369,7 +369,7 @@ class _Counts:
     first: tuple[int, str] = (0, "")
     """Line and label of the first word or row."""
 
-    def add(self, row: Row) -> None:
+    def add(self, row: FileRow) -> None:
         self.rows += 1
         self.labelled = self.labelled or self.reading.has_label(row)
         if self.reading.kind == "span" or self.reading.predicts not in ("label", "labels"):
@@ -457,7 +457,7 @@ class _Counts:
             yield "no row with the label 0, from which options are counted"
 
 
-def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
+def _layout(file: File, reading: Reading) -> tuple[ConllLayout, list[str]]:
     """Decide the layout of a file with a line a word; DataError where its words are none."""
     table = reading.table
     word = cast(int, table.columns["word"])
@@ -467,7 +467,7 @@ def _layout(file: File, reading: Reading) -> tuple[Layout, list[str]]:
     lines = (
         row.parts["word"]
         for row in rows(file, replace(table, columns={"word": word}), layout)
-        if isinstance(row, Row)
+        if isinstance(row, FileRow)
     )
     check_words(file, lines, word)
     comments = count_comments(file, layout)

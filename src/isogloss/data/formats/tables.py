@@ -1,7 +1,8 @@
 """Rows of files of labelled data in the usual formats: CoNLL, TSV, CSV, JSON, parquet, lines.
 
-A ``Table`` gives the column of each part of an example: by its name in the header or its key, by any of the
-names in use, by CoNLL-U's name (FORM, XPOS), by its number from 0 (from -1, backwards), or several columns.
+``ExampleColumns`` gives the column of each part of an example: by its name in the header or its key, by any
+of the names in use, by CoNLL-U's name (FORM, XPOS), by its number from 0 (from -1, backwards), or
+by several columns.
 Readers of rows see parts and no columns.
 """
 
@@ -15,7 +16,7 @@ from typing import Any, Literal, NamedTuple, cast
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
 from isogloss.data.files import File, parsed_object, some
 from isogloss.data.formats.annotation_files import LABEL_COLUMN, AnnotatedSentence, read_brat, read_webanno
-from isogloss.data.formats.conll import Layout, layout_of, read_words
+from isogloss.data.formats.conll import ConllLayout, layout_of, read_words
 from isogloss.data.formats.conllu import MISC, NAMES, make_cell_reader, read_sentences
 from isogloss.data.formats.offsets import (
     SPAN_KEYS,
@@ -75,7 +76,7 @@ LONGEST_CELL = 2**31 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class ExampleColumns:
     """The columns of the parts of an example, and the rows that are read."""
 
     format: FileFormat
@@ -103,7 +104,7 @@ class Table:
         return column if isinstance(column, tuple) else (column,)
 
 
-class Row(NamedTuple):
+class FileRow(NamedTuple):
     """A row of a file, or a sentence of rows."""
 
     number: int
@@ -117,7 +118,7 @@ class Row(NamedTuple):
     """The columns that the row has."""
 
 
-Rows = Iterator[Row | DataError]
+Rows = Iterator[FileRow | DataError]
 """Rows, and the errors of those that do not fit, after which reading goes on."""
 
 
@@ -132,7 +133,7 @@ class _Cells(NamedTuple):
 _CellRows = Iterator[_Cells | DataError]
 
 
-def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
+def rows(file: File, table: ExampleColumns, layout: ConllLayout | None = None) -> Rows:
     """Yield the chosen rows of a file; of CoNLL, which has a ``layout``, the sentences."""
     is_conll = table.format == "conll"
     cell_rows = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
@@ -149,7 +150,7 @@ def rows(file: File, table: Table, layout: Layout | None = None) -> Rows:
         if missing := [column for column in needed if column not in cells]:
             yield no_column(file, line, f"{missing[0]!r} for where", cells)
         elif all(str(cells[column]) in texts for column, texts in table.chosen.items() if column in cells):
-            yield Row(number, line, _parts(cells, table.columns), lines, cells)
+            yield FileRow(number, line, _parts(cells, table.columns), lines, cells)
 
 
 def _add_words(file: File, cell_rows: _CellRows) -> _CellRows:
@@ -189,12 +190,12 @@ def _join_words(words: Sequence[_Cells]) -> _Cells:
 
 def read_bodies(file: File, form: FileFormat) -> Iterator[Mapping[str, Any]]:
     """Yield the objects of a file, without those that cannot be read."""
-    for row in _READERS[form](file, Table(format=form, columns={})):
+    for row in _READERS[form](file, ExampleColumns(format=form, columns={})):
         if not isinstance(row, DataError):
             yield row.cells
 
 
-def describe_annotations(file: File, table: Table) -> Iterator[str]:
+def describe_annotations(file: File, table: ExampleColumns) -> Iterator[str]:
     """Yield what wrote the spans of a file, and how many texts are left out or have several annotations."""
     bodies = list(read_bodies(file, table.format))
     styles = [style for body in bodies if (style := find_style(body)) is not None and style.form != "empty"]
@@ -258,7 +259,7 @@ def no_column(
 
 def header_of(file: File, form: FileFormat) -> list[str]:
     """Return the cells of the first row, or the keys of the first object."""
-    table = Table(format=form, columns={})
+    table = ExampleColumns(format=form, columns={})
     if form in ("csv", "tsv"):
         cells: Iterable[Any] = next((cells for _, cells in _lines_of_cells(file, table)), ())
     else:
@@ -267,7 +268,7 @@ def header_of(file: File, form: FileFormat) -> list[str]:
     return [str(cell).strip() for cell in cells]
 
 
-def _delimited(file: File, table: Table) -> _CellRows:
+def _delimited(file: File, table: ExampleColumns) -> _CellRows:
     """Yield rows of cells; where columns are named, the first row is a header."""
     columns = [column for part in table.columns for column in table.columns_of(part)] + [*table.chosen]
     width, has_header, indices = 0, False, dict[Column, int]()
@@ -297,13 +298,13 @@ def _delimited(file: File, table: Table) -> _CellRows:
             yield file.broken(number, f"{len(cells)} cell{'s' * (len(cells) != 1)}", expected, advice)
 
 
-def _is_header(table: Table, cells: Sequence[str], columns: Sequence[Column]) -> bool:
+def _is_header(table: ExampleColumns, cells: Sequence[str], columns: Sequence[Column]) -> bool:
     if table.headerless:
         return not {*cells}.isdisjoint(table.columns_of(next(iter(table.columns))))
     return any(isinstance(column, str) for column in columns)
 
 
-def _check_header(file: File, number: int, header: Sequence[str], table: Table) -> None:
+def _check_header(file: File, number: int, header: Sequence[str], table: ExampleColumns) -> None:
     """Raise DataError for a column that is not in a header; an optional one may be absent, not misspelled."""
     needed: list[tuple[str, tuple[Column, ...]]] = [(str(column), (column,)) for column in table.chosen]
     for part, column in table.columns.items():
@@ -328,7 +329,7 @@ def _check_header(file: File, number: int, header: Sequence[str], table: Table) 
             )
 
 
-def _lines_of_cells(file: File, table: Table) -> Iterator[tuple[int, list[str]]]:
+def _lines_of_cells(file: File, table: ExampleColumns) -> Iterator[tuple[int, list[str]]]:
     if table.format == "csv":
         return _csv(file, table.separator)
     lines = ((number, line) for number, line in file.lines() if not table.skip_blank or line.strip())
@@ -348,7 +349,7 @@ def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise file.broken(begin, str(error), "cells as CSV writes them") from error
 
 
-def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
+def _conll(file: File, table: ExampleColumns, layout: ConllLayout | None) -> _CellRows:
     """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
     label = table.columns.get("label")
     layout = layout or layout_of(file, label if isinstance(label, int) else None)
@@ -361,7 +362,7 @@ def _conll(file: File, table: Table, layout: Layout | None) -> _CellRows:
             yield _Cells(lines[0], {column: [row[column] for _, row in words] for column in columns}, lines)
 
 
-def _conllu(file: File, table: Table) -> _CellRows:
+def _conllu(file: File, table: ExampleColumns) -> _CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
     columns = cast(list[Column], [*table.columns.values()])
     cell_readers = {column: make_cell_reader(column) for column in columns}
@@ -375,7 +376,7 @@ def _conllu(file: File, table: Table) -> _CellRows:
         yield _Cells(block.number, cells, [number for number, _ in block.rows])
 
 
-def _objects(file: File, _: Table) -> _CellRows:
+def _objects(file: File, _: ExampleColumns) -> _CellRows:
     for number, line in file.lines():
         if line.strip():
             try:
@@ -388,7 +389,7 @@ _OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.co
 _LIST = "a list of JSON objects and nothing else"
 
 
-def _array(file: File, _: Table) -> _CellRows:
+def _array(file: File, _: ExampleColumns) -> _CellRows:
     """Yield the objects of one JSON list, each with the line it begins in."""
     text, read, line, closed = "".join(file.read()), 0, 1, None
     step, decode = _OPENS.match(text), json.JSONDecoder().raw_decode
@@ -406,16 +407,16 @@ def _array(file: File, _: Table) -> _CellRows:
         raise file.broken(line, "no list, or one that does not end", _LIST)
 
 
-def _lines(file: File, _: Table) -> _CellRows:
+def _lines(file: File, _: ExampleColumns) -> _CellRows:
     for number, line in file.lines():
         yield _Cells(number, {0: line})
 
 
-def _read_brat_cells(file: File, _: Table) -> _CellRows:
+def _read_brat_cells(file: File, _: ExampleColumns) -> _CellRows:
     yield from map(_make_cells, read_brat(file))
 
 
-def _read_webanno_cells(file: File, table: Table) -> _CellRows:
+def _read_webanno_cells(file: File, table: ExampleColumns) -> _CellRows:
     column = table.columns.get("column", LABEL_COLUMN)
     yield from map(_make_cells, read_webanno(file, column if isinstance(column, int) else LABEL_COLUMN))
 
@@ -428,7 +429,7 @@ def _make_cells(sentence: AnnotatedSentence | DataError) -> _Cells | DataError:
     return _Cells(sentence.line, cells, sentence.lines)
 
 
-def _parquet(file: File, _: Table) -> _CellRows:
+def _parquet(file: File, _: ExampleColumns) -> _CellRows:
     for number, body in enumerate(parquet_rows(file)[1], start=1):
         yield _Cells(number, body)
 
@@ -473,7 +474,7 @@ def parquet_rows(file: File) -> tuple[dict[str, list[str]], Iterator[dict[str, A
     return classes, bodies()
 
 
-_READERS: Mapping[FileFormat, Callable[[File, Table], _CellRows]] = {
+_READERS: Mapping[FileFormat, Callable[[File, ExampleColumns], _CellRows]] = {
     "conllu": _conllu,
     "tsv": _delimited,
     "csv": _delimited,

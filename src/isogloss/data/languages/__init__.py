@@ -26,14 +26,14 @@ from isogloss.data.files import File
 from isogloss.data.formats.parallel_text import two_languages
 from isogloss.data.languages.family import LANGUAGES, VERSION, Language, card, find_language
 from isogloss.data.languages.generating import SIZES, examples, split_size, translations
-from isogloss.data.languages.translating import Translator, translated, words_of
+from isogloss.data.languages.translating import BuiltInTranslator, translated, words_of
 
 __all__ = [
     "LANGUAGES",
     "SIZES",
     "VERSION",
+    "BuiltInTranslator",
     "Language",
-    "Translator",
     "card",
     "examples",
     "find_language",

@@ -29,7 +29,7 @@ class Form(NamedTuple):
     features: str
 
 
-class Reading(NamedTuple):
+class WordReading(NamedTuple):
     """What a form may mean: a concept; ``plural`` or ``tense``; ``marked`` as object or ``negated``."""
 
     concept: int
@@ -53,7 +53,7 @@ class Lexicon:
     words: dict[int, Form]
     """Words without inflection: function words, adverbs, particles."""
     names: dict[int, tuple[Form, ...]]
-    readings: dict[str, dict[str, Reading]] = field(default_factory=dict)
+    readings: dict[str, dict[str, WordReading]] = field(default_factory=dict)
     """Every form, then the tag, then what it may mean; for a name's word (PROPN) its number in the world."""
     called: dict[tuple[str, ...], int] = field(default_factory=dict)
     """Names by their words."""
@@ -183,21 +183,21 @@ def _index(grown: Lexicon) -> None:
     for concept, name in grown.names.items():
         grown.called[tuple(form.text for form in name)] = concept
     for number, word in enumerate(c.world().name_words):
-        grown.readings[spell(word, grown.language.script)] = {"PROPN": Reading(number)}
+        grown.readings[spell(word, grown.language.script)] = {"PROPN": WordReading(number)}
 
 
-def all_forms(grown: Lexicon) -> Iterator[tuple[Form, Reading]]:
+def all_forms(grown: Lexicon) -> Iterator[tuple[Form, WordReading]]:
     """Yield every form with its reading, names apart."""
     for tables in (grown.nouns, grown.verbs):
         for concept, table in tables.items():
             for first, row in enumerate(table):
                 for second, form in enumerate(row):
-                    yield form, Reading(concept, first, second)
+                    yield form, WordReading(concept, first, second)
     for concept, pair in grown.adjectives.items():
-        yield pair[0], Reading(concept)
-        yield pair[1], Reading(concept, 1)
+        yield pair[0], WordReading(concept)
+        yield pair[1], WordReading(concept, 1)
     for concept, form in grown.words.items():
-        yield form, Reading(concept)
+        yield form, WordReading(concept)
 
 
 _FUNCTION_LENGTHS = Weighted([(1, 3), (2, 2)])

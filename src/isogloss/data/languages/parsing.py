@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from isogloss.core.errors import DataError, did_you_mean
 from isogloss.data.languages import concepts as c
-from isogloss.data.languages.lexicon import Lexicon, Reading
+from isogloss.data.languages.lexicon import Lexicon, WordReading
 from isogloss.data.languages.meaning import Attached, Event, Phrase, Sentence
 from isogloss.data.languages.rendering import CLAUSE_ORDERS, PUNCTUATION, has_spaces
 
@@ -35,7 +35,7 @@ class Item(NamedTuple):
     """A word, or all words of a name, with what it may mean by tag; nothing for unknown words."""
 
     words: tuple[str, ...]
-    readings: dict[str, Reading]
+    readings: dict[str, WordReading]
 
 
 def sentences_in(text: str, words: Lexicon) -> Iterator[list[str]]:
@@ -90,7 +90,7 @@ def items_of(sentence: Sequence[str], words: Lexicon) -> list[Item]:
 NAME = "NAME"
 """The tag of a whole name; PROPN is a word of a name that stands alone."""
 
-_PUNCTUATION_READING = {"PUNCT": Reading(-1)}
+_PUNCTUATION_READING = {"PUNCT": WordReading(-1)}
 
 
 def _name_at(sentence: Sequence[str], start: int, words: Lexicon) -> Item | None:
@@ -99,7 +99,7 @@ def _name_at(sentence: Sequence[str], start: int, words: Lexicon) -> Item | None
     for length in range(_MAX_NAME_WORDS, 0, -1):
         name = tuple(sentence[start : start + length])
         if name in words.called:
-            return Item(name, {NAME: Reading(words.called[name])})
+            return Item(name, {NAME: WordReading(words.called[name])})
     return None
 
 
@@ -139,7 +139,7 @@ class _Parser:
         self.prepositions = self.language.adposition == "before"
         self.relative_before = self.language.relative == "before"
 
-    def at(self, index: int, tag: str) -> Reading | None:
+    def at(self, index: int, tag: str) -> WordReading | None:
         """Return what the item at an index means if it has this tag."""
         return self.items[index].readings.get(tag) if index <= self.end else None
 

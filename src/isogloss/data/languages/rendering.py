@@ -49,7 +49,7 @@ class Word(NamedTuple):
 
 def render(sentence: Sentence, words: Lexicon) -> list[Word]:
     """Say a sentence in the language of a lexicon."""
-    return _Writer(words).sentence(sentence)
+    return _SentenceWriter(words).sentence(sentence)
 
 
 def say(sentence: Sentence, words: Lexicon) -> str:
@@ -103,7 +103,7 @@ def is_of_case(key: int) -> bool:
     return key % _KEYS_PER_NODE == _CASE
 
 
-class _Writer:
+class _SentenceWriter:
     """Appends the words of a sentence in the order of its language."""
 
     __slots__ = ("adjectives_before", "language", "lexicon", "out", "prepositions", "relative_before")

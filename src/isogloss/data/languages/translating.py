@@ -19,7 +19,15 @@ from isogloss.data.languages import concepts as c
 from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.family import Language, find_language, spell
 from isogloss.data.languages.generating import examples, links_between, parsed, tagged
-from isogloss.data.languages.lexicon import TENSE_MARKERS, Form, Lexicon, Reading, all_forms, lexicon, marking
+from isogloss.data.languages.lexicon import (
+    TENSE_MARKERS,
+    Form,
+    Lexicon,
+    WordReading,
+    all_forms,
+    lexicon,
+    marking,
+)
 from isogloss.data.languages.meaning import Sentence
 from isogloss.data.languages.parsing import NAME, Item, items_of, parse_items, sentences_in, unknown_word
 from isogloss.data.languages.rendering import (
@@ -37,7 +45,7 @@ Links = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
-class Translator:
+class BuiltInTranslator:
     """Translates text of one built-in language into another, sentence by sentence.
 
     Words that make no sentence of the source language (a noisy translation, a heading) are translated
@@ -184,7 +192,7 @@ def _word_by_word(item: Item, target: Lexicon) -> Iterator[Form]:
         yield from _inflected(tag, reading, target)
 
 
-def _inflected(tag: str, reading: Reading, target: Lexicon) -> Iterator[Form]:
+def _inflected(tag: str, reading: WordReading, target: Lexicon) -> Iterator[Form]:
     concept, first, second = reading
     if tag == "NOUN":
         yield from _particles([c.PLURAL] * first, target)
@@ -228,26 +236,26 @@ def translated(corpus: str, languages: str, split: str, *, noise: float = 0.0) -
     check_named("built-in translations", "corpus", _TRANSLATED, corpus)
     translations: Iterable[Example] = examples(corpus, first, split)
     for source, target in pairwise((first, *others)):
-        translator = Translator(source, target, noise=noise)
+        translator = BuiltInTranslator(source, target, noise=noise)
         translations = filter(None, map(partial(_TRANSLATED[corpus], translator), translations))
     return iter(translations)
 
 
-def _pair(translator: Translator, pair: SentencePair) -> SentencePair:
+def _pair(translator: BuiltInTranslator, pair: SentencePair) -> SentencePair:
     first, second = translator.translate(pair.first), translator.translate(pair.second)
     return replace(pair, first=first, second=second)
 
 
-def _tree(translator: Translator, sentence: ParsedSentence) -> ParsedSentence:
+def _tree(translator: BuiltInTranslator, sentence: ParsedSentence) -> ParsedSentence:
     spaces = has_spaces(lexicon(find_language(translator.target)))
     return parsed(sentence.id, translator.translate_analysed(sentence.words), spaces=spaces)
 
 
-def _tags(translator: Translator, sentence: TaggedSentence) -> TaggedSentence:
+def _tags(translator: BuiltInTranslator, sentence: TaggedSentence) -> TaggedSentence:
     return tagged(sentence.id, translator.translate_analysed(sentence.words))
 
 
-def _question(translator: Translator, question: Question) -> Question | None:
+def _question(translator: BuiltInTranslator, question: Question) -> Question | None:
     passage, links = translator.translate_linked(question.passage)
     projected = (by_links(answer, passage, links) for answer in question.answers)
     answers = tuple(answer for answer in projected if answer is not None)
@@ -257,7 +265,7 @@ def _question(translator: Translator, question: Question) -> Question | None:
     return replace(question, passage=passage, question=question_text, answers=answers)
 
 
-_TRANSLATED: Mapping[str, Callable[[Translator, Any], Example | None]] = {
+_TRANSLATED: Mapping[str, Callable[[BuiltInTranslator, Any], Example | None]] = {
     "xnli": _pair,
     "pawsx": _pair,
     "squad": _question,

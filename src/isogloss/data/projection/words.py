@@ -190,7 +190,7 @@ Answer = tuple[int, str]
 """Character offset in the passage, and text."""
 
 
-class Mark(NamedTuple):
+class MarkerPair(NamedTuple):
     """Markers around an answer, and regular expressions of their translations."""
 
     left: str
@@ -201,16 +201,16 @@ class Mark(NamedTuple):
 
 
 MARKS = (
-    Mark("[", "]", r"[\[［【]", r"[\]］】]"),
-    Mark("<b>", "</b>", r"<\s*[bB]\s*>", r"<\s*/\s*[bB]\s*>"),
-    Mark("“", "”", r"[\"“„«»”「『]", r"[\"“”»«」』]"),
+    MarkerPair("[", "]", r"[\[［【]", r"[\]］】]"),
+    MarkerPair("<b>", "</b>", r"<\s*[bB]\s*>", r"<\s*/\s*[bB]\s*>"),
+    MarkerPair("“", "”", r"[\"“„«»”「『]", r"[\"“”»«」』]"),
 )
 """Brackets and tags survive translation best (Chen et al. 2023, "EasyProject", Section 4); then quotes."""
 
 _NO_SPACE_BEFORE = re.compile(r"[,.;:!?…)\]}»”%、。，！？：；]")
 
 
-def marked(passage: str, answer: Answer, mark: Mark) -> str | None:
+def marked(passage: str, answer: Answer, mark: MarkerPair) -> str | None:
     """Write marks around an answer; None where the passage contains such marks itself."""
     if re.search(f"{mark.lefts}|{mark.rights}", passage):
         return None
@@ -219,7 +219,7 @@ def marked(passage: str, answer: Answer, mark: Mark) -> str | None:
     return passage[:start] + mark.left + passage[start:stop] + mark.right + passage[stop:]
 
 
-def unmarked(translation: str, mark: Mark) -> tuple[str, Answer] | None:
+def unmarked(translation: str, mark: MarkerPair) -> tuple[str, Answer] | None:
     """Remove the marks from a translation; return it and the answer between them."""
     lefts = list(re.finditer(mark.lefts, translation))
     first = lefts[0] if lefts else None

@@ -36,7 +36,7 @@ POSITIONS, VALUES = "/places", "/values"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Difference:
+class WeightDifference:
     """The model that the weights in a folder are the difference from."""
 
     format: str
@@ -50,13 +50,13 @@ class Difference:
     """Of the files of the base; empty for a hub name, which includes the commit."""
 
 
-def write_difference(folder: Path, base: str, *, form: str, weights: str) -> Difference:
+def write_difference(folder: Path, base: str, *, form: str, weights: str) -> WeightDifference:
     """Write and return the description of weights in a folder; ``base`` is a folder or a hub name."""
     name, fingerprint = base, ""
     if not is_hub_name(base):
         path = from_home(base).resolve()
         name, fingerprint = _named(path, folder.resolve()), folders.fingerprint(path)
-    difference = Difference(format=form, weights=weights, base=name, fingerprint=fingerprint)
+    difference = WeightDifference(format=form, weights=weights, base=name, fingerprint=fingerprint)
     write_text(folder, DIFFERENCE, json.dumps(asdict(difference), ensure_ascii=False, indent=1) + "\n")
     return difference
 
@@ -68,13 +68,13 @@ def _named(base: Path, folder: Path) -> str:
     return Path(os.path.relpath(base, folder)).as_posix() if same_store else str(base)
 
 
-def difference_of(folder: Path) -> Difference | None:
+def difference_of(folder: Path) -> WeightDifference | None:
     """Read the description of a difference; None for a folder with all weights."""
     path = folder / DIFFERENCE
     if not path.is_file():
         return None
     try:
-        difference = fitting(Difference, parse_json(read_regular(path)))
+        difference = fitting(WeightDifference, parse_json(read_regular(path)))
     except (OSError, ValueError) as error:
         if failure := disk_error(error):
             raise reading_error(path, failure) from error
@@ -90,7 +90,7 @@ def difference_of(folder: Path) -> Difference | None:
     return difference
 
 
-def base_folder(folder: Path, difference: Difference) -> Path:
+def base_folder(folder: Path, difference: WeightDifference) -> Path:
     """Return the folder of the base; ModelError if it is missing, or its files have changed."""
     where = f"{folder / DIFFERENCE}: these weights are a difference from {difference.base!r}"
     if difference.base == folders.SHIPPED:

@@ -31,12 +31,12 @@ from isogloss.diagnostics.weight_space import (
 )
 from isogloss.functional.models import load_encoder
 from isogloss.reports.comparison import rows_of
-from isogloss.reports.measurements import Measurements, Run
+from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.store import local_model
 from isogloss.tasks.parsing import PARSING
 from isogloss.training.states import word_states
 from isogloss.using import Model, load_model
-from isogloss.using.formats import Entry
+from isogloss.using.formats import FileEntry
 from isogloss.using.kinds import check_takes_inputs
 
 MEASURED_ON = ("corpus", "treebank", "inputs", "inputs.translator", "split", "metric")
@@ -81,7 +81,7 @@ class Loaded:
         kind = self.model.kind
         with located("text"):
             example = kind.example(text, "text", language)
-        entry = Entry(lines=(), example=example, body={})
+        entry = FileEntry(lines=(), example=example, body={})
         with torch.no_grad():
             self.move([float(alpha) for alpha in point])
             ((_, prediction),) = self.model.answered([entry], language=language)
@@ -174,7 +174,7 @@ class Explorer:
             )
         return {"first": texts[0], "second": texts[1], **cosines}
 
-    def _adjusted(self) -> list[Run]:
+    def _adjusted(self) -> list[PlannedRun]:
         return self.measurements.finished("adjust")
 
     def _examples(self, corpus: str, language: str, split: Split, count: int = 0) -> list[Example]:
