@@ -14,7 +14,7 @@ from each import each
 from isogloss.cli.recipe_verbs import schema_of
 from isogloss.core.errors import ConfigError
 from isogloss.core.identity import identity
-from isogloss.core.run_parts import ConflictMeasurement
+from isogloss.core.run_parts import Conflict
 from isogloss.diagnostics.scores import Scores
 from isogloss.methods.plain import Bilingual, SourceOnly
 from isogloss.planning.plan import plan_recipe
@@ -59,7 +59,7 @@ def test_tables_and_values_of_python_plan_as_the_file_does(tmp_path):
 
 def test_values_become_tables_of_what_they_say(tmp_path):
     assert as_table(SourceOnly()) == {"name": "source-only"}
-    watching = Bilingual(conflict=ConflictMeasurement(every=5, batch=8))
+    watching = Bilingual(conflict=Conflict(every=5, batch=8))
     assert as_table(watching) == {"name": "bilingual", "conflict": {"every": 5, "batch": 8}}
     assert as_table(EncoderTable(pretrained="shipped", label="x")) == {"pretrained": "shipped", "label": "x"}
     with pytest.raises(ConfigError, match=r"recipe: grid.seeds: found \{0\}; expected a text, a number"):

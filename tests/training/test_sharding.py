@@ -13,7 +13,7 @@ from toys import UPDATES, no_time
 
 from each import each
 from isogloss.core.errors import ConfigError
-from isogloss.core.run_parts import ConflictMeasurement, Modules
+from isogloss.core.run_parts import Conflict, Modules
 from isogloss.encoders.added.language_modules import ensure_modules
 from isogloss.encoders.family import freeze
 from isogloss.tasks.masked_lm import MaskedBatch, masked_lm_loss
@@ -203,6 +203,6 @@ def test_what_cannot_be_sharded_is_refused(sharded):
     with pytest.raises(ConfigError, match=r"optimizer_states: .* sharded model \(--use_fsdp\)\. Leave"):
         check_optimizer_states("8-bit")
     with pytest.raises(ConfigError, match=r"conflict: .* out, or leave conflict out\."):
-        conflict_callback(ConflictMeasurement(), nn.Linear(1, 1), Pool({}, lambda *_: ()), seed=0)
+        conflict_callback(Conflict(), nn.Linear(1, 1), Pool({}, lambda *_: ()), seed=0)
     with pytest.raises(ConfigError, match=r"meta-learning: .* out, or choose masked-language-modelling\."):
         PRETRAINING["meta-learning"]().check("bert", Modules(kind="adapter"), ("en", "de"))

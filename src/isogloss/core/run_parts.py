@@ -213,7 +213,7 @@ TextAttention = Literal["causal", "bidirectional"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConflictMeasurement:
+class Conflict:
     """Measurement of gradient conflict during a training, without effect on it, to the bit."""
 
     every: Positive = 10

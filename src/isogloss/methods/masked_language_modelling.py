@@ -18,7 +18,7 @@ import numpy as np
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.run_parts import (
     NESTED,
-    ConflictMeasurement,
+    Conflict,
     Modules,
     Share,
     TextTraining,
@@ -68,7 +68,7 @@ class MaskedLanguageModelling(Pretraining):
     updates: Updates = field(default=PRETRAINING_UPDATES, metadata=NESTED)
     """Optimization of the training."""
 
-    conflict: ConflictMeasurement | None = None
+    conflict: Conflict | None = None
     """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
 
     _nested = nested_fields()

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, Protocol
 import torch
 
 from isogloss.core.errors import ConfigError, DataError, ModelError
-from isogloss.core.run_parts import ConflictMeasurement, Count, Whole
+from isogloss.core.run_parts import Conflict, Count, Whole
 from isogloss.data.examples import Example, Per
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.family import Config
@@ -84,7 +84,7 @@ class Bilingual(Method):
     uses: ClassVar[tuple[str, ...]] = ("source", "target")
     plain: ClassVar[bool] = True
 
-    conflict: ConflictMeasurement | None = field(default=None, metadata=WATCHES)
+    conflict: Conflict | None = field(default=None, metadata=WATCHES)
     """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:
@@ -184,7 +184,7 @@ class TranslateTrain(Method):
     """teacher: in tagging, a source-only model labels the translations, and their projected tags are ignored.
     Default: translations have the labels of their examples."""
 
-    conflict: ConflictMeasurement | None = field(default=None, metadata=WATCHES)
+    conflict: Conflict | None = field(default=None, metadata=WATCHES)
     """Gradient conflict between the languages, measured meanwhile: every, batch and layers; else none."""
 
     def __post_init__(self) -> None:

@@ -17,7 +17,7 @@ from isogloss.core.plug_ins import Group, check_class, find_plug_in, plugged_nam
 from isogloss.core.registry import Registry
 from isogloss.core.run_parts import (
     Architecture,
-    ConflictMeasurement,
+    Conflict,
     Modules,
     Named,
     NewSubwords,
@@ -222,7 +222,7 @@ def _fields_at(kind: type[object], location: tuple[object, ...]) -> list[str]:
         "encoder": EncoderTable,
         "pretrain": PretrainTable,
         "grid": GridTable,
-        "conflict": ConflictMeasurement,
+        "conflict": Conflict,
         **_PARTS,
     }
     inner = [tables[part] for part in location[:-1] if part in tables]

@@ -17,7 +17,7 @@ from isogloss.core.identity import derive
 from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import TrainedParametersRow
-from isogloss.core.run_parts import ConflictMeasurement, Optimization, with_fields
+from isogloss.core.run_parts import Conflict, Optimization, with_fields
 from isogloss.data.examples import Example, Per, shots
 from isogloss.encoders.added.active_language import check_languages
 from isogloss.encoders.computation import fastest_attention
@@ -162,7 +162,7 @@ def fine_tune(
     reads: Reads,
     *,
     prepare: Prepare = plain_training,
-    conflict: ConflictMeasurement | None = None,
+    conflict: Conflict | None = None,
 ) -> Trained:
     """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
 
@@ -262,9 +262,7 @@ def _apply_peft(setting: Setting, peft: Peft, reads: Reads, prepare: Prepare, mo
     )
 
 
-def plan_callbacks(
-    start: FineTuningStart, selection: "Selection", conflict: ConflictMeasurement | None
-) -> Callbacks:
+def plan_callbacks(start: FineTuningStart, selection: "Selection", conflict: Conflict | None) -> Callbacks:
     """Plan the selection of the epoch, checkpoints, progress and the measurement of gradients."""
     optimization, batches, model = start.setting.optimization, start.training.batches, start.model
     periodic: tuple[Callback, ...] = ()

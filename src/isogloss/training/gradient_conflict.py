@@ -26,7 +26,7 @@ from isogloss.core.errors import DataError
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
-from isogloss.core.run_parts import ConflictMeasurement
+from isogloss.core.run_parts import Conflict
 from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.computation import transformer_layers
 from isogloss.encoders.families import family_of, has_known_layers
@@ -308,7 +308,7 @@ def sampled_conflict(
     return rows
 
 
-def conflict_callback(conflict: ConflictMeasurement, model: Model, pool: Pool, *, seed: int) -> Callback:
+def conflict_callback(conflict: Conflict, model: Model, pool: Pool, *, seed: int) -> Callback:
     """Return a callback that measures conflict; batches follow from the seed and the step alone."""
     refuse_sharding("conflict: single gradients are not measured", "leave conflict out")
 
