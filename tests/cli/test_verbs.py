@@ -318,7 +318,7 @@ def test_nothing_printed_on_a_terminal_steers_it(capsys, monkeypatch):
     show_line("a\x1b[2J\u202eb")
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     show_line("a\x1b[2J\u202eb")
-    assert capsys.readouterr().out == "a\x1b[2J\u202eb\na[2Jb\n"  # A file or program has it is.
+    assert capsys.readouterr().out == "a\x1b[2J\u202eb\na[2Jb\n"  # A file or program has it as it is.
 
 
 def test_machines_get_json_which_has_no_nan(capsys):

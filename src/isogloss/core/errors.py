@@ -141,10 +141,18 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 
 
 def did_you_mean_file(name: str, names: Iterable[str]) -> str:
-    """Return `` Did you mean 'x.txt'?`` for the nearest of file names; their endings do not count."""
-    by_stem = {PurePath(other).stem: other for other in names}
+    """Return `` Did you mean 'x.txt'?`` for the nearest of file names.
+
+    Stems decide, so that a common ending makes no two names alike; of equal stems the nearest whole name.
+    """
+    by_stem = dict[str, list[str]]()
+    for other in names:
+        by_stem.setdefault(PurePath(other).stem, []).append(other)
     near = get_close_matches(PurePath(name).stem, by_stem, n=1, cutoff=MIN_NAME_SIMILARITY)
-    return f" Did you mean {by_stem[near[0]]!r}?" if near else ""
+    if not near:
+        return ""
+    (nearest,) = get_close_matches(name, by_stem[near[0]], n=1, cutoff=0.0)
+    return f" Did you mean {nearest!r}?"
 
 
 def unknown_name(field: str, what: str, name: str, allowed: Iterable[str]) -> ConfigError:

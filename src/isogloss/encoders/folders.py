@@ -122,7 +122,7 @@ def check_tokenizer(folder: Path) -> None:
             raise ModelError(
                 f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are "
                 f"not both installed. Install them (pip install sentencepiece protobuf), or save the "
-                f"tokenizer.json where they are."
+                f"tokenizer as tokenizer.json where they are."
             ) from error
 
 

@@ -103,7 +103,7 @@ class Tally:
     """By run: whether it counts as made or as done."""
 
     def __post_init__(self) -> None:
-        """Treat earlier failures of an earlier call."""
+        """Treat earlier failures as failures of an earlier call."""
         store = self.planned.store
         self._failed_before = {identity(run) for run in self.missing if store.failure(run)}
 
