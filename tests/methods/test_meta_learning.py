@@ -80,7 +80,9 @@ def test_vectors_at_the_embeddings_move_by_the_training_loss_with_what_is_shared
     """They belong to theta: φ has only the adapters, and the vectors move even if φ is fixed."""
     learners = []
     monkeypatch.setattr(
-        module, "MetaLearner", lambda *args, **kw: learners.append(args) or MetaLearningModel(*args, **kw)
+        module,
+        "MetaLearningModel",
+        lambda *args, **kw: learners.append(args) or MetaLearningModel(*args, **kw),
     )
     method = with_fields(METHOD, own_learning_rate=0.0)
     trained = method.train(replace(setting, modules=Modules(kind="adapter", embedding=True)))
