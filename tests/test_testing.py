@@ -99,6 +99,7 @@ def test_a_method_that_depends_on_chance_is_reported(tmp_path):
         check_method(Moody(), tmp_path)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_setting_that_is_not_neutral_is_reported(tmp_path):
     with pytest.raises(LawBroken, match="weights of Smoothed"):
@@ -111,6 +112,7 @@ def test_a_built_in_diagnostic_keeps_the_laws_and_returns_its_rows(tmp_path):
     assert {"signal", "value"} <= rows[0].keys()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize(("diagnostic", "law"), [(Careless(), "measured twice"), (Silent(), "nothing")])
 def test_a_diagnostic_that_breaks_a_law_is_reported(tmp_path, diagnostic, law):

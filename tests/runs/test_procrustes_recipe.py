@@ -75,6 +75,7 @@ def test_retrieval_rises_with_the_rotation(made):
                 assert found[True][way] > found[False][way]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_the_source_scores_as_without_maps_to_the_bit(made):
     source, target = (
@@ -86,6 +87,7 @@ def test_the_source_scores_as_without_maps_to_the_bit(made):
     assert target[0] != target[1]
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_models_that_were_trained_are_used_in_a_language(made):
     (run,) = [one.id for one in made.records if one.title.startswith("bilingual")]
@@ -99,6 +101,7 @@ def test_models_that_were_trained_are_used_in_a_language(made):
         assert model.score(dev, language=code) == scored["score"]
 
 
+@pytest.mark.nightly
 def test_a_target_without_a_map_is_refused_when_the_recipe_is_read(tmp_path):
     recipe = tiny(tmp_path, RECIPE)
     with pytest.raises(ConfigError, match=r"encoder 'procrustes' maps .* no map for 'qab'. Known: qaa, qad"):
@@ -111,6 +114,7 @@ def test_a_target_without_a_map_is_refused_when_the_recipe_is_read(tmp_path):
     assert any(isinstance(run, Adjust) for run in runs)
 
 
+@pytest.mark.nightly
 def test_mapped_encoders_are_not_adjusted_further(tmp_path):
     first = {"name": "centring", "scale": True, "bitext": "bitext", "pairs": ["qaa-qad"]}
     then = {"name": "cross-lingual-adjustment", "bitext": "bitext", "pairs": ["qaa-qad"], "start": "centring"}

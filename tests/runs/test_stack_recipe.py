@@ -63,6 +63,7 @@ examples = 8
 """
 
 
+@pytest.mark.nightly
 def test_adapters_of_languages_are_added_one_after_the_other(plan):
     runs = plan()
     two, three = of(Pretrain, runs)
@@ -73,11 +74,13 @@ def test_adapters_of_languages_are_added_one_after_the_other(plan):
     assert {run.peft for run in of(FineTune, runs)} == {TaskAdapter(reduction=4)}
 
 
+@pytest.mark.nightly
 def test_a_run_that_trains_all_keeps_its_id(plan):
     text = RECIPE.replace('trained = "modules"', "")
     assert all("trained" not in content(one) for one in each(of(Pretrain, plan(text))))
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -94,6 +97,7 @@ def test_mistakes_are_found_before_anything_is_made(refused, changes, said):
     assert re.search(said, refused(**changes))
 
 
+@pytest.mark.nightly
 def test_modules_that_are_nowhere_cannot_be_trained(refused):
     shared = 'modules = { kind = "adapter", reduction = 2, after = "feed-forward", invertible = true }'
     said = "trained: modules: 'plain' has none, and none are added. Give some: modules = {kind"
@@ -114,6 +118,7 @@ def test_a_later_language_leaves_the_earlier_ones_and_the_encoder_to_the_bit(mad
     assert not all(torch.equal(*pair) for pair in zip(*own, strict=True))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_its_tasks_are_small_and_its_languages_swapped(made):
     runs = {one.run["encoder"]["kind"]: one.id for one in of(FineTune.name, made.records)}

@@ -191,6 +191,7 @@ def test_all_of_accelerates_trackers_are_had():
     assert TRACKERS.keys() <= CLASSES.keys()
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_runs_of_a_study_are_told_apart_by_method_language_and_seed(study):
     from mlflow import MlflowClient

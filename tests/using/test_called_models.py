@@ -49,6 +49,7 @@ def test_a_mapping_without_the_keys_of_its_task_is_refused(make_model):
         make_model("nli").predict([{"text": "a", "text_pair": "b"}, {"text": "a"}])
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_axes_of_an_onnx_file_are_batch_and_sequence(make_model, tmp_path):
     onnx = pytest.importorskip("onnx")
