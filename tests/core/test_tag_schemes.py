@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics.sequence_labeling import get_entities
-from tagged_files import LETTERS, TYPED, UNTYPED, Notation, small_spans
 
 from isogloss.core.tag_schemes import (
     BIO,
@@ -23,6 +22,7 @@ from isogloss.core.tag_schemes import (
     find_spans,
     normalize_tags,
 )
+from tagged_files import LETTERS, TYPED, UNTYPED, Notation, small_spans
 
 SPANS = st.lists(
     st.tuples(st.sampled_from(["PER", "LOC", "a-b"]), st.integers(1, 4), st.integers(0, 2)), max_size=6
