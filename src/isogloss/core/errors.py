@@ -143,7 +143,7 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
 def did_you_mean_file(name: str, names: Iterable[str]) -> str:
     """Return `` Did you mean 'x.txt'?`` for the nearest of file names.
 
-    Stems decide, so that a common ending makes no two names alike; of equal stems the nearest whole name.
+    Stems decide, because many names share an ending. Of equal stems, the nearest whole name is suggested.
     """
     by_stem = dict[str, list[str]]()
     for other in names:
