@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -223,3 +224,14 @@ def test_the_page_on_the_architecture_lists_each_layer_with_its_packages():
     rows = re.findall(r"^\| (\d+) \| ([^|]+) \|", page, re.MULTILINE)
     listed = {int(layer): set(re.findall(r"`(\w+)`", packages)) for layer, packages in rows}
     assert listed == {layer: packages for layer, packages in enumerate(FLOORS) if "__init__" not in packages}
+
+
+def test_a_class_name_has_one_owner():
+    owners = Counter(
+        node.name
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert len(owners) > 400
+    assert [name for name, count in owners.items() if count > 1] == []

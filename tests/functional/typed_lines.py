@@ -30,7 +30,8 @@ def score(moved: torch.nn.Module) -> dict[str, float]:
     return {"en": sum(float(weight.sum()) for weight in moved.parameters())}
 
 
-start, end = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
+start = torch.nn.Linear(2, 1)
+end = torch.nn.Linear(2, 1)
 curve = isogloss.path(start, end, score, alphas=np.linspace(0, 1, 5))
 isogloss.path(start, end, lambda moved: moved(torch.ones(2)))
 mean: torch.nn.Linear = isogloss.average([start, end])

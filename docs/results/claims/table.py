@@ -182,7 +182,7 @@ def judge_claim(claim: str, reported: pd.DataFrame, judged: pd.DataFrame) -> Jud
 
 
 def count_verdicts(rows: pd.DataFrame) -> str:
-    """List how many checks have which verdict."""
+    """Return the number of checks with each verdict, as text."""
     verdicts = [*rows["verdict"]]
     return ", ".join(f"{verdicts.count(name)} {name}" for name in get_args(Verdict) if name in verdicts)
 

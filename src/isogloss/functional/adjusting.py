@@ -31,7 +31,8 @@ from isogloss.training.aligned_batches import Form, frozen_copy
 from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
 from isogloss.training.states import check_layers
 
-PAPER, CONTINUAL = CrossLingualAdjustment(), methods.AlignmentTerm()
+PAPER = CrossLingualAdjustment()
+CONTINUAL = methods.AlignmentTerm()
 
 
 @checks_arguments

@@ -260,7 +260,7 @@ def compare(
     )
 
 
-def _p_equivalence(tested: reports.Comparison, error: float, margin: float) -> float:
+def _p_equivalence(tested: reports.SystemComparison, error: float, margin: float) -> float:
     """Return the larger p of the one-sided tests at both ends of the margin (Schuirmann 1987)."""
     mean = tested.difference
     p_values = []

@@ -28,7 +28,7 @@ CLOSE = 1e-3
 """How much states may differ, relatively, with padding and without: batches are computed differently."""
 
 
-class Prepared(NamedTuple):
+class PreparedEncoder(NamedTuple):
     """The encoder of a model, a copy in evaluation mode that shares its weights, and a tokenizer."""
 
     encoder: Model
@@ -48,7 +48,7 @@ class Prepared(NamedTuple):
 
 def prepare(
     model: nn.Module, tokenizer: Tokenizer, function: str, precision: str, *, words: bool = False
-) -> Prepared:
+) -> PreparedEncoder:
     """Prepare a model for reading states of texts, or of ``words``, in float32 or bfloat16.
 
     ModelError for what returns no states of texts.
@@ -63,7 +63,7 @@ def prepare(
         _keep_own_parts(within, copied)
     check_states(copied, tokenizer, function)
     made = resolved_precision(precision, next(copied.parameters()).device)
-    return Prepared(copied, limited(tokenizer, copied), made)
+    return PreparedEncoder(copied, limited(tokenizer, copied), made)
 
 
 def prepare_trained(model: nn.Module, tokenizer: Tokenizer, function: str) -> tuple[Model, Tokenizer]:

@@ -75,7 +75,8 @@ def path(
     >>> bool(ends[0] == start.bias.item() and ends[1] == end.bias.item())
     True
     """
-    start, end = unwrap_torch(start), unwrap_torch(end)
+    start = unwrap_torch(start)
+    end = unwrap_torch(end)
     check_alike("path", {"start": start, "end": end})
     names = [name for name, _ in start.named_parameters()]
     move = moves_on_path(*matching_weights(names, [start, end]))

@@ -116,7 +116,8 @@ def _check_chosen(choice: MeasureTable, cells: Sequence[GridCell]) -> None:
 
 def labels(request: MeasureRequest, measured: Measured) -> Measure:
     """Read labelled examples of the grid's corpus, or of the one named."""
-    inputs, cell = request.choice.inputs, cast(GridCell, measured.cell)
+    inputs = request.choice.inputs
+    cell = cast(GridCell, measured.cell)
     with located("inputs"):
         check_inputs(inputs, cell.task)
     read = [language_read(inputs, code, cell.source) for code in measured.languages]

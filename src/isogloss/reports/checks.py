@@ -20,7 +20,7 @@ from isogloss.metrics.estimates import (
 )
 from isogloss.metrics.ranks import INTERVAL_Z, spearman_within, trend_p_value
 from isogloss.metrics.spreads import compare_spreads, logits
-from isogloss.reports.comparison import FEWEST, Comparison
+from isogloss.reports.comparison import FEWEST, SystemComparison
 
 FEWEST_SEEDS = 3
 """The minimum number of seeds for a comparison of spreads."""
@@ -80,7 +80,7 @@ class Check:
     scale: float = 100
     """Factor of numbers in text: 100 for points."""
     digits: int = 1
-    comparison: Comparison | None = None
+    comparison: SystemComparison | None = None
     """Set if the values are differences of scores. Includes the error over examples."""
     statistic: Statistic | Estimate | None = None
     """Set where the number is not the mean of the values, which then only count the units."""
@@ -148,10 +148,10 @@ class Check:
 
 
 def check_of(
-    numbers: Comparison | Iterable[float] | None, label: str, bounds: Bounds, unit: str = "seed"
+    numbers: SystemComparison | Iterable[float] | None, label: str, bounds: Bounds, unit: str = "seed"
 ) -> Check:
     """Return the check of a comparison, of one number per unit, or of a missing measurement."""
-    if isinstance(numbers, Comparison):
+    if isinstance(numbers, SystemComparison):
         return Check(about=label, values=numbers.values, comparison=numbers, unit=unit, **bounds)
     if not (values := [float(value) for value in (() if numbers is None else numbers)]):
         return not_measured(label)

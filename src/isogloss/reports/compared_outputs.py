@@ -17,7 +17,13 @@ from isogloss.core.languages import canonical_language
 from isogloss.core.rows.models import Contributions, total
 from isogloss.data.files import File, numbered_objects, short
 from isogloss.metrics.significance import System, SystemPair
-from isogloss.reports.comparison import Compared, Comparison, compare_means, holm_corrected, over_examples
+from isogloss.reports.comparison import (
+    Compared,
+    SystemComparison,
+    compare_means,
+    holm_corrected,
+    over_examples,
+)
 from isogloss.reports.outputs import (
     ANSWERS,
     LEMMAS,
@@ -25,11 +31,11 @@ from isogloss.reports.outputs import (
     VALUES,
     ExampleOutput,
     OutputTask,
+    describe_missing_gold,
     is_answer,
     is_number,
     measures_of,
     named_measure,
-    no_gold,
     task_of,
 )
 from isogloss.reports.samples import SUITES, inspect_log, merged
@@ -84,7 +90,7 @@ def compare_outputs(
         _check_same(file, baseline, paired[file.name], paired[baseline.name])
     sides = [(file, [*paired[file.name].values()]) for file in (*files, baseline)]
     task = task_of(sides, measure=measure)
-    comparisons: dict[tuple[str, str, str], Comparison] = {}
+    comparisons: dict[tuple[str, str, str], SystemComparison] = {}
     for file in files:
         ours, theirs = paired[file.name], paired[baseline.name]
         name, by_language = _comparisons((file, ours), (baseline, theirs), task, measure)
@@ -199,7 +205,7 @@ def _add_gold(output: ExampleOutput, other: ExampleOutput) -> ExampleOutput:
 
 def _comparisons(
     system: tuple[File, Outputs], baseline: tuple[File, Outputs], task: OutputTask, measure: str
-) -> tuple[str, dict[str, Comparison]]:
+) -> tuple[str, dict[str, SystemComparison]]:
     """Return the measure, and the comparison by it of each language and of the mean of several."""
     ours = system[1]
     if task.name == VALUES:
@@ -272,7 +278,7 @@ def _check_same(file: File, baseline: File, ours: Outputs, theirs: Outputs) -> N
     for key, mine in ours.items():
         yours = theirs[key]
         if (mine.gold is None) is not (yours.gold is None):
-            raise no_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
+            raise describe_missing_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
         if mine.kind != yours.kind or mine.document != yours.document or mine.gold != yours.gold:
             described = f"{mine.kind} {mine.document or repr(mine.gold)}"
             expected = f"{baseline.name}:{yours.line} has: {yours.kind} {yours.document or repr(yours.gold)}"

@@ -17,7 +17,7 @@ from isogloss.core.progress import OnProgress, no_progress
 from isogloss.core.records import PREDICTIONS, RECORD
 from isogloss.metrics.significance import seeds_needed
 from isogloss.reports.checks import UNITS
-from isogloss.reports.comparison import SURE, SYSTEM, Compared, Comparison
+from isogloss.reports.comparison import SURE, SYSTEM, Compared, SystemComparison
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, name_systems
 from isogloss.reports.scores import Key, ScoredSet, key_of, scored_sets, tested
@@ -144,7 +144,7 @@ def _rows(
         }
 
 
-def _over_seeds(comparison: Comparison, unit: str, points: float) -> dict[str, object]:
+def _over_seeds(comparison: SystemComparison, unit: str, points: float) -> dict[str, object]:
     """Return the spread over seeds, and the seeds needed to detect a number of points.
 
     Both are None if unknown, the number of seeds also if it is too large.

@@ -61,7 +61,7 @@ NUMBERS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class SystemComparison:
     """Two systems compared on one language, or on the mean of several; scores are means over units."""
 
     languages: tuple[str, ...]
@@ -141,7 +141,7 @@ def compare_means(
     baseline_scores: Sequence[float],
     *,
     paired: bool = True,
-) -> Comparison:
+) -> SystemComparison:
     """Compare two systems by their scores, each a mean over these languages: in the same units, if paired."""
     if paired:
         values = tuple(a - b for a, b in zip(scores, baseline_scores, strict=True))
@@ -149,7 +149,7 @@ def compare_means(
         values = tuple(score - fmean(baseline_scores) for score in scores)
     else:
         values = tuple(fmean(scores) - score for score in baseline_scores)
-    return Comparison(
+    return SystemComparison(
         languages=tuple(languages),
         score=fmean(scores),
         baseline_score=fmean(baseline_scores),
@@ -165,7 +165,7 @@ def compare(
     *,
     unit: str = "seed",
     paired: bool = True,
-) -> Comparison | None:
+) -> SystemComparison | None:
     """Compare the scores of two systems on the mean of the languages that both have.
 
     Rows are of frame "scores", by one metric. Only units with all of these languages count: in both systems
@@ -278,7 +278,7 @@ def rank_correlations(
     return rhos.groupby(level=list(unit)).mean()
 
 
-def holm_corrected(tests: Mapping[K, Comparison]) -> dict[K, Comparison]:
+def holm_corrected(tests: Mapping[K, SystemComparison]) -> dict[K, SystemComparison]:
     """Return the tests of one table with p-values after Holm's correction over all of them."""
     units, examples = (
         iter(holm([getattr(comparison, name) for comparison in tests.values()]))
@@ -347,8 +347,8 @@ def _by_unit(rows: pd.DataFrame, unit: str) -> dict[int, Scored]:
 
 
 def _with_examples(
-    m: Measurements, comparison: Comparison, sides: Sequence[Sequence[Scored]], metric: str
-) -> Comparison:
+    m: Measurements, comparison: SystemComparison, sides: Sequence[Sequence[Scored]], metric: str
+) -> SystemComparison:
     """Add the error over examples, and the test over them, where all predictions were recorded."""
     needed = {(run, code) for unit in chain(*sides) for code in comparison.languages for run, _ in unit[code]}
     recorded = {
@@ -373,8 +373,8 @@ def _with_examples(
 
 
 def over_examples(
-    comparison: Comparison, pairs: Mapping[str, SystemPair], ids: Mapping[str, Sequence[str]]
-) -> Comparison:
+    comparison: SystemComparison, pairs: Mapping[str, SystemPair], ids: Mapping[str, Sequence[str]]
+) -> SystemComparison:
     """Add the error over examples, and the test over them, to a comparison on these languages.
 
     Examples with equal ids in several languages count as one.

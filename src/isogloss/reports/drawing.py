@@ -66,7 +66,8 @@ class FigureLayout:
     """Whether letters of an SVG are drawn, for programs without the typeface; on a page they are text."""
 
 
-PAGE, PHONE = FigureLayout(8.6, 4, outlined=False), FigureLayout(3.7, 1, outlined=False)
+PAGE = FigureLayout(8.6, 4, outlined=False)
+PHONE = FigureLayout(3.7, 1, outlined=False)
 SERIF = ("STIXGeneral", "DejaVu Serif")
 STYLES: Mapping[str, Mapping[str, FigureLayout]] = {
     "acl": {"column": FigureLayout(3.03, 2, SERIF), "text": FigureLayout(6.3, 4, SERIF)},

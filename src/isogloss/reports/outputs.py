@@ -493,7 +493,7 @@ def _family(label: object) -> str:
 def _check_gold(origin: Origin, output: ExampleOutput) -> None:
     gold, answer = output.gold, output.answer
     if gold is None:
-        raise no_gold(origin, output)
+        raise describe_missing_gold(origin, output)
     if output.kind == "labels":
         fits = is_answer("labels", gold)
     elif output.kind == "label":
@@ -505,7 +505,7 @@ def _check_gold(origin: Origin, output: ExampleOutput) -> None:
         raise origin.broken(output.line, f"gold {str(gold)[:60]!r}", expected)
 
 
-def no_gold(origin: Origin, output: ExampleOutput) -> DataError:
+def describe_missing_gold(origin: Origin, output: ExampleOutput) -> DataError:
     """Return the error for an answer without a gold one."""
     return origin.broken(
         output.line, "no gold", "a key gold next to the answer", "Add it, or give --gold FILE"

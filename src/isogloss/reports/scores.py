@@ -19,7 +19,7 @@ from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import (
     SYSTEM,
     TEST_SET,
-    Comparison,
+    SystemComparison,
     best_split,
     compare,
     holm_corrected,
@@ -333,7 +333,7 @@ COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score
 
 def tested(
     m: Measurements, scored: ScoredSet, references: Mapping[Key, Key], on_progress: OnProgress = no_progress
-) -> dict[tuple[Key, str], Comparison]:
+) -> dict[tuple[Key, str], SystemComparison]:
     """Compare every system with its reference in every column, corrected over all of them."""
     rows = {tuple(map(str, key)): group for key, group in scored.rows[COMPARED].groupby(SYSTEM)}
     comparisons = {}

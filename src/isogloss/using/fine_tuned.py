@@ -180,13 +180,15 @@ def in_groups(entries: Iterable[FileEntry]) -> Iterator[list[FileEntry]]:
 
     Reads the entries of a group when the group is requested.
     """
-    group, characters = list[FileEntry](), 0
+    group = list[FileEntry]()
+    characters = 0
     for entry in entries:
         group.append(entry)
         characters += _characters(entry)
         if len(group) == GROUP_SIZE or characters >= GROUP_CHARACTERS:
             yield group
-            group, characters = [], 0
+            group = []
+            characters = 0
     if group:
         yield group
 

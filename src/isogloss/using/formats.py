@@ -344,7 +344,8 @@ def _row(file: File, number: int, line: str, cells: Sequence[str], table: _WordC
 
 def write_table(entries: Iterable[Answered]) -> Iterator[str]:
     """Yield the rows with their labels, below the names of the new columns; without a text, empty cells."""
-    buffered, width = list[FileEntry](), 0  # How many columns are new is known at the first prediction.
+    buffered = list[FileEntry]()
+    width = 0  # The number of new columns is known at the first prediction.
     for entry, prediction in entries:
         cells = answer_cells(prediction)
         if cells and not width:

@@ -116,7 +116,8 @@ def test_noise_follows_from_seed_and_sentence_alone():
 
 @pytest.mark.parametrize("target", LANGUAGES)
 def test_noisy_translations_can_be_translated_back(target):
-    there, back = BuiltInTranslator("qaa", target, noise=0.3), BuiltInTranslator(target, "qaa", noise=0.3)
+    there = BuiltInTranslator("qaa", target, noise=0.3)
+    back = BuiltInTranslator(target, "qaa", noise=0.3)
     assert all(back.translate(there.translate(text)) for text in each(texts(50)))
 
 
