@@ -2,22 +2,29 @@
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 from safetensors.torch import load_file, save_file
 
 from foreign import trainer
+from isogloss.diagnostics import weight_space
 from isogloss.diagnostics.weight_space import COARSE, Interpolation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.loading import load_model
+from isogloss.encoders.remembering import LARGEST, RememberedStates
 from isogloss.tasks.tagging import UPOS
 from isogloss.training.evaluation import evaluation
 from isogloss.training.parallel_text import BitextSentences
 from material import Material
 
 WEIGHTS = "model.safetensors"
+
+HEAD_MOVES = "isogloss, only the head moves"
+STATES_EACH_TIME = "isogloss, only the head moves, states computed at each point"
 
 
 @dataclass(frozen=True)
@@ -39,6 +46,8 @@ def walks(material: Material, *, points: int) -> list[Walk]:
         _ours("isogloss, float32", material, other, alphas, "float32"),
         _theirs("Trainer, dynamic padding", material, other, alphas, pad_to=None),
         _ours("isogloss, bfloat16", material, other, alphas, "bfloat16"),
+        _ours(STATES_EACH_TIME, material, other, alphas, "float32", head=0),
+        _ours(HEAD_MOVES, material, other, alphas, "float32", head=LARGEST),
     ]
 
 
@@ -73,8 +82,19 @@ def _theirs(
     return Walk(name, "float32", time.process_time() - start, scores)
 
 
-def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...], precision: str) -> Walk:
-    """Walk the path with the diagnostic itself, models loaded and data encoded on the clock."""
+def _ours(
+    name: str,
+    material: Material,
+    other: Path,
+    alphas: tuple[float, ...],
+    precision: str,
+    *,
+    head: int | None = None,
+) -> Walk:
+    """Walk the path with the diagnostic itself, models loaded and data encoded on the clock.
+
+    ``head`` moves only the head, with so many bytes for the encoder's states.
+    """
     start = time.process_time()
     subjects = tuple(Subject(id=str(folder), rows=(), folder=folder) for folder in (material.folder, other))
     setting = MeasureSetting(
@@ -90,5 +110,7 @@ def _ours(name: str, material: Material, other: Path, alphas: tuple[float, ...],
         bitext=lambda _: [],
         parallel=BitextSentences(lambda _: []),
     )
-    rows = Interpolation(alphas=alphas).measure(setting)
+    part = "all" if head is None else "head"
+    with patch.object(weight_space, "RememberedStates", partial(RememberedStates, largest=head or 0)):
+        rows = Interpolation(alphas=alphas, part=part).measure(setting)
     return Walk(name, precision, time.process_time() - start, [row.score for row in rows])

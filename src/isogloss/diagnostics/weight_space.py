@@ -10,7 +10,7 @@ Models with LoRA are mixed by their merged weights, W + (alpha / rank) B A. Part
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from math import acos, degrees, sqrt
 from typing import ClassVar, TypedDict, TypeVar, cast
@@ -26,7 +26,9 @@ from isogloss.core.rows.encoders import DeltaRow, PathPointRow, PlanePointRow
 from isogloss.core.run_parts import Positive
 from isogloss.diagnostics.point_records import PointRecords
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting, role_of
+from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import LearnedRatio, Mixup
+from isogloss.encoders.remembering import RememberedStates
 
 COARSE = tuple(step / 10 for step in range(-5, 16))
 """-0.5, -0.4 … 1.5 (Section 4)."""
@@ -34,7 +36,8 @@ COARSE = tuple(step / 10 for step in range(-5, 16))
 FINE = (0.025, 0.05, 0.075, 0.125, 0.15, 0.175, 0.825, 0.85, 0.875, 0.925, 0.95, 0.975)
 """Additional values on paths (footnote 5)."""
 
-MODEL_PARTS = ("all", "encoder", "head")
+HEAD = "head"
+MODEL_PARTS = ("all", "encoder", HEAD)
 
 FACTORS = "factors"
 """The adapters of models with LoRA (DoRA, IA3) before they are merged, with the head."""
@@ -122,7 +125,8 @@ class Interpolation(Diagnostic):
 
     part: str = "all"
     """Mixed weights: all (merged weights), encoder or head, with the rest from the first model. factors mixes
-    the adapters of models with LoRA, and the head."""
+    the adapters of models with LoRA, and the head. If only the head is mixed, the encoder's states are
+    computed once."""
 
     alphas: tuple[float, ...] = tuple(sorted((*COARSE, *FINE)))
     """Points at which the path is scored."""
@@ -142,7 +146,7 @@ class Interpolation(Diagnostic):
         return [
             PathPointRow(start=first, end=last, part=self.part, alpha=alpha, **scored)
             for alpha, scored in _score_points(
-                setting, moved, self.alphas, moves_on_path(*ends), self.sentences
+                setting, self.part, moved, self.alphas, moves_on_path(*ends), self.sentences
             )
         ]
 
@@ -177,7 +181,9 @@ class Plane(Diagnostic):
         models: dict[str, str] = dict(ids)
         return [
             PlanePointRow(**models, part=self.part, alpha_first=first, alpha_second=second, **scored)
-            for (first, second), scored in _score_points(setting, moved, points, moves_on_plane(*corners))
+            for (first, second), scored in _score_points(
+                setting, self.part, moved, points, moves_on_plane(*corners)
+            )
         ]
 
 
@@ -224,6 +230,7 @@ def _corners(setting: MeasureSetting, part: str) -> tuple[Moved, list[Weights]]:
 
 def _score_points(
     setting: MeasureSetting,
+    part: str,
     moved: Moved,
     points: Sequence[Point],
     move: Callable[[Point, Weights], None],
@@ -234,12 +241,14 @@ def _score_points(
     evaluations = {language: setting.evaluation(language) for language in setting.languages}
     records = {language: PointRecords(of, sentences) for language, of in evaluations.items()}
     ratios = [number.clone() for mixup in mixups[:1] for number in _ratio_of(mixup)]
+    states = RememberedStates() if part == HEAD and not mixups else None
     for number, point in enumerate(visit_points(model, names, points, move, extra=ratios), start=1):
         for mixup in mixups[:1]:
             moved_mixup = _mixing_so(mixup, ratios)
             evaluations = {code: replace(e, mixup=moved_mixup) for code, e in evaluations.items()}
         for language, evaluation in evaluations.items():
-            scored = evaluation.score_by_example(model)
+            with recalled_states(states, model, language):
+                scored = evaluation.score_by_example(model)
             records[language].add(np.atleast_1d(cast(float, point)).tolist(), scored)
             yield (
                 point,
@@ -254,6 +263,18 @@ def _score_points(
         setting.on_progress(Progress("path", number, len(points)))
     for language, record in records.items():
         setting.keep(record.predictions(language))
+
+
+def recalled_states(
+    states: RememberedStates | None, model: nn.Module, language: str = ""
+) -> AbstractContextManager[None]:
+    """Let the encoder compute the states of each batch once.
+
+    It computes them at each point without ``states``, and in a model whose encoder is unknown.
+    """
+    if states is None or not hasattr(model, "base_model"):
+        return nullcontext()
+    return states.recalled(cast(Model, model), language=language)
 
 
 def visit_points(
@@ -315,7 +336,7 @@ def _mixups(setting: MeasureSetting) -> list[Mixup]:
 
 def _with_ratios(weights: list[Weights], mixups: list[Mixup], part: str) -> list[Weights]:
     """Add the parameters of the ratio. If only the head is mixed, the first model's stay."""
-    ratios = [_ratio_of(mixups[0] if part == "head" else mixup) for mixup in mixups] or [[] for _ in weights]
+    ratios = [_ratio_of(mixups[0] if part == HEAD else mixup) for mixup in mixups] or [[] for _ in weights]
     return [[*weights_of_model, *ratio] for weights_of_model, ratio in zip(weights, ratios, strict=True)]
 
 

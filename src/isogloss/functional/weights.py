@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import deepcopy
 from math import fsum
-from typing import Annotated, Any, SupportsFloat, TypeVar
+from typing import Annotated, Any, Literal, SupportsFloat, TypeVar
 
 import pandas as pd
 import torch
@@ -23,13 +23,17 @@ from isogloss.core.run_parts import Whole
 from isogloss.diagnostics.weight_space import (
     COARSE,
     FINE,
+    HEAD,
     delta_between,
     matching_weights,
     moves_on_path,
     moves_on_plane,
+    parameter_names,
+    recalled_states,
     visit_points,
 )
 from isogloss.encoders.families import has_known_layers
+from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.preparing import unwrap_module, unwrap_torch
@@ -46,6 +50,9 @@ Density = Annotated[float, Field(strict=True, gt=0, le=1)]
 Dropped = Annotated[float, Field(strict=True, ge=0, lt=1)]
 """Ranges of numbers: any, and those of the fields of ``Average``."""
 
+Part = Literal["all", "encoder", "head"]
+"""The parameters that move."""
+
 Score = Callable[[Any], SupportsFloat | Mapping[str, SupportsFloat]]
 """From a model to a number, or to several by name (languages, measures)."""
 
@@ -57,6 +64,7 @@ def path(
     score: Score,
     alphas: Iterable[Finite] = tuple(sorted((*COARSE, *FINE))),
     *,
+    part: Part = "all",
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
     """Return the scores of αθ_end + (1 - α)θ_start (Eqs 1 and 2), by α.
@@ -66,6 +74,10 @@ def path(
     point, which a warning says. α = 0 and α = 1 are ``start`` and ``end`` to the bit. A
     column for each name that ``score`` returns, or ``score``.
 
+    ``part`` is what moves of a model of transformers: "all", "encoder" or "head"; the rest stays that of
+    ``start``. Where only the head moves, the encoder computes the states of equal inputs once.
+
+    ConfigError for a part of a model without an encoder or without a head.
     ModelError where the models differ in the names or shapes of parameters, in buffers, which do not move
     (such as the statistics of BatchNorm), or in the labels of their heads.
 
@@ -78,10 +90,10 @@ def path(
     start = unwrap_torch(start)
     end = unwrap_torch(end)
     check_alike("path", {"start": start, "end": end})
-    names = [name for name, _ in start.named_parameters()]
+    names = _names_of("path", start, part)
     move = moves_on_path(*matching_weights(names, [start, end]))
     index = pd.Index([float(alpha) for alpha in alphas], name="alpha")
-    return _scores(start, names, index, move, score, on_progress)
+    return _scores(start, names, index, move, score, part=part, on_progress=on_progress)
 
 
 @checks_arguments
@@ -92,22 +104,35 @@ def plane(
     score: Score,
     alphas: Iterable[Finite] = COARSE,
     *,
+    part: Part = "all",
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
     """Return the scores of θ_O + α₁(θ_1 - θ_O) + α₂(θ_2 - θ_O) (Eq. 3), by α₁ and α₂.
 
-    ``alphas`` are the values on each of the two axes. ``score`` and the rest are as for ``path``.
+    ``alphas`` are the values on each of the two axes. ``score``, ``part`` and the rest are as for ``path``.
 
     >>> isogloss.plane(bilingual, source_only, target_only, score)["qab"].unstack()    # doctest: +SKIP
     """
     origin = unwrap_torch(origin)
     ends = [origin, unwrap_torch(first), unwrap_torch(second)]
     check_alike("plane", dict(zip(("origin", "first", "second"), ends, strict=True)))
-    names = [name for name, _ in origin.named_parameters()]
+    names = _names_of("plane", origin, part)
     move = moves_on_plane(*matching_weights(names, ends))
     points = [[float(alpha) for alpha in alphas]] * 2
     index = pd.MultiIndex.from_product(points, names=["alpha_first", "alpha_second"])
-    return _scores(origin, names, index, move, score, on_progress)
+    return _scores(origin, names, index, move, score, part=part, on_progress=on_progress)
+
+
+def _names_of(function: str, model: nn.Module, part: Part) -> list[str]:
+    """Name the parameters of a part of a model."""
+    if part == "all":
+        return [name for name, _ in model.named_parameters()]
+    if getattr(model, "base_model", model) is model:
+        raise ConfigError(
+            f"{function}: part is {part!r}, and {type(model).__name__} has no encoder with a head. Give "
+            'models of transformers with a head, or part="all".'
+        )
+    return parameter_names(model, part)
 
 
 def _scores(
@@ -116,15 +141,19 @@ def _scores(
     points: pd.Index,
     move: Callable[[Any, list[Any]], None],
     score: Score,
+    *,
+    part: Part,
     on_progress: OnProgress | None,
 ) -> pd.DataFrame:
     rows = []
     moved = evaluation_copy(model)
+    states = RememberedStates() if part == HEAD else None
     used = set()
     moved.register_forward_pre_hook(lambda *_: used.add("forward"))
     with showing_progress(on_progress) as progress:
         for number, _ in enumerate(visit_points(moved, names, points.tolist(), move), start=1):
-            scored = score(moved)
+            with recalled_states(states, moved):
+                scored = score(moved)
             named = scored if isinstance(scored, Mapping) else {"score": scored}
             rows.append({name: float(number) for name, number in named.items()})
             progress(Progress("path", number, len(points)))
