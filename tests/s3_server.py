@@ -2,15 +2,18 @@
 
 "away" and "back": every connection breaks off, or none. "hold" and "go": leases of runs wait, or do not. So
 processes that start at different times meet before the first run starts. "held" returns the number of waiting
-machines (``environment_of`` gives each a name that its requests contain).
+machines (``environment_of`` gives each a name that its requests contain). "counts" returns the requests since
+the last time, as JSON: by method and name of the file.
 
 Requests are answered sequentially, because moto checks for an object and then writes it, in two steps. A real
 server does both in one step.
 """
 
+import json
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -76,12 +79,20 @@ def serve() -> None:
     away, free = Event(), Event()
     free.set()
     held: set[str] = set()
+    requests: Counter[str] = Counter()
+
+    def count() -> str:
+        counts = json.dumps(requests)
+        requests.clear()
+        return counts
+
     obey: dict[str, Callable[[], object]] = {
         "away": away.set,
         "back": away.clear,
         "hold": free.clear,
         "held": lambda: len(held),
         "go": free.set,
+        "counts": count,
     }
 
     def answer(environ: dict[str, Any], start: Callable[..., Any]) -> list[bytes]:
@@ -89,6 +100,8 @@ def serve() -> None:
             if not free.is_set():
                 held.add(environ["HTTP_USER_AGENT"].partition(" app/")[2])
             free.wait()
+        listed = "list-type" in environ["QUERY_STRING"]
+        requests["LIST" if listed else f"{environ['REQUEST_METHOD']} {environ['PATH_INFO']}"] += 1
         if away.is_set():
             environ["werkzeug.socket"].shutdown(SHUT_RDWR)
             return []

@@ -161,3 +161,27 @@ def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(here, whole,
     ):
         isogloss.run(whole[0] / "r.toml", out="s3://nowhere/study", jobs=1)
     assert not list((tmp_path / "here").rglob(RECORD))
+
+
+FEW = 10
+"""Requests of a run, besides one for each further file that it makes."""
+
+OWN = (RECORD, "made.json", "checksums.json", "files.json")
+"""Files that every run has in a bucket."""
+
+
+@pytest.mark.slow
+def test_a_run_takes_few_requests_and_no_listing(s3, here, whole):
+    folder, alone = whole
+    remote = place("few", folder)
+    s3.tell("counts")
+    began = time.monotonic()
+    isogloss.run(folder / "r.toml", out=remote.url, engine="serial", jobs=1, report=False)
+    counts = Counter(json.loads(s3.tell("counts")))
+    passes = time.monotonic() - began  # One listing a second, and some at the beginning.
+    assert counts.pop("LIST") <= passes + 5
+    assert records(remote) == alone
+    for key in alone:
+        further = [name for name in remote.listing(key) if name.partition("/")[2] not in OWN]
+        requests = {name: count for name, count in counts.items() if f"/{key}" in name}
+        assert sum(requests.values()) - len(further) <= FEW, requests

@@ -340,6 +340,9 @@ def test_the_log_of_leases_is_written_in_parts(remote):
     for number in range(LINES // 2 + 1):
         with leases.leased(str(number)) as lease:
             lease.ending = "finished"
+    written = [name for name in remote.listing() if f"{LEASES}/log/" in name]
+    assert len(written) == 1  # The first line; the others wait for some seconds.
+    leases.flush_log()
     names = sorted(remote.listing())
     assert len(names) == 2
     assert all(name.startswith(f"{LEASES}/log/") for name in names)

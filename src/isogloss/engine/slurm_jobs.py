@@ -145,7 +145,7 @@ class JobsFollowed(Work):
         jobs: list[submitit.Job[None]] = [submitit.SlurmJob(folder, name) for name in names]
         self._jobs = [job for job in jobs if not job.paths.result_pickle.exists() and job.state in ALIVE]
 
-    def attempt(self, run: Run) -> RunEvent:
+    def attempt(self, run: Run, *, has_lease: bool = True) -> RunEvent:  # noqa: ARG002
         """Return the state of a run in the jobs, and report when a job starts it."""
         key, store = identity(run), self.context.store
         self._looks += 1

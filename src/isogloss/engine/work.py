@@ -167,6 +167,10 @@ class Agenda:
         """Return a run of ``next`` to its place, because it cannot run at the moment."""
         heappush(self._ready, self._taken())
 
+    def had_lease(self, key: str) -> bool:
+        """Return whether a run had a lease at the last listing."""
+        return key in self._leased
+
     def begin_pass(self) -> None:
         """Try all runs again."""
         self._pass_began = monotonic()
@@ -239,8 +243,11 @@ class Work:
                 missing, lambda: self._patiently(store.leases.list_leased_runs) | others, position
             )
             idle = 0.0
-            while self.agenda.left and idle <= self.patience:
-                idle = self._step(idle)
+            try:
+                while self.agenda.left and idle <= self.patience:
+                    idle = self._step(idle)
+            finally:
+                store.leases.flush_log()
 
     def _step(self, idle: float) -> float:
         """Make the next run or wait; return the seconds waited since a run was settled."""
@@ -268,7 +275,8 @@ class Work:
             event = RunEvent(key, "failed", f"needs run {failed}, which failed")
             self._patiently(lambda: store.fail(run, event.message, needs=failed))
         else:
-            event = self._patiently(lambda: self.attempt(run))
+            has_lease = self.agenda.had_lease(key)
+            event = self._patiently(lambda: self.attempt(run, has_lease=has_lease))
         if event.is_settled:
             self._failed |= {key} if event.state == "failed" else set()
             self.room.learn(run)
@@ -329,26 +337,30 @@ class Work:
         is_own = identity(run) not in self.left_to_others
         return is_own and computes(here, self.context.resolved(run.precision))
 
-    def attempt(self, run: Run) -> RunEvent:
-        """Compute a run unless a different process does or did; record a failure of only this run."""
+    def attempt(self, run: Run, *, has_lease: bool = True) -> RunEvent:
+        """Compute a run unless a different process does or did; record a failure of only this run.
+
+        ``has_lease``: whether it may have a lease. Without one nobody has begun it since the last listing,
+        unless it is settled, which is checked once this process has leased it. That saves reading.
+        """
         key, store = identity(run), self.context.store
         if store.is_finished(run):
             store.remove_leftovers(run)
             store.forget_leases(run)
             return RunEvent(key, "done")
-        if why := store.failure(run, afresh=True):
+        if why := store.failure(run, afresh=has_lease):
             return RunEvent(key, "failed", why)
         if not self._may_make(run, device()):
             return RunEvent(key, "elsewhere")
-        history = store.leases.history(key)
+        history = store.leases.history(key) if has_lease else LeaseHistory()
         if history.is_held:
             return RunEvent(key, "elsewhere")
-        resume_point = store.find_resume_point(run)
+        resume_point = store.find_resume_point(run, afresh=has_lease)
         alone = bool(history.count_deaths_at(resume_point) or history.out_of_memory)
         with self.room.taken(run, store.leases, alone=alone) as seat:
             if not seat:
                 return RunEvent(key, "elsewhere" if alone else "full")
-            with store.leases.leased(key, resume_point) as lease:
+            with store.leases.leased(key, resume_point, is_first=not has_lease) as lease:
                 return self._leased(run, lease, history, seat) if lease else RunEvent(key, "elsewhere")
 
     def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> RunEvent:
@@ -378,7 +390,7 @@ class Work:
     def _make(self, run: Run, lease: Lease, seat: Seat) -> RunEvent:
         key, store, damage = lease.key, self.context.store, ""
         try:
-            damage = store.download_checkpoints(run) or quarantine_checkpoints(store, run)
+            damage = store.download_checkpoints(run, afresh=lease.number > 1) or quarantine_checkpoints(store, run)
             store.download(read_by(run))
             with store.uploading_checkpoints(run, lease), stopping_if_lost(partial(self._check, lease)):
                 make(replace(self.context, on_progress=_stoppable(self.context.on_progress)), run)

@@ -91,6 +91,9 @@ class Board(Protocol):
     def append(self, name: str, line: str, *, begins: bool) -> None:
         """Add a line to a file that only this process writes. ``begins``: create its folder."""
 
+    def flush(self) -> None:
+        """Write the lines that ``append`` has not written yet."""
+
     @property
     def interruptions(self) -> int:
         """Number of times the board could not be reached."""
@@ -155,6 +158,9 @@ class FolderBoard:
         if begins:  # Later the folder may be unreachable, and must not be replaced.
             make_folder(self.folder.parent, f"{self.folder.name}/{name}".rpartition("/")[0])
         append_file(self.folder.parent, f"{self.folder.name}/{name}", line.encode())
+
+    def flush(self) -> None:
+        """Do nothing: lines are written at once."""
 
 
 @dataclass
@@ -240,9 +246,13 @@ class Leases:
     """Taken to write or remove a lease of this process, so that none is renewed after it was removed."""
 
     @contextmanager
-    def leased(self, key: str, resume_point: str = "") -> Iterator[Lease | None]:
-        """Lease a run and note its progress. Yields None if a different process has the lease."""
-        lease = self._lease(key, resume_point)
+    def leased(self, key: str, resume_point: str = "", *, is_first: bool = False) -> Iterator[Lease | None]:
+        """Lease a run and note its progress. Yields None if a different process has the lease.
+
+        ``is_first``: do not read the leases of the run, because there were none a moment ago. Yields None if
+        there is one by now.
+        """
+        lease = self._lease(key, resume_point, is_first=is_first)
         if lease is None:
             yield None
             return
@@ -300,6 +310,11 @@ class Leases:
             out_of_memory=any(lease.get("ending") == "out of memory" for lease in past),
         )
 
+    def flush_log(self) -> None:
+        """Write the lines of the log that are not written yet."""
+        with suppress(OSError, StorageError):
+            self.board.flush()
+
     def abandon(self) -> None:
         """Give back every lease of this process, which ends at once and must not rename anything any more."""
         for lease in list(self._held.values()):
@@ -315,9 +330,9 @@ class Leases:
         for number in range(last, 0, -1):
             self.board.remove(_name(key, number))
 
-    def _lease(self, key: str, resume_point: str = "") -> Lease | None:
+    def _lease(self, key: str, resume_point: str, *, is_first: bool) -> Lease | None:
         self._give_up()
-        contents = self._contents(key)
+        contents = [] if is_first else self._contents(key)
         # A lease is empty while its holder writes it: that is not one of which nothing is known.
         if contents and not self._has_ended(key, contents[-1]):
             return None

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import cache
+from math import inf
 from pathlib import Path, PurePosixPath
 
 from isogloss.core.atomic_files import atomic_folder, write_bytes
@@ -40,6 +41,9 @@ NOT_MADE = (WORK, FAILED, FILES, CHECKPOINTS)
 
 SLOW_READ = 5.0
 """Seconds after which a small file that was read at last counts as one that could not be seen."""
+
+LOG_EVERY = 10.0
+"""Seconds between two writings of the logs of leases: they are for people to read."""
 
 LINES = 100
 """Lines of a log file: object stores only write whole files, so that long ones grow expensive."""
@@ -100,11 +104,17 @@ class MirroredStore(Store):
 
     def failure(self, run: StoredRun, *, afresh: bool = False) -> str:  # noqa: D102
         name = f"{identity(run)}/{FAILED}"
-        return failure_in(self.remote.read(name)) if afresh or name in self.remote.listed else ""
+        if not afresh and name not in self.remote.listed:
+            return ""
+        content = self.remote.read(name)
+        self.remote.note(name, content)
+        return failure_in(content)
 
     def forget_failure(self, run: StoredRun) -> None:  # noqa: D102
         super().forget_failure(run)
-        self.remote.remove([f"{identity(run)}/{FAILED}"])
+        name = f"{identity(run)}/{FAILED}"
+        if name in self.remote.listed:
+            self.remote.remove([name])
 
     def write_plan(self, runs: Sequence[StoredRun], facts: Mapping[str, object]) -> None:  # noqa: D102
         self.remote.check()
@@ -147,16 +157,25 @@ class MirroredStore(Store):
             {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
         )
 
-    def find_resume_point(self, run: StoredRun) -> str:
+    def find_resume_point(self, run: StoredRun, *, afresh: bool = True) -> str:
         """Return the progress of an unfinished run, by the checkpoints that other machines see."""
         key = identity(run)
-        content = self.remote.read(f"{key}/{CHECKPOINTS}")
+        content = self._checkpoints(key, afresh=afresh)
         names = self.remote.files_of(f"{key}/{CHECKPOINTS}", content or b"")
         return find_resume_point(name.removeprefix(f"{key}/{WORK}/") for name in names)
 
-    def download_checkpoints(self, run: StoredRun) -> str:  # noqa: D102
+    def _checkpoints(self, key: str, *, afresh: bool) -> bytes | None:
+        """Read the manifest of a run's checkpoints: at the last listing, or now."""
+        name = f"{key}/{CHECKPOINTS}"
+        if not afresh and name not in self.remote.listed:
+            return None
+        content = self.remote.read(name)
+        self.remote.note(name, content)
+        return content
+
+    def download_checkpoints(self, run: StoredRun, *, afresh: bool = True) -> str:  # noqa: D102
         folder, key = self.folder(run), identity(run)
-        content = self.remote.read(f"{key}/{CHECKPOINTS}")
+        content = self._checkpoints(key, afresh=afresh)
         local = super().read(f"{key}/{CHECKPOINTS}")
         if content is None or local == content:
             return ""
@@ -200,6 +219,7 @@ class MirroredStore(Store):
                 if any(PurePosixPath(name).match(pattern) for pattern in CHECKPOINT_FILES)
             ]
             if names and not lease.lost and f"{key}/{RECORD}" not in self.remote.listed:
+                self.remote.listed.setdefault(f"{key}/{CHECKPOINTS}", 0)  # Some of them may arrive.
                 self.remote.upload(names, f"{key}/{CHECKPOINTS}")
 
     def _upload_run(self, key: str) -> None:
@@ -209,7 +229,8 @@ class MirroredStore(Store):
             self.remote.upload(_made(self.root, key), f"{key}/{FILES}", last=record)
         with self.remote.uploading:
             self.remote.listed[record] = 0
-            self.remote.remove([f"{key}/{CHECKPOINTS}", *self.remote.listing(f"{key}/{WORK}")])
+            if f"{key}/{CHECKPOINTS}" in self.remote.listed:
+                self.remote.remove([*self.remote.listing(f"{key}/{WORK}"), f"{key}/{CHECKPOINTS}"])
         remove(self.root, f"{key}/{CHECKPOINTS}")
 
     def _download_run(self, key: str) -> bool:
@@ -261,6 +282,11 @@ class RemoteBoard:
 
     remote: Remote
     _lines: dict[str, list[str]] = field(default_factory=dict)
+    """Lines of each log."""
+    _written: dict[str, int] = field(default_factory=dict)
+    """Number of lines of each log that are in the store."""
+    _flushed: float = -inf
+    """Time of the last writing of logs."""
 
     @property
     def interruptions(self) -> int:  # noqa: D102
@@ -291,13 +317,23 @@ class RemoteBoard:
     def remove(self, name: str) -> None:  # noqa: D102
         self.remote.remove([f"{LEASES}/{name}"], waits=False)
 
-    def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: ARG002, D102
-        lines = self._lines.setdefault(name, [])
-        lines.append(line)
-        part = (len(lines) - 1) // LINES
-        stem, dot, ending = name.partition(".")
-        text = "".join(lines[part * LINES :])
-        self.remote.write(f"{LEASES}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}", text.encode())
+    def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: ARG002
+        """Add a line. Lines are written every few seconds, because a store only writes whole files."""
+        self._lines.setdefault(name, []).append(line)
+        if time.monotonic() - self._flushed > LOG_EVERY:
+            self.flush()
+
+    def flush(self) -> None:  # noqa: D102
+        self._flushed = time.monotonic()
+        for name, lines in self._lines.items():
+            stem, dot, ending = name.partition(".")
+            first = self._written.get(name, 0) // LINES
+            for part in range(first, -(-len(lines) // LINES)):
+                text = "".join(lines[part * LINES : (part + 1) * LINES])
+                self.remote.write(
+                    f"{LEASES}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}", text.encode(), waits=False
+                )
+            self._written[name] = len(lines)
 
 
 @cache

@@ -138,9 +138,17 @@ class Remote:
         """Return the content of a file; None if it is missing."""
         return self._call(_read, name, waits=waits)
 
+    def note(self, name: str, content: bytes | None) -> None:
+        """Note in ``listed`` that a file was there when it was read, or was not (None)."""
+        if content is None:
+            self.listed.pop(name, None)
+        else:
+            self.listed[name] = len(content)
+
     def write(self, name: str, content: bytes, *, waits: bool = True) -> None:
         """Write a file, whether it is there or not."""
         self._call(lambda files, path: files.pipe_file(path, content), name, waits=waits)
+        self.note(name, content)
 
     def remove(self, names: Iterable[str], *, waits: bool = True) -> None:
         """Remove files, as far as they are there."""
@@ -151,18 +159,15 @@ class Remote:
 
         for name in names:
             self._call(remove, name, waits=waits)
+            self.listed.pop(name, None)
 
     def exists(self, name: str) -> bool:
-        """Return whether a file exists, without a cache."""
+        """Return whether a file exists, without a cache.
 
-        def exists(files: "AbstractFileSystem", path: str) -> bool:
-            try:
-                files.info(path)
-            except FileNotFoundError:
-                return False
-            return True
-
-        return self._call(exists, name)
+        It is read: file systems list the folder where they are asked about a file that is missing, and a
+        listing costs as much as ten reads.
+        """
+        return self.read(name) is not None
 
     def listing(self, inside: str = "") -> dict[str, int]:
         """Return the sizes of all files below a name (or of all), by name; StorageError for an unsafe one."""
@@ -226,8 +231,8 @@ class Remote:
         content = as_text(checksums).encode()
         if last:  # What is here is whole, whether it arrives or not.
             write_bytes(self.root, manifest, content)
-        uploaded = self.read(manifest) or b""
-        earlier = self.files_of(manifest, uploaded)
+        uploaded = self.read(manifest) if manifest in self.listed else None
+        earlier = self.files_of(manifest, uploaded or b"")
         new = [name for name, checksum in checksums.items() if checksum != earlier.get(name) and name != last]
         self._put([name for name in new if not name.endswith(MADE)])
         if last and self.exists(last):  # Another process was quicker, and its circumstances are others.
@@ -378,7 +383,7 @@ def _opened(url: str, _: int) -> tuple["AbstractFileSystem", str]:
 
 def _read(files: "AbstractFileSystem", path: str) -> bytes | None:
     try:
-        return bytes(files.cat_file(path))
+        return bytes(files.cat_file(path, max_concurrency=1))  # With more, s3fs asks for the size first.
     except FileNotFoundError:
         return None
 

@@ -242,8 +242,11 @@ class Store:
         """Remove the leases of a finished run that a killed process could not remove."""
         self.leases.forget(identity(run))
 
-    def find_resume_point(self, run: StoredRun) -> str:
-        """Return the progress of an unfinished run. Empty before its first checkpoint."""
+    def find_resume_point(self, run: StoredRun, *, afresh: bool = True) -> str:  # noqa: ARG002
+        """Return the progress of an unfinished run: at the last refresh, where others write, or now.
+
+        Empty before its first checkpoint.
+        """
         folder = self.folder(run)
         with reading(folder / WORK):
             names = list_files(folder, WORK) if is_folder(folder, WORK) else ()
@@ -259,8 +262,11 @@ class Store:
     def download_records(self, on_progress: OnProgress = no_progress) -> None:
         """Download the files that reports read: the plan and, for each run, record and predictions."""
 
-    def download_checkpoints(self, run: StoredRun) -> str:  # noqa: ARG002
-        """Make the last checkpoints of a run available; return what was wrong with them, if anything."""
+    def download_checkpoints(self, run: StoredRun, *, afresh: bool = True) -> str:  # noqa: ARG002
+        """Make the last checkpoints of a run available: at the last refresh, where others write, or now.
+
+        Return what was wrong with them, if anything.
+        """
         return ""
 
     def uploading_checkpoints(self, run: StoredRun, lease: Lease) -> AbstractContextManager[None]:  # noqa: ARG002
