@@ -141,27 +141,37 @@ def _with_causes(error: BaseException) -> Iterator[BaseException]:
         cause = cause.__cause__ or cause.__context__
 
 
-def write_text(folder: Path, name: str, text: str) -> None:
+def write_text(folder: Path, name: str, text: str, *, is_swept: bool = False) -> None:
     """Write a text file under a temporary name, flush it to the disk, then rename it."""
-    write_bytes(folder, name, text.encode())
+    write_bytes(folder, name, text.encode(), is_swept=is_swept)
 
 
-def write_bytes(folder: Path, name: str, content: bytes) -> None:
-    """Write a file under a temporary name, flush it to the disk, then rename it."""
-    with writing(folder / name), open_atomically(folder, name, "wb") as file:
+def write_bytes(folder: Path, name: str, content: bytes, *, is_swept: bool = False) -> None:
+    """Write a file under a temporary name, flush it to the disk, then rename it.
+
+    ``is_swept``: the temporary files of killed processes were removed before (``sweep_folder``).
+    """
+    with writing(folder / name), open_atomically(folder, name, "wb", is_swept=is_swept) as file:
         file.write(content)
 
 
 @contextmanager
-def open_atomically(folder: Path, name: str, mode: Literal["w", "wb"]) -> Iterator[IO[Any]]:
+def open_atomically(
+    folder: Path, name: str, mode: Literal["w", "wb"], *, is_swept: bool = False
+) -> Iterator[IO[Any]]:
     """Open a file under a temporary name; rename it on success, when it is on the disk, else remove it."""
     path = folder / name
     temporary = temporary_name(name, "tmp")
     encoding, newline = ("utf-8", "\n") if mode == "w" else (None, None)
     with writing(path):
-        make_folder(folder, name.rpartition("/")[0])
-        sweep(folder, name)
-        file = os.fdopen(open_new_file(folder, temporary), mode, encoding=encoding, newline=newline)
+        if not is_swept:
+            sweep(folder, name)
+        try:
+            number = open_new_file(folder, temporary)
+        except FileNotFoundError:
+            make_folder(folder, name.rpartition("/")[0])
+            number = open_new_file(folder, temporary)
+        file = os.fdopen(number, mode, encoding=encoding, newline=newline)
     try:
         try:
             yield file
@@ -174,8 +184,9 @@ def open_atomically(folder: Path, name: str, mode: Literal["w", "wb"]) -> Iterat
         stop_if_lost()
         with writing(path):
             rename(folder, temporary, name)
-    finally:
+    except BaseException:
         remove(folder, temporary)
+        raise
 
 
 def temporary_name(name: str, end: Literal["tmp", "old"]) -> str:

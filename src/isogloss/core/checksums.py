@@ -12,7 +12,7 @@ import json
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, lru_cache
 from hashlib import file_digest, sha256
@@ -109,15 +109,16 @@ def find_differing_files(folder: Path, written: Mapping[str, Checksum]) -> Itera
             yield name, why
 
 
-def checksums_of(folder: Path, *, without: frozenset[str] = frozenset()) -> dict[str, Checksum]:
+def checksums_of(folder: Path, *, without: Callable[[str], bool] = lambda _: False) -> dict[str, Checksum]:
     """Return the checksums of all files below a folder by their names within it.
 
-    Hidden files at the top level, links, and files and folders named in ``without`` are skipped.
+    Hidden files at the top level, links, and what ``without`` is true for, given the name of a file or folder
+    at the top level, are skipped.
     """
     return {
         name: Checksum.of_file(folder, name)
         for name in list_files(folder)
-        if not name.startswith(".") and name.partition("/")[0] not in without
+        if not name.startswith(".") and not without(name.partition("/")[0])
     }
 
 

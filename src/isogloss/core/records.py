@@ -128,13 +128,17 @@ class Record:
 
 
 def write_record(folder: Path, record: Record, files: Mapping[str, Checksum] | None = None) -> None:
-    """Write the record atomically, after its checksum and the checksums of other ``files`` of the run."""
+    """Write the record atomically, after its checksum and the checksums of other ``files`` of the run.
+
+    What killed processes left in the folder was removed before (``Store.start``).
+    """
     body = record.body()
     body["warnings"] = [*map(without_secrets, record.warnings)]
     body["rows"] = [{name: or_none(value) for name, value in row.items()} for row in record.rows]
     content = (json.dumps(body, ensure_ascii=False, indent=1, allow_nan=False) + "\n").encode()
-    write_text(folder, CHECKSUMS, as_text({**(files or {}), RECORD: Checksum.of(content)}))
-    write_bytes(folder, RECORD, content)
+    checksums = as_text({**(files or {}), RECORD: Checksum.of(content)})
+    write_text(folder, CHECKSUMS, checksums, is_swept=True)
+    write_bytes(folder, RECORD, content, is_swept=True)
 
 
 def or_none(value: T) -> T | None:

@@ -436,10 +436,12 @@ def _check_single(file: FileIO, path: Path) -> None:
 
 
 def _remove(entry: _Place) -> None:
-    if stat.S_ISDIR(_mode_of(entry)):
-        shutil.rmtree(entry.name, ignore_errors=True, dir_fd=entry.folder)
-    else:
+    try:
         os.unlink(entry.name, dir_fd=entry.folder)
+    except (IsADirectoryError, PermissionError):  # The latter on macOS.
+        if not stat.S_ISDIR(_mode_of(entry)):
+            raise
+        shutil.rmtree(entry.name, ignore_errors=True, dir_fd=entry.folder)
 
 
 def _irregular(entry: _Place) -> IrregularFileError:

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
+from itertools import chain, repeat
 from math import inf
 from threading import Event as Flag
 from time import monotonic
@@ -275,8 +276,9 @@ class Work:
             event = RunEvent(key, "failed", f"needs run {failed}, which failed")
             self._patiently(lambda: store.fail(run, event.message, needs=failed))
         else:
-            has_lease = self.agenda.had_lease(key)
-            event = self._patiently(lambda: self.attempt(run, has_lease=has_lease))
+            # An attempt that an outage ended has left a lease.
+            may_have_lease = chain((self.agenda.had_lease(key),), repeat(True))
+            event = self._patiently(lambda: self.attempt(run, has_lease=next(may_have_lease)))
         if event.is_settled:
             self._failed |= {key} if event.state == "failed" else set()
             self.room.learn(run)
@@ -369,7 +371,7 @@ class Work:
         if store.finished_meanwhile(run):
             store.remove_leftovers(run)
             event = RunEvent(key, "done")
-        elif why := store.failure(run, afresh=True):
+        elif why := store.failed_meanwhile(run):
             event = RunEvent(key, "failed", why)
         elif why := _deadly(history, lease.resume_point):
             store.fail(run, why)
@@ -390,7 +392,9 @@ class Work:
     def _make(self, run: Run, lease: Lease, seat: Seat) -> RunEvent:
         key, store, damage = lease.key, self.context.store, ""
         try:
-            damage = store.download_checkpoints(run, afresh=lease.number > 1) or quarantine_checkpoints(store, run)
+            damage = store.download_checkpoints(run, afresh=lease.number > 1) or quarantine_checkpoints(
+                store, run
+            )
             store.download(read_by(run))
             with store.uploading_checkpoints(run, lease), stopping_if_lost(partial(self._check, lease)):
                 make(replace(self.context, on_progress=_stoppable(self.context.on_progress)), run)

@@ -107,9 +107,13 @@ class FolderBoard:
     interruptions: int = 0
 
     def create(self, name: str, content: bytes) -> bool:  # noqa: D102
+        path = f"{self.folder.name}/{name}"
         with writing(self.folder / name):
-            make_folder(self.folder.parent, self.folder.name)
-            return create_file(self.folder.parent, f"{self.folder.name}/{name}", content)
+            try:
+                return create_file(self.folder.parent, path, content)
+            except FileNotFoundError:
+                make_folder(self.folder.parent, self.folder.name)
+                return create_file(self.folder.parent, path, content)
 
     def write(self, name: str, content: bytes, is_own: IsOwn = lambda _: True) -> bool:
         """Write a file in its place: that takes no space, and a full disk leaves what was in it."""
@@ -155,9 +159,14 @@ class FolderBoard:
         remove(self.folder.parent, f"{self.folder.name}/{name}")
 
     def append(self, name: str, line: str, *, begins: bool) -> None:  # noqa: D102
-        if begins:  # Later the folder may be unreachable, and must not be replaced.
-            make_folder(self.folder.parent, f"{self.folder.name}/{name}".rpartition("/")[0])
-        append_file(self.folder.parent, f"{self.folder.name}/{name}", line.encode())
+        path = f"{self.folder.name}/{name}"
+        try:
+            append_file(self.folder.parent, path, line.encode())
+        except FileNotFoundError:
+            if not begins:  # The folder may be unreachable, and must not be replaced.
+                raise
+            make_folder(self.folder.parent, path.rpartition("/")[0])
+            append_file(self.folder.parent, path, line.encode())
 
     def flush(self) -> None:
         """Do nothing: lines are written at once."""
@@ -330,7 +339,7 @@ class Leases:
         for number in range(last, 0, -1):
             self.board.remove(_name(key, number))
 
-    def _lease(self, key: str, resume_point: str, *, is_first: bool) -> Lease | None:
+    def _lease(self, key: str, resume_point: str = "", *, is_first: bool = False) -> Lease | None:
         self._give_up()
         contents = [] if is_first else self._contents(key)
         # A lease is empty while its holder writes it: that is not one of which nothing is known.

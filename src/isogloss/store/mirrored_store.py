@@ -91,12 +91,20 @@ class MirroredStore(Store):
         self._upload_run(key)
         return True
 
+    def failed_meanwhile(self, run: StoredRun) -> str:  # noqa: D102
+        return self.failure(run, afresh=True)
+
     def record(self, run: StoredRun) -> Record:  # noqa: D102
         key = identity(run)
         if not super().is_finished(run) or not _is_sound(self.folder(run)):
             for name in (CHECKSUMS, RECORD):
                 self._download_file(f"{key}/{name}")
         return super().record(run)
+
+    def start(self, run: StoredRun) -> Path:  # noqa: D102
+        folder = super().start(run)
+        self.forget_failure(run)
+        return folder
 
     def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:  # noqa: D102
         super().finish(record, circumstances)
@@ -331,7 +339,9 @@ class RemoteBoard:
             for part in range(first, -(-len(lines) // LINES)):
                 text = "".join(lines[part * LINES : (part + 1) * LINES])
                 self.remote.write(
-                    f"{LEASES}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}", text.encode(), waits=False
+                    f"{LEASES}/{stem}{f'-{part + 1}' if part else ''}{dot}{ending}",
+                    text.encode(),
+                    waits=False,
                 )
             self._written[name] = len(lines)
 

@@ -38,7 +38,6 @@ from isogloss.core.records import (
 )
 from isogloss.core.shared_files import (
     check_folder,
-    entries,
     is_folder,
     is_taken,
     list_files,
@@ -141,6 +140,10 @@ class Store:
         """Return whether a run that was just leased is finished; upload it if only the upload was missing."""
         return self.is_finished(run, afresh=True)
 
+    def failed_meanwhile(self, run: StoredRun) -> str:
+        """Return why a run that was just leased has failed; call it after ``finished_meanwhile``."""
+        return self.failure(run)
+
     def record(self, run: StoredRun) -> Record:
         """Read a finished run's record."""
         return read_record(self.folder(run))
@@ -152,20 +155,21 @@ class Store:
         """
         folder = self.folder(run)
         with writing(folder):
-            make_folder(self.root, folder.name)
-            for part in (WORK, self.model(run).name):
-                check_folder(self.root, f"{folder.name}/{part}")
-            sweep_folder(folder)  # A process that was killed had no time to.
-        self.forget_failure(run)
+            if is_folder(self.root, folder.name):
+                for part in (WORK, self.model(run).name):
+                    check_folder(self.root, f"{folder.name}/{part}")
+                sweep_folder(folder)  # A process that was killed had no time to.
+                self.forget_failure(run)
+            else:
+                make_folder(self.root, folder.name)
         return folder
 
     def finish(self, record: Record, circumstances: Mapping[str, object]) -> None:
         """Write circumstances and checksums, then the record: from then on the run is finished."""
         folder = self.root / record.id
-        write_text(folder, MADE, seal(circumstances))
+        write_text(folder, MADE, seal(circumstances), is_swept=True)
         with reading(folder):
-            quarantined = {entry.name for entry in entries(folder) if entry.name.startswith(DAMAGED)}
-            files = checksums_of(folder, without=NO_RESULTS | quarantined)
+            files = checksums_of(folder, without=lambda name: name in NO_RESULTS or name.startswith(DAMAGED))
         write_record(folder, record, files)
 
     def fail(self, run: StoredRun, message: str, *, needs: str = "") -> None:
