@@ -128,3 +128,36 @@ def test_guides_state_no_verdict_of_a_claim(page):
 def test_verdicts_are_found_across_lines_and_in_tables():
     text = "Kept. Claim 4d differs\nfrom print here.\n\n| 1a | supported |\n| 2b | +0.1 |\n"
     assert [CLAIM.findall(sentence) for sentence in find_verdicts(text)] == [["4d"], ["1a"]]
+
+
+WITH_PICTURES = [
+    page
+    for page in PAGES
+    if page.parent.name != "decisions" and not page.read_text(encoding="utf-8").startswith("# Plan")
+]
+"""All pages but decisions and plans of studies."""
+
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+
+
+@pytest.mark.parametrize("page", WITH_PICTURES, ids=lambda page: "/".join(page.parts[-2:]))
+def test_every_page_has_a_picture_with_a_description(page):
+    pictures = PICTURE.findall(page.read_text(encoding="utf-8"))
+    assert pictures, f"{page.name} has no picture: draw one with docs/images/diagrams.py or draw.py"
+    for alt, file in pictures:
+        assert alt and (page.parent / file).is_file(), file
+
+
+def test_diagrams_are_as_their_script_draws_them():
+    spec = importlib.util.spec_from_file_location("diagrams", DOCS / "images" / "diagrams.py")
+    diagrams = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(diagrams)
+    for name, diagram in diagrams.DIAGRAMS.items():
+        drawn = (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8")
+        assert drawn == diagrams.draw(diagram), f"python docs/images/diagrams.py draws another {name}.svg"
+
+
+def test_every_picture_is_on_a_page():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in [*PAGES, DOCS.parent / "README.md"])
+    for path in [*DOCS.glob("images/*.svg"), *DOCS.glob("images/*.png")]:
+        assert path.name in text, path.name
