@@ -42,7 +42,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
     "targets" variances are averaged over languages, and the degrees of freedom are those of one language.
     """
     table = table.set_index(["system", "seed"])
-    targets = [code for code in table if code != "qaa"]
+    targets = [str(code) for code in table if code != "qaa"]
     rows = []
     for system, size in SIZES.items():
         single_models = pd.DataFrame(table.loc[ONE])
