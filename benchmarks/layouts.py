@@ -25,6 +25,10 @@ HEAD = """# Layouts of tagging and text files
 Which layouts of tagging and text files does isogloss read, and does it report lines that do not fit?
 {answer}
 
+![The layout is decided from all lines: labels, or one message with file and line](../../images/layouts.svg)
+
+*What the reader decides and returns.*
+
 ```
 python benchmarks/layouts.py --data DIR > docs/results/layouts/README.md
 ```

@@ -321,7 +321,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
 def _sections(kinds: dict[str, type[Any]], describe: Callable[[Any], str]) -> str:
     return "\n\n".join(
         f"### `{name}`\n\n{_first_line(kind)}{describe(kind)}\n\n"
-        + (field_table(kind) if fields(kind) else "No fields of its own.")
+        + (field_table(kind) if fields(kind) else "It has no fields.")
         for name, kind in kinds.items()
     )
 

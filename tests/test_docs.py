@@ -19,12 +19,17 @@ DOCS = Path(__file__).parent.parent / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 
 
-@pytest.fixture(scope="module")
-def generate():
-    spec = importlib.util.spec_from_file_location("generate", DOCS / "generate.py")
+def load_script(path: Path):
+    """Return a script of the documentation as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def generate():
+    return load_script(DOCS / "generate.py")
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -128,3 +133,49 @@ def test_guides_state_no_verdict_of_a_claim(page):
 def test_verdicts_are_found_across_lines_and_in_tables():
     text = "Kept. Claim 4d differs\nfrom print here.\n\n| 1a | supported |\n| 2b | +0.1 |\n"
     assert [CLAIM.findall(sentence) for sentence in find_verdicts(text)] == [["4d"], ["1a"]]
+
+
+WITH_PICTURES = [
+    page
+    for page in PAGES
+    if page.parent.name != "decisions" and not page.read_text(encoding="utf-8").startswith("# Plan")
+]
+"""All pages but decisions and plans of studies."""
+
+PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
+
+
+@pytest.mark.parametrize("page", WITH_PICTURES, ids=lambda page: "/".join(page.parts[-2:]))
+def test_every_page_has_a_picture_with_a_description(page):
+    pictures = PICTURE.findall(page.read_text(encoding="utf-8"))
+    assert pictures, f"{page.name} has no picture: draw one with docs/images/diagrams.py or draw.py"
+    for alt, file in pictures:
+        assert alt and (page.parent / file).is_file(), file
+
+
+def test_diagrams_are_as_their_script_draws_them():
+    diagrams = load_script(DOCS / "images" / "diagrams.py")
+    for name, diagram in diagrams.DIAGRAMS.items():
+        picture = (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8")
+        assert picture == diagrams.draw(diagram), f"python docs/images/diagrams.py draws another {name}.svg"
+
+
+def test_a_text_that_is_wider_than_its_box_is_refused():
+    diagrams = load_script(DOCS / "images" / "diagrams.py")
+    with pytest.raises(ValueError, match=r"'a text' needs 49 pixels; its box has 40"):
+        diagrams.draw_box(diagrams.Box(0, 0, 40, "a text"))
+
+
+def test_every_picture_is_on_a_page():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in [*PAGES, DOCS.parent / "README.md"])
+    for path in [*DOCS.glob("images/*.svg"), *DOCS.glob("images/*.png")]:
+        assert path.name in text, path.name
+
+
+def test_decisions_are_in_neither_search_nor_sidebar():
+    conf = load_script(DOCS / "conf.py")
+    for path in (DOCS / "decisions").glob("*.md"):
+        source = [path.read_text(encoding="utf-8")]
+        conf.prepare(None, f"decisions/{path.stem}", source)
+        assert source[0].startswith("---\nnosearch: true\norphan: true\n---\n"), path.name
+    assert "decisions" not in conf.contents((DOCS / "index.md").read_text(encoding="utf-8"))

@@ -1,5 +1,11 @@
-"""Draw the pictures of the documentation from the rows in docs/results: python docs/images/draw.py"""
+"""Draw the figures of the documentation from the rows in docs/results and benchmarks: python docs/images/draw.py
 
+Arguments name figures to draw; without any, all are drawn. In dark mode a figure inverts its lightness.
+"""
+
+import json
+import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +15,9 @@ from matplotlib.axes import Axes
 
 HERE = Path(__file__).parent
 RESULTS = HERE.parent / "results"
-BLUE, ORANGE, GREY = "#0b6cb3", "#cf5a00", "#6b6b6b"
+BENCHMARKS = HERE.parents[1] / "benchmarks" / "results"
+BLUE, ORANGE, GREY, GREEN = "#0b6cb3", "#cf5a00", "#6b6b6b", "#cfe4d7"
+DARK = "<style>@media (prefers-color-scheme: dark) {svg {filter: invert(0.92) hue-rotate(180deg)}}</style>"
 NAMES = {
     "en": "English",
     "de": "German",
@@ -19,6 +27,27 @@ NAMES = {
     "vi": "Vietnamese",
     "zh": "Chinese",
 }
+CLAIMS = {
+    "1a": "level source score",
+    "1b": "rising target score",
+    "1c": "targets vary over seeds",
+    "1d": "equal distances",
+    "1f": "linear rise",
+    "1g": "angle of 55°",
+    "1i": "the encoder decides",
+    "1j": "path of Eq. 2",
+}
+"""Claims in the figure, in a few words."""
+
+VERDICTS = {
+    "supported": "#1c7a45",
+    "mixed": "#e0b15a",
+    "differs from print": "#8fb8d9",
+    "contradicted": ORANGE,
+    "undecided": "#c9c9c4",
+    "not tested": "white",
+}
+"""The colour of each verdict."""
 
 
 def seeds(axes: Axes) -> None:
@@ -107,6 +136,137 @@ def averaging(axes: Axes) -> None:
     axes.set_xlabel("points of accuracy against the mean of its models")
 
 
+def claims(axes: Axes) -> None:
+    """Claims of the first paper: the check that decides, with its interval and the range that the claim allows."""
+    rows = pd.read_csv(RESULTS / "claims/verdicts.csv")
+    rows = rows[rows.claim.isin(CLAIMS) & (rows.verdict == rows.claim_verdict)].drop_duplicates("claim")
+    labels = []
+    for height, row in enumerate(reversed([*rows.sort_values("claim").itertuples()])):
+        ends = pd.Series([row.low, row.high, row.above, row.below, row.mean]).dropna()
+        start = ends.min()
+        width = ends.max() - start or 1.0
+        low, middle, high = ((end - start) / width for end in (row.low, row.mean, row.high))
+        allowed_low = -0.08 if pd.isna(row.above) else (row.above - start) / width
+        allowed_high = 1.08 if pd.isna(row.below) else (row.below - start) / width
+        axes.barh(height, allowed_high - allowed_low, left=allowed_low, height=0.6, color=GREEN)
+        axes.plot([low, high], [height, height], color="#222222", lw=1.2)
+        axes.plot(middle, height, "o", color="#222222", ms=4)
+        labels.append(f"{row.claim} {CLAIMS[row.claim]}: {row.claim_verdict}")
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_xticks([])
+    axes.set_xlim(-0.1, 1.1)
+
+
+def verdicts(axes: Axes) -> None:
+    """The number of claims of each paper by verdict."""
+    rows = page_table("claims/README.md", "| verdict | claims |").set_index("verdict")["claims"]
+    papers = {"4": "interference", "3": "adjustment", "2": "X-Mixup", "1": "under-specified"}
+    left = pd.Series(0, index=[*papers.values()])
+    for verdict, color in VERDICTS.items():
+        counts = pd.Series(rows[verdict].split(", ")).str[0].map(papers).value_counts()
+        counts = counts.reindex(left.index, fill_value=0)
+        axes.barh(left.index, counts, left=left, label=verdict, color=color, ec=GREY, lw=0.6)
+        left = left + counts
+    axes.set_xlabel("claims")
+    axes.legend(frameon=False, fontsize=7, ncols=3, loc="lower center", bbox_to_anchor=(0.45, 1))
+
+
+def steps(axes: Axes) -> None:
+    """Shares of a training step of a base encoder, by kind of training."""
+    kinds = json.loads((BENCHMARKS / "steps-base.json").read_text(encoding="utf-8"))["kinds"]
+    parts = ("matrices", "dropout and masks", "copies", "softmax", "GELU", "norms", "optimizer", "other")
+    left = pd.Series(0.0, index=[*kinds][::-1])
+    for part, shade in zip(
+        parts, [BLUE, *plt.get_cmap("Oranges")([0.7, 0.6, 0.5, 0.4, 0.3, 0.2]), "#dddddd"], strict=True
+    ):
+        share = pd.Series({kind: 100 * times[part] for kind, times in kinds.items()}).reindex(left.index)
+        axes.barh(left.index, share, left=left, label=part, color=shade)
+        left = left + share
+    axes.set_xlabel("% of a step, 12 layers of width 768, float32")
+    axes.legend(frameon=False, fontsize=7, ncols=4, loc="lower center", bbox_to_anchor=(0.4, 1))
+
+
+def tasks(axes: Axes) -> None:
+    """English and the other languages in five tasks: how far scores are above the constant baseline."""
+    rows = pd.read_csv(RESULTS / "tasks/rows-scores.csv")
+    rows = rows[rows.metric.isin(["las", "f1", "span_f1", "accuracy"])]
+    rows = rows.assign(gain=100 * (rows.score - rows.baseline))
+    means = rows.groupby(["task", "corpus", "split", "language"])["gain"].mean().reset_index()
+    labels = list(dict.fromkeys(means.corpus))
+    for row in means.itertuples():
+        is_source = row.language == "en"
+        axes.plot(
+            row.gain,
+            labels.index(row.corpus),
+            "o" if is_source else "D",
+            color=BLUE if is_source else ORANGE,
+            ms=6 if is_source else 4,
+            alpha=0.7,
+            mec="none",
+        )
+    names = dict(zip(means.corpus, means.task, strict=True))
+    axes.set_yticks(range(len(labels)), [f"{names[label]}, {label}" for label in labels])
+    axes.axvline(0, color="#bbb", lw=0.8, zorder=0)
+    axes.set_xlabel("points above the constant baseline (blue: English)")
+
+
+def files_read(axes: Axes) -> None:
+    """Files of the real corpora by folder, and how they are written back."""
+    rows = pd.read_csv(RESULTS / "corpora/files.csv")
+    kinds = {"bytes": BLUE, "bytes but empty lines": "#7fb2dc", "data": ORANGE, "data, new ids": "#f0b27a"}
+    counts = pd.crosstab(rows.folder, rows.written_back).reindex(columns=[*kinds], fill_value=0)
+    counts = counts.loc[counts.sum(axis=1).sort_values().index]
+    left = pd.Series(0, index=counts.index)
+    for kind, color in kinds.items():
+        axes.barh(counts.index, counts[kind], left=left, label=f"equal {kind}", color=color)
+        left = left + counts[kind]
+    axes.tick_params(axis="y", labelsize=6.5)
+    axes.set_xlabel("files or pairs")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def gpu(axes: Axes) -> None:
+    """Speed of training on an H100, of rows of 128 subwords and of short ones, by precision."""
+    rows = page_table("gpu/README.md", "| | rows | precision |")
+    rows = rows[rows[""].str.contains("tagging")]
+    labels = [
+        f"{name.removesuffix(', tagging')}, {size}" for name, size in zip(rows[""], rows["rows"], strict=True)
+    ]
+    heights = {label: height for height, label in enumerate(reversed(dict.fromkeys(labels)))}
+    for precision, color, shift in (("bfloat16", ORANGE, 0.2), ("float32", BLUE, -0.2)):
+        shown = [(label, float(speed)) for label, kind, speed in zip(labels, rows["precision"], rows["of the plan"], strict=True) if kind == precision]  # fmt: skip
+        axes.barh([heights[label] + shift for label, _ in shown], [speed for _, speed in shown], height=0.38, color=color, label=precision)  # fmt: skip
+    axes.set_yticks(list(heights.values()), list(heights))
+    axes.set_xlabel("TFLOP/s of the plan")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def memory(axes: Axes) -> None:
+    """Estimated peak memory against the measured one, a mark for each training."""
+    rows = page_table("memory/README.md", "| kind | shape | rows |")
+    sides = [
+        rows[name].str.removesuffix(" MB").str.replace(",", "").astype(float) / 1000
+        for name in ("measured", "estimate")
+    ]
+    for kind, color in (("fine-tune", ORANGE), ("pretrain", BLUE)):
+        is_kind = rows["kind"] == kind
+        axes.plot(sides[0][is_kind], sides[1][is_kind], "o", color=color, label=kind, alpha=0.7, mec="none")
+    axes.plot([0.7, 7.2], [0.7, 7.2], color="#bbb", lw=0.8, zorder=0)
+    axes.set_xlabel("measured peak, GB")
+    axes.set_ylabel("estimate, GB")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def page_table(page: str, head: str) -> pd.DataFrame:
+    """Return a table of a results page, whose head starts with a text."""
+    text = (RESULTS / page).read_text(encoding="utf-8")
+    block = re.search(re.escape(head) + r"[^\n]*\n(?:\|[^\n]*\n)+", text)
+    if block is None:
+        raise ValueError(f"{page}: no table with the head {head!r}")
+    lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in block[0].splitlines()]
+    return pd.DataFrame(lines[2:], columns=lines[0])
+
+
 def intervals(axes: Axes, shown: list[tuple[str, pd.DataFrame]], column: str) -> None:
     """Draw a row for each label: the estimate and its 95 % interval."""
     for height, (_, row) in enumerate(reversed(shown)):
@@ -118,18 +278,28 @@ def intervals(axes: Axes, shown: list[tuple[str, pd.DataFrame]], column: str) ->
     axes.set_ylim(-0.6, len(shown) - 0.4)
 
 
-PICTURES: list[Callable[[Axes], None]] = [seeds, paths, mixing, adjusting, gradients, choosing, averaging]
+PICTURES: list[Callable[[Axes], None]] = [
+    seeds, paths, mixing, adjusting, gradients, choosing, averaging, claims, verdicts, steps, tasks, files_read, gpu, memory
+]  # fmt: skip
 
 
-def main() -> None:
+def main(names: list[str]) -> None:
     plt.rcParams.update({"font.size": 9, "svg.fonttype": "path", "svg.hashsalt": "isogloss", "axes.spines.top": False,
                          "axes.spines.right": False})  # fmt: skip
-    for draw in PICTURES:
+    for draw in (picture for picture in PICTURES if not names or picture.__name__ in names):
         figure, axes = plt.subplots(figsize=(5.6, 2.7), layout="constrained")
         draw(axes)
-        figure.savefig(HERE / f"{draw.__name__}.svg", metadata={"Date": None})
+        path = HERE / f"{draw.__name__}.svg"
+        figure.savefig(path, metadata={"Date": None})
         plt.close(figure)
+        follow_mode(path)
+
+
+def follow_mode(path: Path) -> None:
+    """Let an SVG follow the reader's light or dark mode."""
+    head, start, body = path.read_text(encoding="utf-8").partition("<defs>")
+    path.write_text(head + DARK + start + body, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

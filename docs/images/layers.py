@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import matplotlib.pyplot as plt
+from draw import follow_mode
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
@@ -58,6 +59,7 @@ def main() -> None:
     figure, axes = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
     draw(axes)
     figure.savefig(HERE / "layers.svg", metadata={"Date": None})
+    follow_mode(HERE / "layers.svg")
 
 
 if __name__ == "__main__":

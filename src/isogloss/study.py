@@ -76,7 +76,7 @@ class Study:
 
         frames = self.measurements.frames
         rows = [("folder", str(self.out)), ("runs", _states(self.runs)), ("frames", ", ".join(frames))]
-        scores = self.scores().to_html(float_format="%.3f") if "scores" in frames else ""
+        scores = self.scores().to_html(float_format="{:.3f}".format) if "scores" in frames else ""
         figures = path_figures(self.measurements) if "interpolation" in frames else []
         return _html(rows) + scores + "".join(figure.svg for figure in figures[:1])
 

@@ -42,10 +42,11 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
     "targets" variances are averaged over languages, and the degrees of freedom are those of one language.
     """
     table = table.set_index(["system", "seed"])
-    targets = [code for code in table if code != "qaa"]
+    targets = [str(code) for code in table if code != "qaa"]
     rows = []
     for system, size in SIZES.items():
-        single_models, averages = table.loc[ONE], table.loc[system]
+        single_models = pd.DataFrame(table.loc[ONE])
+        averages = pd.DataFrame(table.loc[system])
         members = single_models.groupby(np.arange(len(single_models)) // size * size).mean()
         gains = averages - members
         for name, codes in {"qaa": ["qaa"], "targets": targets, **{code: [code] for code in targets}}.items():

@@ -104,7 +104,9 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
         if ("adjusted", way) in wide:
             gains_by_seed["adjusting", way, ""] = wide["adjusted", way] - wide["original", way]
     for way in ways:
-        gains = {on: wide[on, way] - wide[on, BASE] for on in wide.columns.levels[0] if (on, way) in wide}
+        gains = {
+            on: wide[on, way] - wide[on, BASE] for on in sorted(table["on"].unique()) if (on, way) in wide
+        }
         gains_by_seed |= {(way, BASE, on): gain for on, gain in gains.items()}
         if len(gains) > 1:
             gains_by_seed[f"{way} and adjusting", "their sum", ""] = gains["adjusted"] - gains["original"]

@@ -231,7 +231,7 @@ def choose(
 ) -> None:
     """Rank the models for each language without labels; the score to expect there reads "don't know".
 
-    Next to it stands what the choice scores in other languages that have labels, and the command that
+    It also prints the score of the choice in other languages that have labels, and the command that
     predicts with all models together. Labels, where available, show what such choices lose.
     With --source the choice is among source languages, by family, script and what texts have in common.
     """

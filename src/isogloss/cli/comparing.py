@@ -266,8 +266,8 @@ def _show_ensembles(test_set: Candidates, languages: Sequence[str], address: str
     """Print the command that predicts with the mean of all models of a language."""
     data = choice_data(test_set)
     data = data[data["language"].isin(languages) & data["ensemble"].map(bool)]
-    for models, group in data.groupby("ensemble", sort=False):
-        runs = [f"{address.rstrip('/')}/{model}" for model in models]
+    for _, group in data.groupby("ensemble", sort=False):
+        runs = [f"{address.rstrip('/')}/{model}" for model in group["ensemble"].iloc[0]]
         show_line(
             f"Without a choice, for {', '.join(group['language'])}: the mean of the probabilities of all "
             f"{len(runs)} models\n  isogloss predict {' '.join(runs)} FILE"

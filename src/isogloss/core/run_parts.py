@@ -304,12 +304,12 @@ class TextTraining:
     temperature: Rate = 1.43
     """T in size^(1/T), with which languages are drawn; 1 keeps their proportions, large is even."""
     vocabulary_lines: Positive = 200_000
-    """Lines the vocabulary is trained on, the same number of each language."""
+    """Number of lines on which the vocabulary is trained, equally many per language."""
     dropout: Share | None = None
     """Dropout during the training on text (XLM: 0.1). Default: none, because small encoders underfit."""
     evaluate_every: Positive | None = None
-    """Steps per epoch. After each epoch the perplexity on held-out text is measured (Wang 2020: 10000).
-    Default: nothing is held out."""
+    """Steps per epoch; 10,000 in Wang 2020. The perplexity on held-out text is measured after each epoch.
+    Default: no text is held out."""
 
 
 @dataclass(frozen=True, kw_only=True)

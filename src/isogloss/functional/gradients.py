@@ -165,7 +165,7 @@ def language_gates(
     with showing_progress(on_progress) as progress:
         masks = [learned(language, draw) for language in batches for draw in range(draws)]
     rows = similarity_rows("", masks, gate_groups(network, kinds, language=next(iter(batches))))
-    return pd.DataFrame(rows).drop(columns="model")
+    return pd.DataFrame(list(rows)).drop(columns="model")
 
 
 class MetaLearner(nn.Module):

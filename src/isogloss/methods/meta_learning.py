@@ -77,8 +77,8 @@ class MetaLearning(Pretraining):
     batches are drawn from the text that is trained on, as the released code can."""
 
     validation_text: Literal["held-out"] | None = None
-    """Text of the validation batches. held-out: the text that perplexity is measured on, as by default in the
-    released code; ``validation`` has no effect, and perplexity is no longer held out. Default: training
+    """Text of the validation batches. held-out: the text of the perplexity, as in the released code. Then
+    ``validation`` has no effect, and perplexity is measured on text that training has used. Default: training
     text."""
 
     validation_subwords: Positive | None = None

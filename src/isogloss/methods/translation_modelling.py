@@ -152,7 +152,7 @@ class TranslationModelling:
     """Subwords of the vocabulary, which all languages share."""
 
     vocabulary_lines: Positive = 200_000
-    """Lines the vocabulary is trained on, the same number of each side of each pair."""
+    """Number of lines on which the vocabulary is trained, equally many from each side of each pair."""
 
     longest: Positive = 128
     """Maximum length of training text in subwords. Longer pairs are skipped."""

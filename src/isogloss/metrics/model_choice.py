@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 
 def standardised(signal: Array) -> Array:
@@ -57,8 +58,8 @@ def labelled_languages(ranked: Array, scores: Array) -> list[int]:
     ]
 
 
-def regret(scores: Array, language: int, choice: int, candidates: Array) -> float:
-    """Return the best score among ``candidates`` (a mask [candidate]) minus the score of the choice."""
+def regret(scores: Array, language: int, choice: int, candidates: Mask) -> float:
+    """Return the best score among ``candidates`` [candidate] minus the score of the choice."""
     return float(scores[candidates, language].max() - scores[choice, language])
 
 

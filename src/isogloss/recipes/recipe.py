@@ -88,8 +88,8 @@ class AdjustTable:
     name: str
     """How the encoder is adjusted."""
     preset: str = ""
-    """paper or released: the fields of the method that are left out are as the paper prints them, or as in
-    its released code; the defaults when left out."""
+    """paper or released: the method's fields that you do not set have the values of the paper or of its
+    released code. Default: the defaults of isogloss."""
     bitext: str
     """Corpus of translations ("bitext:bible")."""
     pairs: tuple[Language, ...]
@@ -143,8 +143,8 @@ class MethodTable:
     name: str
     """The method."""
     preset: str = ""
-    """paper or released: its fields, and those of the optimization, that are left out here and in the grid's
-    are as the paper prints them, or as in its released code; the defaults when left out."""
+    """paper or released: fields of the method and the optimization that neither this table nor the grid sets
+    have the values of the paper or of its released code. Default: the defaults of isogloss."""
     label: str = ""
     """Its name in measurements; the method's name when left out."""
     sources: tuple[Language, ...] = ()

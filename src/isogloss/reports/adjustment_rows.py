@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from isogloss.reports.comparison import TEST_SET, filter_rows, nearest, row_keys
+from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import original_names
 
@@ -62,7 +64,9 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     rows = rows[(rows["kind"] == "model") & rows["task"].isin(TASKS)]
     by_word = (rows["metric"] == WORD_F1) & (rows["task"] == "ner")
     rows = _with_role(m, rows[by_word | rows["main"].astype(bool)])
-    setting = [name for name in rows if "encoder.adjusted." in name and name not in (*MAIN, ALIGNED)]
+    setting = [
+        name for name in list_columns(rows) if "encoder.adjusted." in name and name not in (*MAIN, ALIGNED)
+    ]
     rows = rows.assign(
         test=row_keys(rows, [*TEST_SET, "encoder.original", *training_columns(rows)]),
         setting=row_keys(rows, setting),
@@ -73,7 +77,7 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
 
 def training_columns(rows: pd.DataFrame) -> list[str]:
     """Return the columns of how a model was fine-tuned."""
-    return [name for name in rows if "optimization." in name or "peft" in name]
+    return [name for name in list_columns(rows) if "optimization." in name or "peft" in name]
 
 
 def _nearest(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -148,7 +152,7 @@ def zero_shot(rows: pd.DataFrame, role: str) -> pd.DataFrame:
     )
 
 
-def most(rows: pd.DataFrame, end: str = "max") -> pd.DataFrame:
+def most(rows: pd.DataFrame, end: Literal["max", "min"] = "max") -> pd.DataFrame:
     """Return the encoder of each series with the most translations, or the fewest."""
     return rows[rows["size"] == rows.groupby(SERIES)["size"].transform(end)]
 
@@ -165,7 +169,7 @@ def with_unit(ours: pd.DataFrame, theirs: pd.DataFrame) -> tuple[pd.DataFrame, p
     by_side = [draws(side) if (side["role"] != ORIGINAL).all() else None for side in (ours, theirs)]
     fewest = min((units for units in by_side if units is not None), key=lambda units: units.nunique())
     deciding = ours if fewest is by_side[0] else theirs
-    seeds = deciding["seed"].groupby(fewest).agg(set)
+    seeds = {unit: set(deciding["seed"][fewest == unit]) for unit in sorted(fewest.dropna().unique())}
 
     def of_units(side: pd.DataFrame) -> pd.DataFrame:
         if side is deciding:

@@ -15,8 +15,9 @@ import numpy as np
 import pandas as pd
 
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
-from isogloss.metrics.model_choice import Array, best, labelled_languages, regret, rule
+from isogloss.metrics.model_choice import Array, Mask, best, labelled_languages, regret, rule
 from isogloss.reports.comparison import main_scores, model_languages, rows_of
+from isogloss.reports.frames import split_by
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.names import name_systems
 
@@ -100,7 +101,7 @@ class Candidates:
         return regrets
 
 
-def _equally_good(values: Array, measured: Array) -> list[int]:
+def _equally_good(values: Array, measured: Mask) -> list[int]:
     """Return the candidates with the highest value, equal but for rounding; none if any has no value."""
     if np.isnan(values[measured]).any():
         return []
@@ -117,8 +118,9 @@ def all_candidates(m: Measurements, on_progress: OnProgress = no_progress) -> li
     rows = name_systems(rows[rows["source"] != ""], m.labels)
     rows = rows.assign(candidate=_candidate(rows))
     rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
-    candidates, by = [], [*TEST_SET, "split"]
-    for key, group in rows.groupby(by):
+    candidates = []
+    by = [*TEST_SET, "split"]
+    for key, group in split_by(rows, by):
         test_set = dict(zip(by, key, strict=True))
         targets = model_languages(group[~group["language"].isin(test_set["source"].split("+"))])
         if (targets.groupby("language")["candidate"].nunique() > 1).any():
@@ -128,7 +130,7 @@ def all_candidates(m: Measurements, on_progress: OnProgress = no_progress) -> li
 
 def _candidate(rows: pd.DataFrame) -> "pd.Series[str]":
     """Return a text for each row, equal where model and inputs are."""
-    return rows["model"].str.cat([rows[name].astype(str) for name in READ_AS], sep=" ")
+    return rows["model"].str.cat(rows[[*READ_AS]].astype(str), sep=" ")
 
 
 def _candidates(
@@ -146,7 +148,9 @@ def _candidates(
         wide = frame.pivot_table(index="candidate", columns="language", values=value, aggfunc="mean")
         return np.asarray(wide.reindex(index=keys, columns=list(codes)), dtype=np.float64)
 
-    signals = {name: array(group, "value") for name, group in targets.groupby("signal") if name != "score"}
+    signals = {
+        name: array(group, "value") for (name,), group in split_by(targets, ["signal"]) if name != "score"
+    }
     measured = ~np.isnan(np.stack([*signals.values()])).all(axis=0)
     own_score = rows[rows["signal"] == "score"].groupby("candidate")["value"].mean().reindex(keys)
     signals[SOURCE] = np.where(measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
@@ -210,7 +214,7 @@ def _agreement(
     runs = rows.drop_duplicates("candidate").set_index("candidate")["run"]
     predicted = {key: m.answers(run) for key, run in one_by_one([*runs.items()], "answers", on_progress)}
     index_of = {key: index for index, key in enumerate(keys)}
-    for code, group in rows.groupby("language"):
+    for (code,), group in split_by(rows, ["language"]):
         answers = {
             index_of[key]: predicted[key][code]
             for key in group["candidate"].unique()

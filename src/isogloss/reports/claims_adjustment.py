@@ -55,6 +55,7 @@ from isogloss.reports.comparison import (
     rank_correlations,
     row_keys,
 )
+from isogloss.reports.frames import list_columns, split_by
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.verdicts import Rule
 
@@ -89,7 +90,7 @@ def compare_sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
     ends = most(rows[several]), most(rows[several], "min")
     checks = _compare(m, ends, "most − fewest translations", tasks, ("test", "setting"))
     drawn = rows[several].assign(unit=draws(rows[several]))
-    for (task, original, *_), series in drawn.groupby(["task", "original", "test", "setting"]):
+    for (task, original, *_), series in split_by(drawn, ["task", "original", "test", "setting"]):
         means = series.groupby([*SERIES, "unit", "size"])["score"].mean().reset_index()
         rhos = rank_correlations(means, "size", "score", ["unit"], ["encoder.pairs"])
         label = f"{_on(task, original)}: ρ of translations and score"
@@ -112,7 +113,7 @@ def compare_distances(m: Measurements) -> list[Check]:
     if moved.empty or not (was_measured(m, ADJUSTMENT) or was_measured(m, CONTINUAL)):
         return []
     by_task: dict[str, list[Check]] = {}
-    for (task, original, *_), group in moved.groupby(["task", "original", *DISTANCE]):
+    for (task, original, *_), group in split_by(moved, ["task", "original", *DISTANCE]):
         for words in ("related", "unrelated"):
             after, start = group[f"{words}_mean"], group[f"{words}_mean.before"]
             label = (
@@ -154,8 +155,8 @@ def _continual(
     all_checks = []
     for task in separation:
         checks = []
-        for (original, way, *_), group in joined[joined["task"] == task].groupby(
-            ["original", "way", *DISTANCE]
+        for (original, way, *_), group in split_by(
+            joined[joined["task"] == task], ["original", "way", *DISTANCE]
         ):
             means = f"{group['auc.plain'].mean():.3f} fine-tuned, {group['auc'].mean():.3f} continual"
             label = f"{_on(task, original)}: AUC {means}, by"
@@ -184,15 +185,16 @@ def compare_mixed_inputs(m: Measurements) -> list[Check]:
     for form, task in MIXED.items() if ours["inputs"].isin([*MIXED]).any() else ():
         checks = []
         for _, group in ours[ours["task"] == task].groupby(["test", "setting", "way"]):
-            gain = group.assign(unit=draws(group)).pivot_table(
+            by_language = group.assign(unit=draws(group)).pivot_table(
                 index=["unit", "language"], columns="inputs", values="gain"
             )
-            gain = gain.reindex(columns=[form, ""]).dropna().unstack().dropna()
+            complete = by_language.reindex(columns=[form, ""]).dropna()
+            gain = pd.DataFrame(complete.unstack("language")).dropna()
             if len(gain):
-                means = [100 * gain[inputs].mean(axis=None) for inputs in (form, "")]
+                means = [100 * gain[inputs].to_numpy().mean() for inputs in (form, "")]
                 gains = f"gain {means[0]:+.1f} {form}, {means[1]:+.1f} plain"
                 label = f"{_describe(group, ours)}: {gains}, difference"
-                values = (gain[form] - gain[""]).mean(axis=1)
+                values = pd.DataFrame(gain[form] - gain[""]).mean(axis=1)
                 bounds = {**HELPS, "scale": 100, "digits": 1}
                 check = check_of(values, label, bounds, ADJUSTING_SEED)
                 checks += _name_comparisons([check], group, f"{task}, {form}")
@@ -266,7 +268,9 @@ def _name_comparisons(checks: Sequence[Check], group: pd.DataFrame, statement: s
 def _describe(rows: pd.DataFrame, among: pd.DataFrame) -> str:
     """Return task, corpus and languages, and the fields in which systems differ from the others."""
     columns = [
-        name for name in rows if "encoder.adjusted." in name or ("method." in name and "encoder." not in name)
+        name
+        for name in list_columns(rows)
+        if "encoder.adjusted." in name or ("method." in name and "encoder." not in name)
     ]
     varied = [name for name in columns if among[name].astype(object).map(str).nunique() > 1]
     fields = [f"{name.split('.')[-1]} {rows[name].iloc[0]}" for name in varied]

@@ -205,8 +205,8 @@ def compare_little_text(m: Measurements) -> list[Check]:
 
 def compare_language_pairs(m: Measurements) -> list[Check]:
     """Compare joint encoders of two language pairs that share a language, the closer pair first (4l)."""
-    near = m.frame("gradient-conflict")
-    near = near[near["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
+    conflicts = m.frame("gradient-conflict")
+    near = conflicts[conflicts["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
     checks, rows = [], paper_scores(m).query("role == 'joint' and lines == ''")
     for ours, theirs in permutations(rows.groupby("encoder"), 2):
         our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))

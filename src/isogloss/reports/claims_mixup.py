@@ -95,7 +95,7 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
         _, (group,) = replicates(system)
         scores = target_means(group)
         least = FEWEST_LANGUAGES if group["target"].any() else 1
-        for layer, states in cka_of(m, group).groupby("layer"):
+        for _, states in cka_of(m, group).groupby("layer"):
             correlation = check_correlation(
                 f"{label}: ρ of CKA and score", target_means(states), scores, HELPS, least=least
             )
@@ -104,7 +104,7 @@ def correlate_cka_with_scores(m: Measurements) -> list[Check]:
                 _name_system(group),
                 statement="ρ of CKA and score",
                 split=group["split"].iloc[0],
-                preference=[-float(layer)],
+                preference=[-float(states["layer"].iloc[0])],
             )
     return checks
 

@@ -253,7 +253,7 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
             for name in ("first", "slope", "gain")
         )
         names = dict(zip(group["encoder"], group["encoder.label"], strict=True))
-        order = first.mean().sort_values(kind="stable").index if len(first) else []
+        order = list(first.mean().sort_values(kind="stable").index) if len(first) else list[str]()
         checks = []
         for worse, better in pairwise([name for name in order if name in slope]):
             sides = [slope[name].dropna().unstack("target") for name in (worse, better)]

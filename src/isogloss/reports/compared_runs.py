@@ -18,6 +18,7 @@ from isogloss.core.records import PREDICTIONS, RECORD
 from isogloss.metrics.significance import seeds_needed
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SURE, SYSTEM, Compared, SystemComparison
+from isogloss.reports.frames import list_rows
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, name_systems
 from isogloss.reports.scores import Key, ScoredSet, key_of, scored_sets, tested
@@ -185,7 +186,7 @@ def _by_run(field: str, what: str, name: str, scores: pd.DataFrame, available: I
         rows = scores[[bool(name) and key.startswith(name) for key in scores[column]]]
         if len(rows):
             break
-    systems = {key_of(row): row["name"] for row in rows.to_dict("records")}
+    systems = {key_of(row): row["name"] for row in list_rows(rows)}
     if not systems:
         raise unknown_name(field, what, name, available)
     if len(systems) > 1:

@@ -246,7 +246,7 @@ def nearest(rows: pd.DataFrame, by: Sequence[str], settings: Mapping[str, object
     return rows[unlike == unlike.groupby(keys).transform("min")] if len(rows) else rows
 
 
-def unlike_settings(rows: pd.DataFrame, settings: Mapping[str, object]) -> pd.Series:
+def unlike_settings(rows: pd.DataFrame, settings: Mapping[str, Any]) -> "pd.Series[int]":
     """Return for each row how many settings are not a paper's; None is a missing one."""
     unlike = pd.Series(0, index=rows.index)
     for name, value in settings.items():
@@ -275,7 +275,8 @@ def rank_correlations(
         return pd.Series(dtype=float)
     groups = several.groupby(by, dropna=False)[[x, y]]
     rhos = groups.apply(lambda group: np.nan_to_num(spearman([*group[x]], [*group[y]]).rho))
-    return rhos.groupby(level=list(unit)).mean()
+    means: "pd.Series[float]" = rhos.groupby(level=list(unit)).mean()
+    return means
 
 
 def holm_corrected(tests: Mapping[K, SystemComparison]) -> dict[K, SystemComparison]:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from isogloss.metrics.significance import MAX_SEEDS
 from isogloss.reports.comparison import NUMBERS, ON_EXAMPLES, SURE
+from isogloss.reports.frames import list_rows
 from isogloss.reports.names import count, language, percent
 from isogloss.reports.tables import Table, text_table
 from isogloss.reports.verdicts import p_text
@@ -69,7 +70,7 @@ def tests_table(tests: pd.DataFrame) -> list[Table]:
             **{"system": row["name"], "baseline": row["against"], "language": row["language"]},
             **{head: cell(row) for head, cell in heads.items()},
         }
-        for row in rows.to_dict("records")
+        for row in list_rows(rows)
     )
     words = {
         "name": "significance",

@@ -60,7 +60,9 @@ def hub(_: Measurements, scores: pd.DataFrame, __: str) -> Iterator[tuple[str, s
     JSON is YAML.
     """
     own_inputs = scores[(scores["inputs"] == "") & scores["main"]]
-    on_hub = own_inputs.assign(dataset=[_dataset(row) for _, row in own_inputs.iterrows()])
+    on_hub = own_inputs.assign(
+        dataset=pd.Series([_dataset(row) for _, row in own_inputs.iterrows()], own_inputs.index, dtype=object)
+    )
     on_hub = on_hub[on_hub["dataset"].notna()]
     for (model, corpus), rows in on_hub.groupby(["model", "corpus"], sort=False):
         entries = [

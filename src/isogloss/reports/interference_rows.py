@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from isogloss.reports.comparison import filter_rows, nearest, row_keys
+from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.run_facts import FACTS
 from isogloss.reports.similarity import noise_corrected
@@ -101,7 +102,7 @@ def _lacks(is_ours: Callable[[Any], bool], value: Any) -> bool:
 
 def training_columns(rows: pd.DataFrame) -> list[str]:
     """Return the columns of how an encoder was trained, and for how long."""
-    return [name for name in rows if name.startswith(METHOD) and name not in UNCOMPARED]
+    return [name for name in list_columns(rows) if name.startswith(METHOD) and name not in UNCOMPARED]
 
 
 def _shape_columns(rows: pd.DataFrame) -> list[str]:
@@ -109,7 +110,7 @@ def _shape_columns(rows: pd.DataFrame) -> list[str]:
     apart = (METHOD, MODULES, "encoder.adjusted.")
     return [
         name
-        for name in rows
+        for name in list_columns(rows)
         if name.startswith("encoder.") and name not in others | {*apart} and not name.startswith(apart)
     ]
 
@@ -149,8 +150,8 @@ def similar_parts(m: Measurements, frame: str, value: str = "cosine") -> pd.Data
     rows = paper_encoders(rows[rows["kind"] == "encoder"])
     joint = rows[rows["role"] == "joint"].assign(model=rows.get("model", rows["run"]))
     if len(joint):
-        sizes = joint.assign(length=joint["encoder.method.steps"]).groupby(TRAINING)
-        sizes = sizes.agg({"encoder.seed": "nunique", "length": "first"})
+        lengths = joint.assign(length=joint["encoder.method.steps"])
+        sizes = lengths.groupby(TRAINING).agg({"encoder.seed": "nunique", "length": "first"})
         usual = sizes.sort_values(["encoder.seed", "length"], kind="stable").index[-1]
         joint = joint[(joint[TRAINING] == [*usual]).all(axis=1)]
     corrected = noise_corrected(joint, value)
@@ -167,7 +168,7 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     rows = rows.assign(half=pd.Series([_half(*model) for model in models], index=rows.index, dtype=object))
     rows = filter_rows(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
-    trained = [name for name in rows if "optimization." in name or "peft" in name]
+    trained = [name for name in list_columns(rows) if "optimization." in name or "peft" in name]
     equal_columns = ["corpus", "task", "split", "metric", "start", "shape", *trained]
     common = [name for name in equal_columns if name not in ("split", "metric")]
     return rows.assign(

@@ -190,8 +190,13 @@ def _ends(rows: pd.DataFrame, scale: float = 1) -> str:
     by = ["role", "path", *rows.columns.intersection(["task"]), "alpha"]
     at = scale * rows.groupby(by, sort=False)["mean"].mean().unstack()
     complete = at.reindex(columns=[0, 1]).dropna().iterrows()
-    ends = [f"{' '.join(filter(None, key))} {a:.3g} at α 0, {b:.3g} at α 1" for key, (a, b) in complete]
+    ends = [f"{_join_key(key)} {row[0]:.3g} at α 0, {row[1]:.3g} at α 1" for key, row in complete]
     return "; ".join(ends) or "no path covers α 0 to 1"
+
+
+def _join_key(key: object) -> str:
+    parts = key if isinstance(key, tuple) else (key,)
+    return " ".join(str(part) for part in parts if part)
 
 
 def plane_figures(m: Measurements) -> list[Figure]:

@@ -9,6 +9,7 @@ import pandas as pd
 from isogloss.reports import drawing
 from isogloss.reports.comparison import TEST_SET, main_scores
 from isogloss.reports.drawing import MARKERS, MOST_PANELS, SOURCE, TARGET, Figure, FigureLayout, Lines
+from isogloss.reports.frames import list_columns, list_rows, split_by
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, distinguishing_names, language, name_systems, slug
 from isogloss.reports.run_facts import ZERO_SHOT
@@ -119,7 +120,7 @@ def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(translations=sizes)[(rows["encoder.adjusted"] != "") & sizes.notna()]
     if rows.empty:
         return rows
-    fields = [name for name in rows if name.startswith("encoder.adjusted.")]
+    fields = [name for name in list_columns(rows) if name.startswith("encoder.adjusted.")]
     series = ["encoder.original", "encoder.adjusted", "encoder.pairs", "encoder.depth", *fields]
     rows = rows[rows.groupby(series, dropna=False)["translations"].transform("nunique") > 1]
     pairs = zip(rows["language"], rows["encoder.pairs"].str.replace("+", "-"), strict=True)
@@ -243,7 +244,8 @@ def seed_figures(m: Measurements) -> list[Figure]:
     rows = rows.assign(
         panel=distinguishing_names(rows, ["corpus", "treebank", "task", "encoder.label", "metric"])
     )
-    groups, names = list(rows.groupby("panel", sort=False)), list(dict.fromkeys(rows["system"]))
+    groups = [(panel, group) for (panel,), group in split_by(rows, ["panel"], sort=False)]
+    names = list(dict.fromkeys(rows["system"]))
 
     codes = list(rows["language"].drop_duplicates())
     several = codes if len(codes) <= len(MARKERS) else []
@@ -252,7 +254,7 @@ def seed_figures(m: Measurements) -> list[Figure]:
         canvas, axes = drawing.panels(layout, len(groups[:MOST_PANELS]), height=0.35 + 0.4 * len(names))
         canvas.subplots_adjust(left=1.6 / canvas.get_figwidth())
         for axis, (name, group) in zip(axes, groups, strict=False):
-            for (role, code), marks in group.groupby(["role", "language"], sort=False):
+            for (role, code), marks in split_by(group, ["role", "language"], sort=False):
                 is_source = role == "source"
                 heights = [names.index(system) + (-0.17 if is_source else 0.17) for system in marks["system"]]
                 look: dict[str, Any] = {"edgecolors": SOURCE if is_source else TARGET, "facecolors": "none"}
@@ -266,8 +268,8 @@ def seed_figures(m: Measurements) -> list[Figure]:
         drawing.axis_labels(canvas, "standard deviation, points", "")
         return canvas
 
-    means = rows.groupby(["system", "role"], sort=False)["std"].mean()
-    texts = [f"{system}, {role} language {100 * value:.1f}" for (system, role), value in means.items()]
+    means = rows.groupby(["system", "role"], sort=False)["std"].mean().reset_index()
+    texts = [f"{row['system']}, {row['role']} language {100 * row['std']:.1f}" for row in list_rows(means)]
     words = {
         "name": "seeds",
         "title": "Spread over seeds",

@@ -26,6 +26,7 @@ from isogloss.reports.comparison import (
     unlike_settings,
     where_any,
 )
+from isogloss.reports.frames import list_columns, list_rows, split_by
 from isogloss.reports.measurements import Measurements, cached
 
 CLASSIFICATION = (
@@ -105,7 +106,10 @@ class MixupComparison:
     @property
     def unmixed(self) -> pd.DataFrame:
         """The full X-Mixup without translations at inference."""
-        return self.rows[(self.rows["way"] == self.full["way"].iloc[0]) & (self.rows["inputs"] == "")]
+        is_unmixed: "pd.Series[bool]" = (self.rows["way"] == self.full["way"].iloc[0]) & (
+            self.rows["inputs"] == ""
+        )
+        return self.rows[is_unmixed]
 
     def check(
         self,
@@ -198,7 +202,7 @@ def ablations(comparison: MixupComparison) -> dict[str, pd.DataFrame]:
     """Return by name the systems that are the full one in all but one part, read as in Table 5."""
     full, ablated = comparison.full.iloc[0], dict[str, tuple[int, pd.DataFrame]]()
     rows = comparison.rows[comparison.rows["without"].isin(ABLATIONS)]
-    for (without, _, inputs, _), group in rows.groupby(["without", "way", "inputs", "inputs.translator"]):
+    for (without, _, inputs, _), group in split_by(rows, ["without", "way", "inputs", "inputs.translator"]):
         name, free = ABLATIONS[without]
         unmixed = name == NO_MIXUP and inputs == ""
         facts = ("method", "optimization", "translator", *(() if unmixed else ("inputs",)))
@@ -241,8 +245,10 @@ def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[unlike_settings(rows, FIXED) == 0]
     if "method.ratio_rate" in rows:
         rows = rows[rows["method.ratio_rate"].fillna(1) == 1]
-    facts = rows[[name for name in rows if name in ("task", "method") or name.startswith("method.")]]
-    return rows.assign(without=[_without(row) for row in facts.to_dict("records")])
+    facts = rows[
+        [name for name in list_columns(rows) if name in ("task", "method") or name.startswith("method.")]
+    ]
+    return rows.assign(without=[_without(row) for row in list_rows(facts)])
 
 
 def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
@@ -257,7 +263,7 @@ def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.join(codes.rename("languages"), on=on_map)
 
 
-def _without(row: Mapping[object, object]) -> str:
+def _without(row: Mapping[str, object]) -> str:
     """Name the parts of X-Mixup that are off; without mixing λ does not matter, KL only where it is used."""
     parts = ["ratio", "learned_ratio", "schedule", "mse", *(["kl"] if row["task"] in CLASSIFICATION else [])]
     off = [part for part in parts if row["method"] == "x-mixup" and row.get(f"method.{part}", 1) == 0]

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from isogloss.core.languages import language_name
+from isogloss.reports.frames import list_columns, list_rows
 
 INPUTS = {"": "", "paired": " · paired", "translated": " · translated"}
 """Suffixes of a system's name for the form of its inputs."""
@@ -23,7 +24,7 @@ NONE = "none"
 
 LONGEST_SLUG = 90
 
-Facts = Mapping[Hashable, Any]
+Facts = Mapping[str, Any]
 
 
 def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
@@ -52,7 +53,11 @@ def way_names(rows: pd.DataFrame) -> dict[str, str]:
     """Name each way of training: its method, translator, and the fields that are not the commonest."""
     names: dict[str, str] = {}
     for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
-        fields = [name for name in group if name.startswith(OF_A_WAY) and not _is_redundant(group, name)]
+        fields = [
+            name
+            for name in list_columns(group)
+            if name.startswith(OF_A_WAY) and not _is_redundant(group, name)
+        ]
         for way, fields_text in _distinguish(group.set_index("way")[fields]).items():
             names[way] = f"{method} ({fields_text})" if fields_text else str(method)
     return names
@@ -71,11 +76,13 @@ def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, st
     runs = zip(rows["encoder"], rows["encoder.run"], strict=True)
     labelled = {encoder: labels[run] for encoder, run in runs if run in labels}
     encoders = rows.drop_duplicates("encoder")
-    facts = encoders.set_index("encoder", drop=False).to_dict("index")
-    bases = {key: labelled.get(key) or _base_name(row, labels) for key, row in facts.items()}
+    bases = {
+        str(row["encoder"]): labelled.get(row["encoder"]) or _base_name(row, labels)
+        for row in list_rows(encoders)
+    }
     adjusted = encoders[(encoders["encoder.adjusted"] != "") & ~encoders["encoder"].isin(labelled)]
     for adjustment, group in adjusted.groupby("encoder.adjusted", sort=False):
-        fields = [name for name in group if name.startswith("encoder.adjusted.")]
+        fields = [name for name in list_columns(group) if name.startswith("encoder.adjusted.")]
         described = group.set_index("encoder")[["encoder.size", "encoder.pairs", "encoder.depth", *fields]]
         for encoder, text in _distinguish(described, all_fields=True).items():
             bases[encoder] += f", {adjustment}" + (f" ({text})" if text else "")
@@ -86,8 +93,10 @@ def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, st
 def original_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
     """Name each encoder as it was before it was adjusted."""
     run = rows["encoder.run"].mask(rows["encoder.adjusted"] != "", "")
-    bare = {"encoder": rows["encoder.original"], "encoder.run": run, "encoder.adjusted": ""}
-    return encoder_names(rows.assign(**bare).sort_values("encoder.run"), labels)
+    originals = rows.assign(encoder=rows["encoder.original"])
+    originals["encoder.run"] = run
+    originals["encoder.adjusted"] = ""
+    return encoder_names(originals.sort_values("encoder.run"), labels)
 
 
 def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
@@ -131,7 +140,7 @@ def _short(name: object) -> str:
     return f"{first} {last}" if first in ("after", "teacher") else last
 
 
-def _text(value: object) -> str:
+def _text(value: Any) -> str:
     if pd.isna(value):
         return NONE
     return f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value)

@@ -9,6 +9,7 @@ import pandas as pd
 from isogloss.core.languages import language_name
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import SYSTEM, main_scores, row_keys
+from isogloss.reports.frames import list_rows
 from isogloss.reports.landscapes import ENDS, SETTING, path_points
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent
@@ -114,11 +115,11 @@ def _transfer(scored: ScoredSet) -> tuple[str, str, str] | None:
         **{side: means[[*languages]].mean(axis=1, skipna=False) for side, languages in sides.items()}
     )
     compared = systems.dropna(subset=["high", "low"])
-    plain = compared["reference"].eq(ZERO_SHOT) & compared[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
+    plain = compared["reference"].eq(ZERO_SHOT) & (compared[["encoder.adjusted", "inputs"]] == "").all(axis=1)
     if not plain.any():
         return None
     base = _most_compared_with(scored, compared[plain])
-    of_base = values.loc[base.name] if isinstance(base.name, tuple) else values
+    of_base = pd.DataFrame(values.loc[base.name]) if isinstance(base.name, tuple) else values
     return (
         _answer(scored, base, of_base[[*scored.targets]]),
         _experiment(scored, base, systems),
@@ -129,7 +130,7 @@ def _transfer(scored: ScoredSet) -> tuple[str, str, str] | None:
 def _most_compared_with(scored: ScoredSet, baselines: pd.DataFrame) -> pd.Series:
     """Return the most frequent baseline of the systems; among several, the first in the order of tables."""
     compared_with = [key_of(baseline) for baseline in scored.references.values()]
-    counts = [compared_with.count(key_of(row)) for row in baselines.to_dict("records")]
+    counts = [compared_with.count(key_of(row)) for row in list_rows(baselines)]
     return baselines.iloc[counts.index(max(counts))]
 
 
@@ -179,7 +180,7 @@ def _found(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> str:
 
 def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[str]:
     """Write the largest gains over the base, and over each other baseline of the tables."""
-    keys = [key_of(row) for row in systems.to_dict("records")]
+    keys = [key_of(row) for row in list_rows(systems)]
     baselines = pd.Series(
         [key_of(scored.references[key]) if key in scored.references else None for key in keys],
         index=systems.index,
@@ -189,7 +190,7 @@ def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[st
     rows = rows[rows["baseline"].notna()]
     lows = dict(zip(keys, systems["low"], strict=True))
     rows = rows.assign(gain=rows["low"] - rows["baseline"].map(lows).astype(float)).dropna(subset="gain")
-    base_key = key_of(base.to_dict())
+    base_key = key_of({str(name): value for name, value in base.items()})
     is_base = pd.Series([key == base_key for key in rows["baseline"]], index=rows.index, dtype=bool)
     texts = [_largest_gain(group, bool(labels)) for labels, group in rows[is_base].groupby("labelled")]
     names = dict(zip(keys, systems["name"], strict=True))
@@ -199,12 +200,12 @@ def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[st
 
 def _read_target_labels(scored: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":
     """Return a mask of systems that read labels of a target, in training or to choose an epoch."""
-    rows = scored.rows.drop_duplicates(["model", *SYSTEM]).to_dict("records")
+    rows = list_rows(scored.rows.drop_duplicates(["model", *SYSTEM]))
     targets = {*scored.targets}
     labelled = {
         key_of(row) for row in rows if targets & {*row["read.labels"].split("+"), *row["read.dev"].split("+")}
     }
-    keys = [key_of(row) for row in systems.to_dict("records")]
+    keys = [key_of(row) for row in list_rows(systems)]
     return pd.Series([key in labelled for key in keys], index=systems.index)
 
 
@@ -255,7 +256,9 @@ def _panel(pair: pd.DataFrame) -> PathPanel:
     """Return the curves of a pair of languages."""
     curves = pair.assign(curve=row_keys(pair, ["seed", "encoder.run"]))
     scores = curves.groupby(["role", "language", "curve", "alpha"])["score"].mean()
-    sides = [_side(str(role), str(code), of_side) for (role, code), of_side in scores.groupby(level=[0, 1])]
+    sides = [
+        _side(str(role), str(code), of_side) for (role, code), of_side in scores.groupby(["role", "language"])
+    ]
     sides = sorted(sides, key=lambda side: [*side.means.values()][-1], reverse=True)
     names = [language_name(code) for code in pair.iloc[0][["source", "target"]] if code]
     texts = [f"{side.name} ({side.role}) {_ends(side)}" for side in sides]
@@ -269,7 +272,12 @@ def _side(role: str, code: str, scores: "pd.Series[float]") -> Side:
     curves = [
         Curve([*curve.index], [*(100 * curve)]) for curve in (row.dropna() for _, row in wide.iterrows())
     ]
-    return Side(role=role, name=language_name(code), curves=curves, means=wide.mean().to_dict())
+    return Side(
+        role=role,
+        name=language_name(code),
+        curves=curves,
+        means=dict(zip(wide.columns.astype(float), wide.mean(), strict=True)),
+    )
 
 
 def _ends(side: Side) -> str:

@@ -1,5 +1,6 @@
 """Published numbers next to the results of these runs, and differences from a baseline on both sides."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ import pandas as pd
 
 from isogloss.metrics.estimates import mean_std
 from isogloss.reports.comparison import FEWEST
+from isogloss.reports.frames import split_by
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import deepest_layer
 from isogloss.reports.names import INPUTS, percent, plus_minus
@@ -60,8 +62,11 @@ def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     """Return our values of a published number, by unit (seed); none where it was not measured."""
     measure, gain = row["measure"].removesuffix(GAIN), row["measure"].endswith(GAIN)
     if measure in ("cka", "rho"):
-        states = _rho(m, sets, row) if measure == "rho" else _with_source(_cka(m, row)).get(row["language"])
-        return pd.Series(dtype=float) if states is None else states.dropna()
+        if measure == "rho":
+            return _rho(m, sets, row).dropna()
+        cka = _with_source(_cka(m, row))
+        language = str(row["language"])
+        return cka[language].dropna() if language in cka else pd.Series(dtype=float)
     by_best: dict[bool, list[pd.Series]] = {True: [], False: []}
     for test_set in sets:
         if test_set.about["metric"] == measure and len(values := _values(m, test_set, row, gain=gain)):
@@ -198,17 +203,16 @@ def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Ta
     compared with the original, on the same inputs where the first method has them there.
     """
     data = pd.DataFrame(published).assign(
-        ours=[measured.mean() if len(measured) else None for measured in ours]
+        ours=[measured.mean() if len(measured) else math.nan for measured in ours]
     )
-    data["ours"] = data["ours"].astype(float)
     data["inputs"] = data["inputs"].fillna("") if "inputs" in data else ""
     first_system = data["system"].iloc[0]
     first_inputs = data["inputs"].iloc[0]
     sides = ["value", "ours"]
     lines = []
-    for measure, group in data.groupby("measure", sort=False):
+    for (measure,), group in split_by(data, ["measure"], sort=False):
         systems = {
-            key: scored.set_index("language")[sides] for key, scored in group.groupby(SYSTEM, sort=False)
+            key: scored.set_index("language")[sides] for key, scored in split_by(group, SYSTEM, sort=False)
         }
         for (system, inputs, encoder), numbers in systems.items():
             # Encoders are compared with the original, or each has separate systems.

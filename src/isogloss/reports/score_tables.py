@@ -8,6 +8,7 @@ import pandas as pd
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import NUMBERS, ON_EXAMPLES, SURE, SYSTEM, TESTS
 from isogloss.reports.comparison_cells import MEANING, references_of, tests_table
+from isogloss.reports.frames import list_columns, split_by
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent, plus_minus, slug, test_set_name
 from isogloss.reports.scores import GAP, ScoredSet, key_of, scored_sets, tested, values_of
@@ -35,10 +36,11 @@ def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
     values, columns, rows = values_of(test_set), test_set.about, test_set.rows
     data, (title, heads) = _data(m, test_set, values), _heading(test_set)
     against = ["compared with"] if data["against"].nunique() > 1 else []
-    lines = [line if against else line[:-1] for line in _lines(data, [*heads], [*values])]
+    shown_languages = list_columns(values)
+    lines = [line if against else line[:-1] for line in _lines(data, [*heads], shown_languages)]
     majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
     if len(majority):
-        shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values)]
+        shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in shown_languages)]
         shown += [""] * len(against)
         lines.append(tuple(TableCell(text, "baseline") for text in shown))
     return Table(
@@ -49,7 +51,11 @@ def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
             f"{references_of(data)}"
         ),
         notes=_notes(test_set, data),
-        header=(*cells(*heads.values()), *(_head(test_set, name) for name in values), *cells(*against)),
+        header=(
+            *cells(*heads.values()),
+            *(_head(test_set, name) for name in shown_languages),
+            *cells(*against),
+        ),
         align="l" * len(heads) + "r" * len(values.columns) + "l" * len(against),
         rows=tuple(lines),
         data=data,
@@ -98,13 +104,13 @@ def _heading(test_set: ScoredSet) -> tuple[str, dict[str, str]]:
 
 
 def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
-    scores = dict(iter(values.groupby(SYSTEM)))
+    scores = dict(split_by(values, SYSTEM))
     systems = [system for system in test_set.systems if key_of(system) in scores]
     against = {key: other for key, other in test_set.references.items() if key in scores}
     tests = tested(m, test_set, {key: key_of(other) for key, other in against.items()})
     shown = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size", "name")
     lines = []
-    for facts, column in product(systems, values):
+    for facts, column in product(systems, list_columns(values)):
         key = key_of(facts)
         numbers = scores[key][column].dropna()
         if len(numbers):
@@ -124,13 +130,13 @@ def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list
     return lines
 
 
-def _shown(data: pd.DataFrame) -> list[TableCell]:
+def _shown(data: pd.DataFrame) -> pd.Series:
     """Return the cell of each number; the best of several systems in a column is highlighted."""
     rounded = data["mean"].round(3)
     by = rounded.groupby([data["metric"], data["column"]])
     best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (data["column"] != GAP)
     cells_of = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
-    return [
+    shown = [
         TableCell(
             f"{plus_minus(mean, std)} {mark}".strip(),
             "best" if first else "",
@@ -138,6 +144,7 @@ def _shown(data: pd.DataFrame) -> list[TableCell]:
         )
         for mean, std, mark, first in cells_of
     ]
+    return pd.Series(shown, data.index, dtype=object)
 
 
 def _head(test_set: ScoredSet, column: str) -> TableCell:

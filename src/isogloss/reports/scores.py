@@ -26,6 +26,7 @@ from isogloss.reports.comparison import (
     model_languages,
     unit_of,
 )
+from isogloss.reports.frames import list_rows
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.names import count, name_systems
 from isogloss.reports.run_facts import ON_TRANSLATIONS, ZERO_SHOT
@@ -89,7 +90,7 @@ class ScoredSet:
     @cached_property
     def systems(self) -> list[Facts]:
         """The facts of each system, in order: references first, adjusted encoders last, by size."""
-        facts: list[Facts] = self.rows.drop_duplicates(SYSTEM).to_dict("records")
+        facts = list_rows(self.rows.drop_duplicates(SYSTEM))
         joint = _joint(facts)
         return sorted(facts, key=lambda system: _order(system, joint))
 
@@ -110,7 +111,7 @@ class ScoredSet:
 
     def _baselines_named(self) -> dict[Key, list[Facts]]:
         """Return the systems whose baseline the recipe names, with it, if it was scored here."""
-        rows = self.rows.drop_duplicates(["model", *SYSTEM]).to_dict("records")
+        rows = list_rows(self.rows.drop_duplicates(["model", *SYSTEM]))
         plain = {row["model"]: row for row in rows if row["inputs"] not in IN_TRANSLATION}
         named: dict[Key, list[Facts]] = {}
         for row in rows:
@@ -121,7 +122,7 @@ class ScoredSet:
 
 
 def _order(system: Facts, joint: Collection[str]) -> tuple[bool | float | str, ...]:
-    size = float("inf") if pd.isna(system["encoder.size"]) else float(system["encoder.size"])
+    size: float = float("inf") if pd.isna(system["encoder.size"]) else float(system["encoder.size"])
     encoder = system["encoder"] not in joint, system["encoder.adjusted"], size, system["encoder.label"]
     reference = system["reference"]
     references_first = reference != ZERO_SHOT, reference != ON_TRANSLATIONS

@@ -26,6 +26,7 @@ from isogloss.reports.comparison import (
     where_any,
 )
 from isogloss.reports.drawing import Lines
+from isogloss.reports.frames import split_by
 from isogloss.reports.line_figures import LineFigure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import name_systems, slug
@@ -79,7 +80,7 @@ def noise_corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     rows = rows.dropna(subset=[value])
     part_of_model = [*UNIT, *PART]
     over = rows.groupby([*part_of_model, "first", "second"], sort=False, dropna=False)[value]
-    means = over.agg(**{value: "mean", "std": "std", "draws": "count"}).reset_index()
+    means = over.agg(["mean", "std", "count"]).rename(columns={"mean": value, "count": "draws"}).reset_index()
     alone = means.loc[means["first"] == means["second"], [*part_of_model, "first", value]]
     sides = [
         means.merge(
@@ -87,7 +88,7 @@ def noise_corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
         )["alone"]
         for side in ("first", "second")
     ]
-    within = np.sqrt(sides[0].where(sides[0] > 0) * sides[1].where(sides[1] > 0))
+    within = pd.Series(np.sqrt(sides[0].where(sides[0] > 0) * sides[1].where(sides[1] > 0)))
     within = within.where(means["first"] != means["second"])
     true = means[value] / within.where(within >= NOISE)
     pair = means["first"] + "–" + means["second"]
@@ -296,7 +297,7 @@ def transfer_correlations(m: Measurements) -> pd.DataFrame:
     scores = with_role(name_systems(model_languages(main_scores(scores)), m.labels))
     trained, keys = ["encoder", "way", "task", "source"], [*TEST_SET, *SYSTEM, "encoder.label", "system"]
     correlations = []
-    for key, group in scores[scores["role"] == "target"].groupby(keys, sort=False, dropna=False):
+    for key, group in split_by(scores[scores["role"] == "target"], keys, sort=False, dropna=False):
         system = dict(zip(keys, key, strict=True))
         similar = cka[(cka["encoder"] == system["encoder"]) & cka["first"].isin(system["source"].split("+"))]
         models = rows_of(similar, {name: system[name] for name in trained})

@@ -12,6 +12,7 @@ import pandas as pd
 
 from isogloss.reports import drawing
 from isogloss.reports.drawing import MARK, MARKERS, PALETTE, Dashes, Figure
+from isogloss.reports.frames import split_by
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.mixup_comparisons import with_map_languages
 from isogloss.reports.names import and_list, distinguishing_names, name_systems, original_names, percent, slug
@@ -78,14 +79,14 @@ def distance_figures(m: Measurements) -> list[Figure]:
         return []
     keys = [*GROUP, "stage", "pair"]
     bins = with_stages(m, bins).join(with_stages(m, means).groupby(keys)["auc"].mean(), on=keys)
-    part = pd.Series(pd.factorize(bins["pair"])[0] // PAIRS + 1, bins.index, name="part")
-    return [_histograms(key, rows) for key, rows in bins.groupby([*GROUP, part], sort=False)]
+    bins = bins.assign(part=pd.factorize(bins["pair"])[0] // PAIRS + 1)
+    return [_histograms(rows) for _, rows in bins.groupby([*GROUP, "part"], sort=False)]
 
 
-def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
-    base, layer, kind, _ = key
+def _histograms(rows: pd.DataFrame) -> Figure:
+    base, layer, kind, part = rows[[*GROUP, "part"]].iloc[0]
     edges = np.linspace(rows["low"].min(), rows["high"].max(), BINS + 1)
-    rows = rows.assign(panel=rows["stage"] + " " + rows["pair"])
+    rows = rows.drop(columns="part").assign(panel=rows["stage"] + " " + rows["pair"])
     aucs = rows.dropna(subset=["auc"]).drop_duplicates("panel")
     texts = [f"{panel} AUC {auc:.3f}" for panel, auc in zip(aucs["panel"], aucs["auc"], strict=True)]
 
@@ -102,7 +103,7 @@ def _histograms(key: tuple[str, int, str, int], rows: pd.DataFrame) -> Figure:
         axis.text(0.97, 0.93, text, transform=axis.transAxes, ha="right", va="top")
 
     words = {
-        "name": slug("word-distance", *key),
+        "name": slug("word-distance", base, layer, kind, part),
         "title": f"{KIND.get(kind, kind)} of words, {base}, {LAYER.get(layer, f'layer {layer}')}",
         "caption": (
             "Related words translate each other; unrelated ones are the same words, paired at random between "
@@ -156,7 +157,7 @@ def map_figures(m: Measurements) -> list[Figure]:
     bare, models = rows[rows["way"] == ""], rows[rows["way"] != ""]
     figures = []
     keys = ["corpus", "encoder", "task", "encoder.label"]
-    for key, group in (models if len(models) else rows).groupby(keys, sort=False):
+    for key, group in split_by(models if len(models) else rows, keys, sort=False):
         encoder = bare[(bare[["corpus", "encoder"]] == [*key[:2]]).all(axis=1)]
         figures.append(_maps([key[0], *key[2:]], pd.concat([encoder, group[group["way"] != ""]])))
     return figures
@@ -170,7 +171,7 @@ def _maps(words_of: list[str], rows: pd.DataFrame) -> Figure:
     colour, far = drawing.colours(codes), 1.05 * rows[["x", "y"]].abs().max().max()
 
     def draw(axis: "Axes", group: pd.DataFrame) -> None:
-        for (what, code), marks in group.groupby(["what", "language"], sort=False):
+        for (what, code), marks in split_by(group, ["what", "language"], sort=False):
             large = {"s": 60, "edgecolors": MARK, "zorder": 3, "label": code}
             look = large if what == "centroid" else {"s": 7, "alpha": 0.4, "linewidth": 0}
             marker = MARKERS[codes.index(code) % len(MARKERS)]

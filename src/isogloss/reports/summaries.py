@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from isogloss.reports.comparison import SYSTEM, TEST_SET, filter_rows, main_scores, model_languages
+from isogloss.reports.frames import list_columns
 from isogloss.reports.landscapes import named_deltas
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import distinguishing_names
@@ -138,7 +139,7 @@ def data_runs(m: Measurements, kind: str, part: str) -> pd.DataFrame:
         facts.append({"run": run.id, **plain, part: (content.get(part) or {}).get("kind", ""), **settings})
     described = pd.DataFrame(facts)
     described["settings"] = distinguishing_names(
-        described, [name for name in described if name.startswith(f"{part}.")] or [part]
+        described, [name for name in list_columns(described) if name.startswith(f"{part}.")] or [part]
     )
     described = described.rename(columns={"examples": "requested"}).sort_values("languages", kind="stable")
     return described.merge(rows[["run", *rows.columns.difference(described.columns, sort=False)]], on="run")

@@ -247,7 +247,7 @@ def _named(column: str, value: object) -> str:
     return "+".join(map(language_name, text.split("+"))) if column in LANGUAGES else text
 
 
-def _plain(value: object) -> str:
+def _plain(value: Any) -> str:
     if pd.isna(value):
         return ""
     if not isinstance(value, float):

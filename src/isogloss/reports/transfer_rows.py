@@ -1,7 +1,7 @@
 """Rows for the claims of the first paper: paths, planes and deltas in its setting, each with its shape."""
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from isogloss.metrics.ranks import spearman
 from isogloss.reports.checks import UNITS
 from isogloss.reports.comparison import FEWEST, replicates, rows_of, without_pilots
+from isogloss.reports.frames import list_rows
 from isogloss.reports.measurements import Measurements, cached
 from isogloss.reports.path_examples import ExampleTerms, Weights, examples_of
 
@@ -139,15 +140,20 @@ def _surface(grid: pd.DataFrame) -> dict[str, float]:
 
     The slope is the gain per unit towards the bilingual model, at (0, 0), up to a point within NEAR.
     """
-    first = grid.loc[1.0, 0.0] if 1.0 in grid.index and 0.0 in grid.columns else math.nan
     nearest = _nearest(grid)
-    complete = not math.isnan(first) and not math.isnan(nearest)
-    last = grid.loc[0.0, 0.0] if 0.0 in grid.index and 0.0 in grid.columns else math.nan
+    first = _score_at(grid, 1.0)
     return {
-        "gain": float(last) - float(first),
-        "slope": (grid.loc[nearest, 0.0] - first) / (1 - nearest) if complete else math.nan,
-        "first": float(first),
+        "gain": _score_at(grid, 0.0) - first,
+        "slope": (_score_at(grid, nearest) - first) / (1 - nearest),
+        "first": first,
     }
+
+
+def _score_at(grid: pd.DataFrame, alpha: float) -> float:
+    """Return the score at (α₁, 0), or nan if it was not measured."""
+    if alpha not in grid.index or 0.0 not in grid.columns:
+        return math.nan
+    return float(grid[0.0].to_dict()[alpha])
 
 
 def _nearest(grid: pd.DataFrame) -> float:
@@ -167,19 +173,22 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
     curves = pd.DataFrame({at: pd.Series(row) for at, row in group["below_line"].items()}).T
     means = curves.groupby([group["unit"], group["target"]]).mean().dropna(axis=1)
     units = means.index.get_level_values("unit")
-    inner = [at for at in means if 0 < at < 1]
+    inner = [alpha for alpha in means.columns.astype(float) if 0 < alpha < 1]
     lowest: dict[tuple[object, ...], float] = {}
     places: dict[object, float] = {}
     for unit in set(units) if inner else ():
         others = means[inner][units != unit] if len(set(units)) > 1 else means[inner]
-        at = places[unit] = others.mean().idxmax()
-        lowest |= {key: float(means.loc[key, at]) for key in means.index[units == unit]}
+        alpha = inner[int(others.mean().argmax())]
+        places[unit] = alpha
+        distances = means[alpha].to_dict()
+        lowest |= {key: float(distances[key]) for key in means.index[units == unit]}
     index = pd.MultiIndex.from_tuples(lowest, names=["unit", "target"]) if lowest else means.index[:0]
     barriers = pd.Series(lowest.values(), index=index, dtype=float)
-    return barriers, group.assign(added=[_below_line(row, places) for row in group.to_dict("records")])
+    added = [_below_line(row, places) for row in list_rows(group)]
+    return barriers, group.assign(added=pd.Series(added, group.index, dtype=object))
 
 
-def _below_line(row: Mapping[Hashable, Any], places: Mapping[object, float]) -> dict[str, ExampleTerms]:
+def _below_line(row: Mapping[str, Any], places: Mapping[object, float]) -> dict[str, ExampleTerms]:
     """Return contributions of examples to the distance below the line between the ends, at the unit's α."""
     at, last = places.get(row["unit"]), row["last"]
     if at is None or not last:

@@ -31,6 +31,7 @@ from isogloss.diagnostics.weight_space import (
 )
 from isogloss.functional.models import load_encoder
 from isogloss.reports.comparison import rows_of
+from isogloss.reports.frames import list_rows, split_by
 from isogloss.reports.measurements import Measurements, PlannedRun
 from isogloss.store import local_model
 from isogloss.tasks.parsing import PARSING
@@ -205,17 +206,17 @@ def _routes(measurements: Measurements) -> list[Route]:
     for frame, ends in (("interpolation", ("start", "end")), ("plane", ("origin", "first", "second"))):
         rows = measurements.frame(frame) if measurements.has_rows(frame) else pd.DataFrame()
         rows = rows[rows["part"] == "all"] if len(rows) else rows  # The models move as a whole.
-        for ids, of_ends in rows.groupby(list(ends), sort=False) if len(rows) else ():
+        for ids, of_ends in split_by(rows, ends, sort=False) if len(rows) else ():
             if all(measurements.folder(run) for run in ids):
-                scores = rows_of(of_ends, of_ends.iloc[0][[*MEASURED_ON]].to_dict())
+                scores = rows_of(of_ends, list_rows(of_ends[:1][[*MEASURED_ON]])[0])
                 facts = measurements.models.loc[ids[0]]
-                methods = tuple(measurements.models.loc[run, "method"] for run in ids)
+                methods = tuple(str(measurements.models["method"].loc[run]) for run in ids)
                 routes.append(
                     Route(
                         id="-".join(ids),
-                        models=tuple(ids),
+                        models=ids,
                         methods=methods,
-                        facts={**scores.iloc[0].to_dict(), "way": facts["way"]},
+                        facts={**list_rows(scores[:1])[0], "way": facts["way"]},
                         scores=scores.rename(columns={"alpha_first": "alpha"}),
                     )
                 )
@@ -239,7 +240,7 @@ def _described(route: Route) -> Json:
                 "role": rows["role"].iloc[0],
                 "scores": rows.sort_values(columns[:-1])[columns].to_numpy().tolist(),
             }
-            for code, rows in scores.groupby("language", sort=False)
+            for (code,), rows in split_by(scores, ["language"], sort=False)
         ],
     }
 

@@ -1,0 +1,158 @@
+"""Habits of sentences, names and code are as rare as in optuna and peft; tests/prose.py counts them."""
+
+import ast
+import json
+
+import pytest
+
+from prose import (
+    BOUNDS,
+    EXCEPTIONS,
+    GROUPS,
+    KINDS,
+    PEERS,
+    Area,
+    Place,
+    allowed_rates,
+    excesses,
+    find_habits,
+    find_names,
+    judge_code,
+    paragraphs,
+    rates,
+    read_group,
+    read_module,
+    texts,
+)
+
+
+@pytest.mark.slow
+@pytest.mark.every_case
+@pytest.mark.parametrize("group", GROUPS)
+def test_no_habit_becomes_more_frequent(group):
+    recorded = json.loads(BOUNDS.read_text(encoding="utf-8"))
+    above = [*excesses(read_group(group), recorded[group])]
+    assert not above, "\n".join([*above, "Rewrite the new ones; see tests/prose.py."])
+
+
+SENTENCES = {
+    "that of": "the loss is that of the task",
+    "X alone": "only by the seed alone",
+    "left out": "1 when left out",
+    "of its own, beside": "a head of its own",
+    "made": "described corpora are made again",
+    "another": "the result has another form",
+    "stands, lies": "links that stand in the bitext",
+    "is no X": "sw is no corpus",
+    "so many": "at least so many passes",
+    "told, says which": "the header says which columns",
+    "looks at": "no label is looked at",
+    "goes on": "the run goes on where it was",
+    "anew": "weights are normalised anew",
+    "brings": "what mixing brings us",
+    "asked for": "a method is asked for its data",
+    "holds": "a mask holds the weights",
+    "takes of, gives it": "a run takes what it needs",
+    "clause with there is": "the languages that there are",
+    "the one, the other": "labels in the one than in the other",
+    "of which": "files of which a copy exists",
+    "and no X": "one seed, and no test",
+    "too at the end": "decoders mix, too.",
+    "starts with of": "Of each sentence.",
+    "summary with semicolon": "Return a map; ConfigError without one.",
+    "summary is a clause": "What an evaluation has of its examples.",
+    "Return what": "Return what a run took.",
+    "long sentence": "word " * 36,
+}
+NAMES = {
+    "name: participle": "chosen = 1",
+    "name: adjective": "def f(other): 2",
+    "name: preposition": "lambda over: 2",
+    "name: pronoun": "[1 for one in x]",
+    "name: verb": "with x as reads: pass",
+    "name: of_…": "(of_seed := 1)",
+    "name: number": "for number in x: pass",
+    "name: code": "match x:\n    case [code, *_]: pass",
+    "name: m": "try: pass\nexcept E as m: pass",
+    "function: participle": "def linked(): 2",
+    "function: preposition": "def below_layer(): 2",
+}
+CODE = {
+    "two statements in one": "a, b = 1, x",
+    "nested conditional": "1 if a else 2 if b else 3",
+    "conditional part of a dict": "a | (b if c else d)",
+    "[*x]": "[*x]",
+    "map or filter": "map(f, x)",
+    "lambda": "lambda x: x",
+    "Any": "def f(x: Any): pass",
+    "x[a][b] by position": "x[a][0]",
+    "private attribute of another object": "x._a",
+}
+
+
+def test_every_kind_has_an_example():
+    assert {*SENTENCES, *NAMES, *CODE} == {*KINDS}
+
+
+@pytest.mark.parametrize(("kind", "text"), SENTENCES.items())
+def test_habits_of_sentences_count(kind, text):
+    assert kind in {kind for kind, _ in find_habits(text, is_docstring=True)}
+
+
+@pytest.mark.parametrize(("kind", "code"), NAMES.items())
+def test_names_and_functions_count_however_they_are_bound(kind, code):
+    assert [kind] == [kind for kind, _, _ in find_names(ast.parse(code))]
+
+
+@pytest.mark.parametrize(("kind", "code"), CODE.items())
+def test_dense_code_counts(kind, code):
+    assert kind in {judge_code(node) for node in ast.walk(ast.parse(code))}
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["seed = 1", "class C:\n    chosen: str", "a, b = b, a", "def read_rows(): 2", "{**a, **b}", "self._a"],
+)
+def test_plain_names_and_code_do_not_count(code):
+    tree = ast.parse(code)
+    assert [*find_names(tree)] == []
+    assert {judge_code(node) for node in ast.walk(tree)} == {None}
+
+
+def test_texts_are_docstrings_messages_and_comments():
+    code = '"""A."""\nclass C:\n    x: int\n    """B."""\nraise E_Error(f"no {x} " + "here")  # reason\n'
+    found_texts = [text for _, text, _ in texts(code, ast.parse(code))]
+    assert sorted(found_texts) == ["A.", "B.", "no X here", "reason"]
+
+
+def test_paragraphs_join_lines_and_skip_code():
+    page = "# Title\n\nFirst\nline.\n- item\n\n```\ncode\n```\n| a | b |\n"
+    assert [*paragraphs(page)] == [(1, "# Title"), (3, "First line."), (5, "- item"), (10, "| a | b |")]
+
+
+def test_an_area_may_have_what_it_had_at_the_last_record(tmp_path):
+    path = tmp_path / "module.py"
+    path.write_text("chosen = 1\nshown = 2\n", encoding="utf-8")
+    area = Area()
+    read_module(area, path, path)
+    assert rates([area])["name: participle"] == 10_000
+    assert [*excesses({"data": area}, {"data": {"name: participle": 2}})] == []
+    (excess,) = excesses({"data": area}, {"data": {"name: participle": 1}})
+    assert excess.startswith("name: participle: 2 in data, at most 1:")
+    assert "module.py:2: shown" in excess
+
+
+def test_allowed_rates_are_twice_the_larger_peer_or_one():
+    peers = json.loads(PEERS.read_text(encoding="utf-8"))
+    participles = max(peer["rates"]["name: participle"] for peer in peers.values())
+    assert allowed_rates()["name: participle"] == 2 * participles
+    assert allowed_rates()["X alone"] == 1
+
+
+def test_exceptions_are_of_known_kinds_and_say_why():
+    rows = json.loads(EXCEPTIONS.read_text(encoding="utf-8"))
+    assert {row["kind"] for row in rows} <= {*KINDS}
+    assert all(row["reason"] for row in rows)
+    area = Area()
+    area.add(Place(row["kind"], EXCEPTIONS, 1, row["text"]) for row in rows)
+    assert area.counts() == {}
