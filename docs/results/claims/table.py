@@ -478,11 +478,7 @@ def write_studies(results: Mapping[str, JudgedClaim]) -> list[str]:
         "| claim | hours | command |",
         "|---|---|---|",
     ]
-    lines += [
-        f"| {key} | {study.hours:.1f} | `{study.command}` |"
-        for key in few
-        for study in by_claim[key]
-    ]
+    lines += [f"| {key} | {study.hours:.1f} | `{study.command}` |" for key in few for study in by_claim[key]]
     return lines
 
 

@@ -135,7 +135,9 @@ class ClaimOutcome:
             return ""
         rate = f"{100 * self.failures_excluded:.0f} %"
         median = "of the median seed, " if any(check.of_median for check in self.checks) else ""
-        return f"{median}given no failure in {self.seeds} seeds, which excludes a rate of failures above {rate}"
+        return (
+            f"{median}given no failure in {self.seeds} seeds, which excludes a rate of failures above {rate}"
+        )
 
     @property
     def over_tasks(self) -> list[tuple[str, RandomEffects, Check]]:
