@@ -35,13 +35,13 @@ the one that noise supports most often. 100 draws, and 500 where 4 % or more sup
 | one in five of both fails | runs of both systems fail |
 | skewed | as scores just below 100 %, with the long tail on the side where the claim is false |
 | skewed, tail where true | the same with the tail on the other side |
-| skewed, mean at the bound | the mean is just outside of the range, and the median seed inside (1d 1f 1g 1k 2f 4b) |
+| skewed, mean at the bound | mean just outside of the range, median seed inside (1d 1f 1g 1k 2f 4b) |
 | ceiling | equal spread on the logit scale, one side near 100 % (1c, 1h) |
 | two families, four families | languages whose families differ in both numbers, and nothing else (2c, 2m) |
 
-Numbers that are no differences of two systems (1d 1f 1g 1k 2f 4b) can be skewed, so these claims are about the
-median seed, which then lies at the bound; elsewhere the mean does. Before, these claims were about the mean, and
-the skewed numbers had a mean 0.1 standard deviations outside of the range.
+Numbers that are no differences of two systems (1d 1f 1g 1k 2f 4b) can be skewed, so these claims are about
+the median seed, which then lies at the bound; elsewhere the mean does. Before, these claims were about the
+mean, and the skewed numbers had a mean 0.1 standard deviations outside of the range.
 
 **Where runs fail and the means are equal, no test of three or six seeds helps**: in 51 and 26 % of draws
 no run has failed, and then there is a

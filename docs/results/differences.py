@@ -1,8 +1,9 @@
 """Print the scores of a study and their differences: `python differences.py ROWS.csv SYSTEM [LANGUAGE…]`.
 
 Each system (encoder, method, how the test set is read) as mean ± standard deviation over seeds, and its
-difference from SYSTEM with the seed in common: mean, 95 % t interval, p of a paired t-test, and p after Holm's
-correction over all differences printed. Stored rows have no answers to examples, so the error is over seeds only.
+difference from SYSTEM with the seed in common: mean, 95 % t interval, p of a paired t-test, and p after
+Holm's correction over all differences printed. Stored rows have no answers to examples, so the error is over
+seeds only.
 With languages, their mean is what is compared. Percent.
 """
 

@@ -1,8 +1,8 @@
 """What mixing adds to the same training without it: `python docs/results/x_mixup/mixing.py [RUNS]`.
 
 With the folder of the runs, mixing/scores.csv and mixing/link-attention.csv are written from their records
-first; mixing/effects.csv is made of the scores alone. Differences are paired by seed, with a 95 % t interval, p,
-p after Holm's correction over the column, and the difference that four of five such studies would see.
+first; mixing/effects.csv is made of the scores alone. Differences are paired by seed, with a 95 % t interval,
+p, p after Holm's correction over the column, and the difference that four of five such studies would see.
 """
 
 import sys

@@ -1,14 +1,14 @@
 """Other orders of subject, verb and object for parsed text and for the questions of a corpus.
 
-Hsu, Liu and Lee (2019), "Zero-shot Reading Comprehension by Cross-lingual Transfer Learning with Multi-lingual
-Language Representation Model", reordered the English of SQuAD as subject, object, verb; Efimov et al. (2023,
-Section 5.3) train on it. The order is made on dependency trees, as by Ravfogel, Goldberg and Linzen (2019):
-subject and object of a verb are moved with everything that depends on them.
+Hsu, Liu and Lee (2019), "Zero-shot Reading Comprehension by Cross-lingual Transfer Learning with
+Multi-lingual Language Representation Model", reordered the English of SQuAD as subject, object, verb; Efimov
+et al. (2023, Section 5.3) train on it. The order is made on dependency trees, as by Ravfogel, Goldberg and
+Linzen (2019): subject and object of a verb are moved with everything that depends on them.
 
-In each clause with a subject or an object, the places of subject, verb and object are filled anew in the wanted
-order; all other words keep their places. Auxiliaries, particles and negations directly beside the verb are moved
-with it. Copulas are not moved, since no object belongs to them. A sentence whose tree has crossing arcs stays as
-it is.
+In each clause with a subject or an object, the places of subject, verb and object are filled anew in the
+wanted order; all other words keep their places. Auxiliaries, particles and negations directly next to the
+verb are moved with it. Copulas are not moved, since no object belongs to them. A sentence whose tree has
+crossing arcs stays as it is.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

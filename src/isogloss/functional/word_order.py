@@ -22,10 +22,10 @@ def reorder_questions(
 ) -> list[str]:
     """Write the questions of a file with subject, verb and object of each clause in another order.
 
-    ``questions`` is a file in SQuAD's JSON, and so is ``to``, which a description makes a corpus. ``trees`` is
-    a CoNLL-U file of parsed sentences: those of each passage and then of its questions, in the order of the
-    file, with the words as they are written. Returns the ids of the questions that are left out, because the
-    words of their answers are no longer together. DataError if trees and texts differ.
+    ``questions`` is a file in SQuAD's JSON, and so is ``to``, which a description makes a corpus. ``trees``
+    is a CoNLL-U file of parsed sentences: those of each passage and then of its questions, in the order of
+    the file, with the words as they are written. Returns the ids of the questions that are left out, because
+    the words of their answers are no longer together. DataError if trees and texts differ.
 
     >>> isogloss.reorder_questions("train.json", "train.conllu", "sov/train.json")  # doctest: +SKIP
     """

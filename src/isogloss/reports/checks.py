@@ -34,9 +34,8 @@ FEWEST_PERMUTED = 6
 FEWEST_SIGNS = 9
 """From this many units on, a statement about the median unit also needs the exact sign test.
 
-Student's t tests the mean. Of the median it rejects too often where units are skewed, and the more units there
-are: in the court 5 % with three units, 4 % with eight, 7 % with twelve. With nine units the sign test can
-reach the level of ten corrected tests.
+Student's t tests the mean. As a test of the median it rejects up to 5 % of true bounds with three to eight
+skewed units, and 7 % with twelve. With nine units the sign test can reach the level of ten corrected tests.
 """
 
 FEWEST_LANGUAGES = 8
@@ -105,7 +104,7 @@ class Check:
     judged: bool = True
     """Whether it decides the verdict; others are printed with the claim, and are not corrected for."""
     of_median: bool = False
-    """Whether the statement is about the median unit: units that are no differences of systems can be skewed."""
+    """Whether the statement is about the median unit, as units that are no differences can be skewed."""
     ratio: bool = False
     """Whether the number is a ratio of two sizes, so that 2 and 1/2 are equally far from 1."""
     printed: str = ""
@@ -165,7 +164,7 @@ class Check:
         return self._scale_units(estimate, bound, level)
 
     def _scale_units(self, statistic: "Statistic", bound: float, level: float) -> int | None:
-        """Return the units for a ratio or a correlation: distances shrink with their root, on a log or z scale."""
+        """Return the units for a ratio or a correlation: errors on a log or z scale shrink by their root."""
         transform = math.log if self.ratio else _fisher_z
         origin = bound if self.ratio else 0.0
         numbers = (statistic.mean, bound, statistic.smallest_seen(level), origin)

@@ -78,7 +78,7 @@ class Claim:
     threshold: str = ""
     """Source of its thresholds: the paper, or this project following the paper's words."""
     ranges: Sequence[Mapping[str, float]] = ()
-    """Other ranges (above, below) for which its verdict is reported, where the threshold is this project's."""
+    """Other ranges (above, below) for which its verdict is reported, where its threshold is our own."""
     code: str = ""
     """Difference of the authors' released code from the paper that affects the claim."""
     title: str = ""
@@ -161,8 +161,8 @@ class ClaimOutcome:
     def to_decide(self) -> list[tuple[int, Check]]:
         """Checks that would decide an undecided claim if their numbers are true, each with its units.
 
-        One check outside its range is enough, else all undecided ones have to be inside. Empty where the claim
-        is decided, or no number of units decides it.
+        One check outside its range is enough, else all undecided ones have to be inside. Empty where the
+        claim is decided, or no number of units decides it.
         """
         if self.verdict != "undecided":
             return []

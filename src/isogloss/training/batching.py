@@ -312,9 +312,9 @@ def plateau_warnings(
         score = float(cast(float, row["score"]))
         if score >= guessing:
             warnings.append(
-                f"{language}: perplexity {score:.0f} on held-out text after {row['step']:,} steps, and guessing "
-                f"subwords by their frequency has {guessing:.0f}: the encoder has learned nothing else. Train "
-                f"longer, with another learning rate, or replace this seed."
+                f"{language}: perplexity {score:.0f} on held-out text after {row['step']:,} steps, and "
+                f"guessing subwords by their frequency has {guessing:.0f}: the encoder has learned nothing "
+                f"else. Train longer, with another learning rate, or replace this seed."
             )
     return tuple(warnings)
 

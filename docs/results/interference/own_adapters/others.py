@@ -84,8 +84,9 @@ def print_lines(lines: Sequence[tuple[str, Estimate | None]]) -> None:
         if gain:
             interval = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
             p = f"p = {gain.p_value():.2g} (Holm {next(corrected):.2g})"
-            text = f"{text}{interval}, {p}, n = {gain.units}"
-        print(text)
+            print(f"{text}{interval}, {p}, n = {gain.units}")
+        else:
+            print(text)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Whose labels, and what mixes: `python docs/results/x_mixup/labels/labels.py [RUNS]`.
 
 With the folder of the runs scores.csv is written from their records first. The table is made of it and, where
-systems are the same, of ../mixing/scores.csv. Differences are paired by seed, with a 95 % t interval, p, and p
-after Holm's correction over all comparisons of a language with the same training without mixing.
+systems are the same, of ../mixing/scores.csv. Differences are paired by seed, with a 95 % t interval, p, and
+p after Holm's correction over all comparisons of a language with the same training without mixing.
 """
 
 import sys
