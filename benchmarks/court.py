@@ -1,17 +1,18 @@
-"""Measure how often each claim gets a wrong verdict: `python benchmarks/court.py [TABLE]`.
+"""Measure how often each claim gets a wrong verdict: `python benchmarks/court.py [TABLE [WORLD …]]`.
 
 Writes a row for each claim, world in which one of its statements is false, and number of seeds: how often its
 rule finds it supported, and contradicted. 100 draws, and 500 where 4 % or more are supported. A file with
 `-power` in its name has, for each claim and number of seeds, how often it is supported where all is true, and
 the effect that is seen in 80 % of draws. The draws are stored next to the table (`.draws.json`): a second run
-continues, and a rule that has changed needs this file deleted.
+continues, and a rule that has changed needs this file deleted. With names of worlds only their rows are
+drawn, and the table keeps all others.
 """
 
 import csv
 import json
 import math
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,11 +52,17 @@ class Drawn:
         return Rates(*self.kept[key])
 
 
-def false_rates(drawn: Drawn, claim: str) -> Iterator[Row]:
-    """Yield how often a claim is supported in each world where one of its statements is false."""
+def false_rates(drawn: Drawn, claim: str, kept: Mapping[tuple[str, str], Sequence[Row]]) -> Iterator[Row]:
+    """Yield how often a claim is supported in each world where one of its statements is false.
+
+    ``kept`` has the rows of a claim and a world that are not drawn again.
+    """
     parts = dict.fromkeys(PARTS[claim])
     worlds = dict.fromkeys(world for part in parts for world in worlds_of(part))
     for world in worlds:
+        if rows := kept.get((claim, world.name)):
+            yield from rows
+            continue
         for seeds in SEEDS:
             draws = FEW
             shares = [drawn.rates(part, world, seeds, FEW) for part in parts]
@@ -99,12 +106,26 @@ def write(table: Path, rows: Sequence[Row]) -> None:
         writer.writerows(rows)
 
 
+def read_others(table: Path, worlds: Sequence[str]) -> dict[tuple[str, str], list[Row]]:
+    """Return the rows of a table by claim and world, without those of some worlds."""
+    kept: dict[tuple[str, str], list[Row]] = {}
+    with table.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            if row["world"] not in worlds:
+                kept.setdefault((row["claim"], row["world"]), []).append({**row})
+    return kept
+
+
 def main() -> None:
-    """Write both tables."""
+    """Write both tables, or the rows of some worlds."""
     table = Path(sys.argv[1]) if len(sys.argv) > 1 else TABLE
     drawn = Drawn(table.with_suffix(".draws.json"))
-    write(table, [row for claim in PARTS for row in false_rates(drawn, claim)])
-    write(table.with_stem(f"{table.stem}-power"), [row for claim in PARTS for row in powers(drawn, claim)])
+    worlds = sys.argv[2:]
+    kept = read_others(table, worlds) if worlds else {}
+    write(table, [row for claim in PARTS for row in false_rates(drawn, claim, kept)])
+    if not worlds:
+        power_rows = [row for claim in PARTS for row in powers(drawn, claim)]
+        write(table.with_stem(f"{table.stem}-power"), power_rows)
 
 
 if __name__ == "__main__":

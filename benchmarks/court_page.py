@@ -9,6 +9,8 @@ import pandas as pd
 
 RESULTS = Path(__file__).parent / "results"
 BOTH = ("-before", "")
+CONDITIONS = ["one in five fails, means equal", "skewed, mean at the bound"]
+"""Worlds in which what a verdict takes for granted is not so."""
 ALLOWED = 0.06
 """Share of draws that may support a claim that is false."""
 
@@ -31,16 +33,22 @@ the one that noise supports most often. 100 draws, and 500 where 4 % or more sup
 | one in five fails, else equal | one run in five of our system loses 30 deviations; the others are equal |
 | one in five fails, means equal | the others are so much better that the means are equal |
 | one in five of both fails | runs of both systems fail |
-| skewed | numbers with a long tail below, as of scores just below 100 % |
+| skewed | as scores just below 100 %, with the long tail on the side where the claim is false |
+| skewed, tail where true | the same with the tail on the other side |
+| skewed, mean at the bound | mean just outside of the range, median seed inside (1d 1f 1g 1k 2f 4b) |
 | ceiling | equal spread on the logit scale, one side near 100 % (1c, 1h) |
 | two families, four families | languages whose families differ in both numbers, and nothing else (2c, 2m) |
+
+Numbers that are no differences of two systems (1d 1f 1g 1k 2f 4b) can be skewed, so these claims are about
+the median seed, which then lies at the bound; elsewhere the mean does. Before, these claims were about the
+mean, and the skewed numbers had a mean 0.1 standard deviations outside of the range.
 
 **Where runs fail and the means are equal, no test of three or six seeds helps**: in 51 and 26 % of draws
 no run has failed, and then there is a
 gain. These verdicts read "supported, given no failure in 6 seeds, which excludes a rate of failures above
 39 %". Fourteen seeds exclude one in five
 (0.8^14 = 0.044). That world has a table of its own, and is about what the verdict takes for granted, not
-about the rule.
+about the rule. So has the mean at the bound: those verdicts read "of the median seed".
 
 """
 
@@ -79,9 +87,9 @@ def powers(former: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     return lines
 
 
-def high(table: pd.DataFrame, without: str) -> str:
+def high(table: pd.DataFrame) -> str:
     """Name the claims that are supported too often, by world."""
-    wrong = table[(table["supported"] > ALLOWED) & (table["world"] != without)]
+    wrong = table[(table["supported"] > ALLOWED) & ~table["world"].isin(CONDITIONS)]
     parts = [
         f"{world}: {' '.join(dict.fromkeys(rows['claim']))} (up to {100 * rows['supported'].max():.0f} %)"
         for world, rows in wrong.groupby("world", sort=False)
@@ -92,16 +100,15 @@ def high(table: pd.DataFrame, without: str) -> str:
 def main() -> None:
     """Write the page."""
     former, after = (pd.read_csv(RESULTS / f"court{name}.csv") for name in BOTH)
-    failing = "one in five fails, means equal"
-    worlds = [world for world in dict.fromkeys(after["world"]) if world != failing]
+    worlds = [world for world in dict.fromkeys(after["world"]) if world not in CONDITIONS]
     lines = [
         HEAD + "## Supported where false, in percent (three seeds, six seeds)\n",
-        f"Above 6 % (bold), before: {high(former, failing)}.\n",
-        f"Above 6 %, after: {high(after, failing)}.\n",
+        f"Above 6 % (bold), before: {high(former)}.\n",
+        f"Above 6 %, after: {high(after)}.\n",
         *("### After\n", *rates(after, worlds), "\n### Before\n", *rates(former, worlds)),
-        "\n## Supported where one run in five fails and the means are equal, in percent\n",
-        'After, each of these verdicts says "given no failure in 3 (6) seeds".\n',
-        *("### After\n", *rates(after, [failing]), "\n### Before\n", *rates(former, [failing])),
+        "\n## Supported where a condition of the verdict is not met, in percent\n",
+        'After, these verdicts say "given no failure in 3 (6) seeds", and "of the median seed".\n',
+        *("### After\n", *rates(after, CONDITIONS), "\n### Before\n", *rates(former, CONDITIONS)),
         "\n## Power\n",
         "How often a claim is supported where all its statements are as true as *true* says (normal seeds, 1",
         "point of standard deviation), and the number of its first statement that 80 % of draws see; –",

@@ -1,5 +1,6 @@
 """The scripts of docs/results run from their stored rows, and write the existing tables."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -77,3 +78,16 @@ def test_a_table_of_results_is_what_its_script_makes_of_the_rows_beside_it(comma
 @pytest.mark.parametrize("command", PRINTING)
 def test_a_script_that_prints_its_table_does_so_from_the_rows_beside_it(command):
     assert len(run(command, RESULTS).splitlines()) > 5
+
+
+BY_HAND = re.compile(r"ttest|\bt\.ppf|stdtr|\bt\.sf")
+"""Tests and intervals of scipy, in place of the project's own."""
+
+
+@pytest.mark.parametrize(
+    "path", sorted(RESULTS.rglob("*.py")), ids=lambda path: str(path.relative_to(RESULTS))
+)
+def test_scripts_of_results_use_our_tests_and_correct_for_all_their_comparisons(path):
+    text = path.read_text(encoding="utf-8")
+    assert not BY_HAND.search(text)
+    assert "p_value()" not in text or "holm(" in text

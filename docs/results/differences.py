@@ -1,7 +1,9 @@
 """Print the scores of a study and their differences: `python differences.py ROWS.csv SYSTEM [LANGUAGE…]`.
 
 Each system (encoder, method, how the test set is read) as mean ± standard deviation over seeds, and its
-difference from SYSTEM with the seed in common: mean, 95 % t interval, p of a paired t-test, not corrected.
+difference from SYSTEM with the seed in common: mean, 95 % t interval, p of a paired t-test, and p after
+Holm's correction over all differences printed. Stored rows have no answers to examples, so the error is over
+seeds only.
 With languages, their mean is what is compared. Percent.
 """
 
@@ -9,7 +11,9 @@ import sys
 from pathlib import Path
 
 import pandas as pd
-from scipy.stats import t, ttest_1samp
+
+from isogloss.metrics.estimates import Estimate, crossed_estimate
+from isogloss.metrics.significance import holm
 
 ABOUT = ["corpus", "task", "source", "language"]
 
@@ -32,18 +36,22 @@ def main(path: Path, against: str, languages: list[str]) -> None:
     if against not in set(rows["system"]):
         sys.exit(f"{path} has no system {against!r}; it has:\n" + "\n".join(sorted(set(rows["system"]))))
     by = rows.pivot_table(index=[*ABOUT, "system"], columns="seed", values="score")
+    lines: list[tuple[str, Estimate | None]] = []
     for (*keys, system), seeds in by.iterrows():
         where = " ".join(filter(None, keys))
         text = f"{where}: {system}: {seeds.mean():.1f} ± {seeds.std():.1f} (n = {seeds.count()})"
         key = (*keys, against)
-        if system != against and key in by.index:
-            apart = (seeds - by.loc[key]).dropna()
-            if len(apart) > 1:
-                half = t.ppf(0.975, len(apart) - 1) * apart.sem()
-                low, high = apart.mean() - half, apart.mean() + half
-                p = ttest_1samp(apart, 0).pvalue
-                text += f", {apart.mean():+.1f} [{low:.1f}, {high:.1f}], p = {p:.3g}, n = {len(apart)}"
-        print(text)
+        apart = (seeds - by.loc[key]).dropna() if system != against and key in by.index else seeds[:0]
+        lines.append((text, crossed_estimate([*apart]) if len(apart) > 1 else None))
+    corrected = iter(holm([gain.p_value() for _, gain in lines if gain]))
+    for text, gain in lines:
+        print(f"{text}, {describe(gain, next(corrected))}" if gain else text)
+
+
+def describe(gain: Estimate, corrected: float) -> str:
+    """Write a difference with its interval and p, before and after correction."""
+    interval = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
+    return f"{interval}, p = {gain.p_value():.3g} (Holm {corrected:.3g}), n = {gain.units}"
 
 
 if __name__ == "__main__":

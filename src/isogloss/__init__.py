@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from isogloss.functional.similarity import anisotropy, cka, mine, representation_map, retrieval
     from isogloss.functional.states import States, states
     from isogloss.functional.weights import average, deltas, move, path, plane, random_direction
+    from isogloss.functional.word_order import reorder_questions
     from isogloss.functional.word_pairs import word_distances
     from isogloss.metrics.source_choice import SourceCandidate, rank_sources
     from isogloss.recipes.recipe import Recipe
@@ -64,6 +65,7 @@ _NAMES = {
     "functional.similarity": "anisotropy cka mine representation_map retrieval",
     "functional.states": "States states",
     "functional.weights": "average deltas move path plane random_direction",
+    "functional.word_order": "reorder_questions",
     "functional.word_pairs": "word_distances",
     "metrics.source_choice": "SourceCandidate rank_sources",
     "recipes.recipe": "Recipe",
@@ -131,6 +133,7 @@ __all__ = [
     "random_direction",
     "rank_sources",
     "read",
+    "reorder_questions",
     "representation_map",
     "retrieval",
     "run",

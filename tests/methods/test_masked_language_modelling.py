@@ -46,6 +46,13 @@ def whole(tmp_path_factory):
 # Pretraining
 
 
+def test_an_encoder_that_learns_nothing_is_warned_of(setting):
+    method = with_fields(METHOD, steps=2, learning_rate=1e-9, checkpoint_every=0, evaluate_every=2)
+    warnings = method.train(replace(setting, held_out=lines)).warnings
+    assert len(warnings) == len(LETTERS)
+    assert all(f"{language}: perplexity " in text for language, text in zip(LETTERS, warnings, strict=True))
+
+
 @pytest.mark.slow
 @two_tokenizers
 def test_losses_and_perplexity_fall_as_a_text_is_learned(setting):
@@ -54,6 +61,7 @@ def test_losses_and_perplexity_fall_as_a_text_is_learned(setting):
     trained = method.train(replace(setting, **again_and_again))
     losses = [row["loss"] for row in trained.rows if "loss" in row]
     assert losses[-1] < 0.6 * losses[0]
+    assert trained.warnings == ()
     for language in LETTERS:
         scores = [row["score"] for row in trained.rows if row.get("language") == language]
         assert scores[-1] < 0.6 * scores[0]

@@ -198,3 +198,26 @@ def test_the_smallest_detectable_effect_is_detected_four_times_in_five():
     found = [estimate_of(drawn(rng, units, ratio) + effect) for _ in range(600)]
     assert np.mean([one.p_value() < LEVEL for one in found]) == pytest.approx(0.8, abs=0.05)
     assert np.median([one.smallest_seen() for one in found]) == pytest.approx(effect, rel=0.1)
+
+
+@given(numbers, st.floats(0.01, 1), st.floats(0, 0.3))
+def test_the_units_that_detect_an_effect_are_the_fewest(values, effect, example_error):
+    estimate = crossed_estimate(values, example_error=example_error, examples=10_000)
+    units = estimate.units_to_detect(effect)
+    variance = np.var(values, ddof=1)
+    for more, detects in ((units, True), (units and units - 1, False)):
+        if more is not None and more >= 2:
+            errors = math.sqrt(variance / more), math.sqrt(variance / more + example_error**2)
+            freedom = more - 1, errors[1] ** 4 / (errors[0] ** 4 / (more - 1) + example_error**4 / 9_999)
+            smallest = max(
+                (stats.t.ppf(0.975, n) + stats.t.ppf(0.8, n)) * error
+                for error, n in zip(errors, freedom, strict=True)
+            )
+            assert (smallest <= effect * (1 + 1e-9)) == detects or abs(smallest - effect) < 1e-6
+    if units is None:
+        assert 2.7 * example_error > effect or 2.7 * math.sqrt(variance / 10_000) > effect / 2
+
+
+def test_equal_units_need_as_many_as_their_signs_take():
+    assert crossed_estimate([0.5, 0.5, 0.5]).units_to_detect(0.1) == 6
+    assert crossed_estimate([0.5]).units_to_detect(0.1) is None

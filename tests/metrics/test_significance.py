@@ -19,6 +19,7 @@ from isogloss.metrics.significance import (
     cohens_d,
     holm,
     mcnemar_test,
+    median_p_value,
     paired_t_test,
     paired_t_test_over_languages,
     paired_test,
@@ -319,3 +320,11 @@ def test_pairs_need_the_same_seeds_and_examples(shapes):
 def test_pairs_need_numbers():
     with pytest.raises(InputError, match="a value is not finite"):
         means([0.5, math.nan], [0.5, 0.5])
+
+
+@given(st.lists(st.integers(-3, 3), max_size=20))
+def test_the_p_of_a_median_is_that_of_scipys_binomial_test(values):
+    above = sum(value > 0 for value in values)
+    number = sum(value != 0 for value in values)
+    expected = scipy.stats.binomtest(above, number).pvalue if number else 1.0
+    assert median_p_value(values, 0) == pytest.approx(expected)

@@ -56,6 +56,8 @@ class World:
     """Variation of the runs of two systems over seeds: by numbers of mean 0 and standard deviation 1."""
 
     name = "normal"
+    median = 0.0
+    """Median of the numbers."""
 
     def __init__(self, rng: Rng) -> None:
         self.rng = rng
@@ -132,14 +134,38 @@ class BothFailing(Failing):
     theirs = Failing.ours
 
 
+CENTRE = 0.985
+MEAN = 0.97981
+DEVIATION = 0.01794
+"""Median, mean and standard deviation of scores just below the ceiling, normal on the logit scale."""
+
+
 class Skewed(World):
-    """Just below the ceiling: numbers that are normal on the logit scale around .985."""
+    """Just below the ceiling, with a long tail on the side where the claim is false."""
 
     name = "skewed"
+    median = (CENTRE - MEAN) / DEVIATION
 
     def numbers(self, *shape: int) -> Array:
-        scores = from_logit(to_logit(0.985) + 0.8 * self.rng.normal(size=shape))
-        return np.asarray((scores - 0.9813) / 0.0146)
+        scores = from_logit(to_logit(CENTRE) + 0.8 * self.rng.normal(size=shape))
+        return np.asarray((scores - MEAN) / DEVIATION)
+
+
+class SkewedInward(Skewed):
+    """As skewed, with the long tail on the side where the claim is true."""
+
+    name = "skewed, tail where true"
+    median = -Skewed.median
+
+    def numbers(self, *shape: int) -> Array:
+        return -super().numbers(*shape)
+
+
+class SkewedOnAverage(Skewed):
+    """As skewed, where the mean is just outside of the claim's range, and the median seed is inside."""
+
+    name = "skewed, mean at the bound"
+    median = 0.0
 
 
 class Ceiling(World):
@@ -162,7 +188,7 @@ class FourFamilies(TwoFamilies):
     families = ("Indo-European", "Turkic", "Uralic", "Dravidian")
 
 
-GENERAL = (World, Heavy, Contaminated, Ties, Failing, FailingOnAverage, BothFailing, Skewed)
+GENERAL = (World, Heavy, Contaminated, Ties, Failing, FailingOnAverage, BothFailing, Skewed, SkewedInward)
 
 
 def to_logit(share: float) -> float:
@@ -187,6 +213,8 @@ class Part:
     false: float
     true: float
     spread: float = SPREAD
+    median: bool = False
+    """Whether the statement is about the median seed, whose number is then at the bound."""
 
     def value(self, strength: float) -> float:
         """Return the number for a strength: 0 where the statement is just false, 1 where it is true."""
@@ -230,17 +258,21 @@ def independent(part: Part, world: World, seeds: int, value: float, sign: float)
 
 
 def mean(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
-    numbers = value + part.spread * sign * world.ours(seeds)
-    return [check_of(numbers, "mean", part.bounds)]
+    numbers = value + part.spread * sign * of_seeds(part, world, seeds)
+    return [check_of(numbers, "mean", {**part.bounds, "of_median": part.median})]
+
+
+def of_seeds(part: Part, world: World, seeds: int) -> Array:
+    """Return the noise of seeds, whose median is 0 where the statement is about the median seed."""
+    return world.ours(seeds) - (world.median if part.median else 0.0)
 
 
 def path(part: Part, world: World, seeds: int, value: float, sign: float) -> list[Check]:
-    of_seeds = part.spread * sign * world.ours(seeds)
-    numbers = value + of_seeds + EXAMPLE_ERROR * world.rng.normal()
+    noise = part.spread * sign * of_seeds(part, world, seeds)
+    numbers = value + noise + EXAMPLE_ERROR * world.rng.normal()
     estimate = crossed_estimate([*numbers], example_error=EXAMPLE_ERROR, examples=EXAMPLES)
-    return [
-        Check(about="path", values=[*numbers], statistic=estimate, examples=EXAMPLES, **dict(part.bounds))
-    ]
+    bounds = {**part.bounds, "of_median": part.median}
+    return [Check(about="path", values=[*numbers], statistic=estimate, examples=EXAMPLES, **bounds)]
 
 
 def curves(world: World, seeds: int, rises: Array, spread: float, sign: float) -> Array:
@@ -369,21 +401,24 @@ PARTS: Mapping[str, Sequence[Part]] = {
     "1a": (LEVEL, LEVEL),
     "1b": (RISE,),
     "1c": (Part("ratio", {"above": 3.0}, 3.0, 50.0, 0.002),),
-    "1d": (Part("mean", {"above": 0.8, "below": 1.25, **PLAIN}, 1.25, 1.0, 0.02),),
+    "1d": (Part("mean", {"above": 0.8, "below": 1.25, **PLAIN}, 1.25, 1.0, 0.02, median=True),),
     "1e": (Part("independent", HELPS, 0.0, 0.3, 0.03),),
-    "1f": (Part("mean", {"above": 0.9, **PLAIN}, 0.9, 0.99, 0.02),),
-    "1g": (Part("mean", {"above": 45.0, "below": 65.0, "scale": 1}, 65.0, 55.0, 1.0),),
+    "1f": (Part("mean", {"above": 0.9, **PLAIN}, 0.9, 0.99, 0.02, median=True),),
+    "1g": (Part("mean", {"above": 45.0, "below": 65.0, "scale": 1}, 65.0, 55.0, 1.0, median=True),),
     "1h": (Part("ratio", {"above": 1.0}, 1.0, 10.0, 0.005),),
     "1i": (Part("path", NEAR, 0.03, 0.0), Part("path", NEAR, 0.03, 0.0)),
     "1j": (LEVEL, LEVEL, RISE),
-    "1k": (Part("path", HELPS, 0.0, 0.3, 0.03), Part("path", FLAT, 0.1, 0.0, 0.01)),
+    "1k": (
+        Part("path", HELPS, 0.0, 0.3, 0.03, median=True),
+        Part("path", FLAT, 0.1, 0.0, 0.01, median=True),
+    ),
     "1l": (Part("independent", HELPS, 0.0, 0.3, 0.03),),
     "2a": (HELPED, HELPED),
     "2b": (HELPED,),
     "2c": (Part("languages", HELPS, 0.0, 0.95),),
     "2d": (HELPED, HELPED, HELPED),
     "2e": (HELPED,),
-    "2f": (Part("mean", {"above": 0.1}, 0.1, 0.15),),
+    "2f": (Part("mean", {"above": 0.1}, 0.1, 0.15, median=True),),
     "2g": (HELPED,),
     "2h": (HELPED,),
     "2i": (HELPED,),
@@ -402,7 +437,10 @@ PARTS: Mapping[str, Sequence[Part]] = {
     "3i": (HELPED, HELPED),
     "3j": (HELPED, HELPED, UNHELPED, UNHELPED),
     "4a": (BETTER,),
-    "4b": (Part("mean", HURTS, 0.0, -EFFECT), Part("mean", HELPS, 0.0, EFFECT)),
+    "4b": (
+        Part("mean", HURTS, 0.0, -EFFECT, median=True),
+        Part("mean", HELPS, 0.0, EFFECT, median=True),
+    ),
     "4c": (LAYERS, HELPED),
     "4d": (BETTER, WORSE) * 3,
     "4e": (BETTER, BETTER),
@@ -420,7 +458,7 @@ PARTS: Mapping[str, Sequence[Part]] = {
 
 def worlds_of(part: Part) -> Sequence[type[World]]:
     """Return the worlds in which a statement can be false."""
-    return WORLDS.get(part.kind, GENERAL)
+    return (*WORLDS.get(part.kind, GENERAL), *((SkewedOnAverage,) if part.median else ()))
 
 
 WORLDS: Mapping[str, Sequence[type[World]]] = {

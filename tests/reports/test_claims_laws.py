@@ -4,6 +4,7 @@ import re
 from typing import Any, get_args
 
 import numpy as np
+import pandas as pd
 import pytest
 import test_claims_adjustment as adjustment
 import test_claims_interference as interference
@@ -36,6 +37,15 @@ def test_claims_are_lettered_in_order_and_say_different_things() -> None:
         4: "abcdefghijklm",
     }
     assert len({one.says for one in CLAIMS}) == len(CLAIMS) == 48
+
+
+@pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
+def test_a_claim_says_whose_its_threshold_is(claim: Claim) -> None:
+    """Ranges other than "more" and "less" are ours, with the paper's words; only such have alternatives."""
+    assert re.match("Ours: .*|The paper's", claim.threshold)
+    if claim.threshold.startswith("Ours"):
+        assert re.search("“.+”", claim.threshold)
+    assert not claim.ranges or claim.threshold.startswith("Ours")
 
 
 BILINGUAL = score(0.5, about={"method": "bilingual", "target": "qad"})
@@ -78,6 +88,23 @@ def test_a_verdict_follows_the_rule(name: str) -> None:
     tested = judged.dropna(subset="p")
     assert tested["mean"].between(tested["low"] - 1e-9, tested["high"].fillna(np.inf) + 1e-9).all()
     assert (tested["p_holm"] >= tested["p"]).all()
+    assert_thresholds_are_marked(outcome.claim, judged)
+
+
+PAPERS_BOUNDS = (0, 1)
+"""Bounds of "more" and "less": of a difference 0, of a ratio 1."""
+
+
+def assert_thresholds_are_marked(claim: Claim, judged: pd.DataFrame) -> None:
+    """Assert that other bounds quote the paper's words, are ours by the claim, and contradict nothing."""
+    bounds = judged[["above", "below"]]
+    ours = judged[(bounds.notna() & ~bounds.isin(PAPERS_BOUNDS)).any(axis=1)]
+    assert ours["printed"].str.len().gt(0).all()
+    assert "contradicted" not in set(ours["verdict"])
+    assert not judged.loc[judged.index.difference(ours.index), "printed"].any()
+    if len(ours):
+        assert "ours" in claim.threshold.lower()
+        assert "“" in claim.threshold
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from court import TRIALS, Frames, Trial, generators, verdict
 from court_systems import SYSTEM_TRIALS
-from court_worlds import PARTS, FailingOnAverage, rates, worlds_of
+from court_worlds import PARTS, FailingOnAverage, SkewedOnAverage, rates, worlds_of
 from made_up_rows import measured
 
 from isogloss.reports.checks import check_of
@@ -65,6 +65,10 @@ WORST = (
     ("2c", "two families", 6),
     ("2a", "one in five fails, else equal", 3),
     ("3b", "ties", 3),
+    ("1d", "skewed", 3),
+    ("1k", "skewed", 3),
+    ("4b", "skewed", 6),
+    ("2f", "skewed, tail where true", 12),
 )
 """Worlds that supported false claims most often before the rules changed: 1h by its ceiling in all draws."""
 
@@ -90,8 +94,12 @@ def test_worlds_that_once_misled_a_rule_do_so_no_more(claim: str, name: str, see
 @pytest.mark.parametrize("claim", PARTS)
 @pytest.mark.parametrize("seeds", [3, 6])
 def test_no_world_supports_a_false_claim(claim: str, seeds: int) -> None:
-    """Exception: a gain due only to runs that do not fail. That verdict states its condition."""
-    names = {world.name for part in PARTS[claim] for world in worlds_of(part)} - {FailingOnAverage.name}
+    """Exceptions: a gain due only to runs that do not fail, and a median seed that is better than the mean.
+
+    Verdicts state these conditions.
+    """
+    names = {world.name for part in PARTS[claim] for world in worlds_of(part)}
+    names -= {FailingOnAverage.name, SkewedOnAverage.name}
     for name in names:
         assert false_positives(claim, name, seeds, MANY_DRAWS) < FALSE_POSITIVES + 0.04, name
 

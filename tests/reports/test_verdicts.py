@@ -2,15 +2,30 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from statistics import mean, stdev
 
+import numpy as np
+import pandas as pd
 import pytest
 from made_up_runs import measure, model, path, pretrain, scores, small_study, write, write_plan
 
 from isogloss.core.errors import ConfigError
+from isogloss.core.languages import all_language_facts
+from isogloss.metrics.estimates import crossed_estimate
+from isogloss.metrics.significance import seeds_needed
+from isogloss.reports.checks import Check, check_correlation, check_of
 from isogloss.reports.measurements import read_measurements
 from isogloss.reports.report import CLAIMS, write_report
-from isogloss.reports.verdicts import CLAIMS_FILE, PAPERS, changed_verdicts, scope_of
+from isogloss.reports.verdicts import (
+    CLAIMS_FILE,
+    PAPERS,
+    ClaimOutcome,
+    changed_verdicts,
+    judge_checks,
+    scope_of,
+)
 
 
 def study(folder: Path, gain: float, seeds: int = 6) -> Path:
@@ -39,7 +54,101 @@ def test_a_file_of_verdicts_says_what_is_published_and_what_was_found_here(tmp_p
     first = content["claims"][0]
     assert (first["published"], first["rule"]) == (by_id["1b"].says, by_id["1b"].rule)
     assert first["paper"] == PAPERS[1] and first["here"].startswith("in shipped, on built-in languages")
-    assert {"about", "mean", "low", "high", "verdict", "judged"} <= set(first["checks"][0])
+    assert {"about", "mean", "low", "high", "verdict", "judged", "printed"} <= set(first["checks"][0])
+    linear = next(claim for claim in content["claims"] if claim["id"] == "1f")
+    assert linear["threshold"] == by_id["1f"].threshold and len(linear["by_range"]) == len(by_id["1f"].ranges)
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert by_id["1f"].threshold in page and "Other ranges" in page
+
+
+def outcome_of(*checks: Check, **facts: object) -> ClaimOutcome:
+    """Judge a claim that consists of some checks."""
+    return judge_checks(replace(CLAIMS[0], **facts), checks)
+
+
+UNSURE = [0.012, -0.004, 0.01, 0.0, 0.006, -0.002]
+"""Differences with six seeds: 0.4 points on average, with a standard deviation of 0.64."""
+
+
+def test_the_verdict_changes_with_the_range_where_the_interval_does() -> None:
+    angles = [66.0, 67.0, 68.0, 66.5, 67.5, 67.0]
+    ranges = [{"above": 45.0, "below": end} for end in (60.0, 65.0, 67.0, 69.0)]
+    check = check_of(angles, "angle", {"above": 45.0, "below": 65.0, "printed": "around 55°"})
+    outcome = outcome_of(check, ranges=ranges)
+    verdicts = [verdict for _, verdict in outcome.by_range]
+    assert verdicts == ["differs from print", "differs from print", "undecided", "supported"]
+    assert verdicts[1] == outcome.verdict
+
+
+def test_the_units_that_would_decide_are_those_of_the_power_of_the_test() -> None:
+    check = check_of(UNSURE, "gain", {"above": 0.0})
+    ((units, deciding),) = outcome_of(check).to_decide
+    needed = seeds_needed(mean(UNSURE), stdev(UNSURE))
+    assert deciding == check and needed is not None
+    assert abs(units - needed) <= 1
+    drawn = np.random.default_rng(0).normal(mean(UNSURE), stdev(UNSURE), (400, units))
+    decided = [judge_checks(CLAIMS[0], [replace(check, values=[*row])]).verdict for row in drawn]
+    assert decided.count("supported") / len(decided) == pytest.approx(0.8, abs=0.06)
+    assert f"{units} seeds would decide" in outcome_of(check).found
+
+
+def test_one_contradiction_is_enough_and_support_needs_all_checks() -> None:
+    few, many, against = (
+        check_of([scale * value for value in UNSURE], name, {"above": bound})
+        for name, scale, bound in (("few", 1, 0.0), ("many", 1, 0.002), ("against", -1, 0.0))
+    )
+    assert [check for _, check in outcome_of(few, many).to_decide] == [few, many]
+    assert [check for _, check in outcome_of(few, many, against).to_decide] == [against]
+    assert outcome_of(check_of([1.0, 1.1, 1.2], "gain", {"above": 0.0})).to_decide == []
+
+
+def test_no_number_of_seeds_decides_a_number_on_its_bound_or_lost_in_examples() -> None:
+    on_bound = check_of([0.01, -0.01, 0.01, -0.01], "gain", {"above": 0.0})
+    few_examples = crossed_estimate(UNSURE, example_error=0.02, examples=50)
+    lost = replace(check_of(UNSURE, "gain", {"above": 0.0}), statistic=few_examples)
+    assert on_bound.units_to_decide() is None
+    assert lost.units_to_decide() is None
+
+
+def test_a_correlation_needs_more_languages_the_weaker_it_is() -> None:
+    x = pd.Series(range(40), index=[*all_language_facts()][:40], dtype=float)
+    noise = np.random.default_rng(1).permutation(40)
+    needed = []
+    for share in (0.3, 0.5, 0.7):
+        (check,) = check_correlation("ρ", x, share * x + (1 - share) * noise, {"above": 0.0})
+        needed.append(check.units_to_decide() or 0)
+    assert needed == sorted(needed, reverse=True)
+    assert needed[0] > needed[-1] > 2
+
+
+def test_another_task_makes_the_mean_over_tasks_surer_and_support_harder() -> None:
+    """With a task in which chance decides, the claim is undecided, and the mean over tasks still positive."""
+    rng = np.random.default_rng(3)
+    tasks = [
+        check_of(rng.normal(0.02, 0.008, 6), f"task {number}", {"above": 0.0, "statement": "gain"})
+        for number in range(5)
+    ]
+    tasks.append(check_of(UNSURE, "task 5", {"above": 0.0, "statement": "gain"}))
+    outcome = outcome_of(*tasks)
+    assert outcome.verdict == "undecided"
+    ((statement, over, _),) = outcome.over_tasks
+    assert (statement, over.studies) == ("gain", 6)
+    assert over.low > 0
+    assert f"mean over 6 comparisons {tasks[0].written(over.mean)}" in outcome.found
+
+
+@pytest.mark.parametrize(("values", "p"), [([1.0] * 9, 2 / 2**9), ([1.0] * 8 + [-1.0], 20 / 2**9)])
+def test_from_nine_seeds_on_a_median_also_needs_the_sign_test(values: list[float], p: float) -> None:
+    numbers = [value + number / 1000 for number, value in enumerate(values)]
+    check = check_of(numbers, "R²", {"above": 0.0, "of_median": True})
+    assert check.p_value == pytest.approx(max(p, replace(check, of_median=False).p_value))
+    fewer = check_of(numbers[:8], "R²", {"above": 0.0, "of_median": True})
+    assert fewer.p_value == replace(fewer, of_median=False).p_value
+
+
+def test_a_verdict_about_the_median_says_so() -> None:
+    check = check_of([0.95, 0.96, 0.94, 0.95, 0.96, 0.95], "R²", {"above": 0.9, "of_median": True})
+    assert outcome_of(check).condition.startswith("of the median seed, given no failure in 6 seeds")
 
 
 def test_a_scope_is_of_the_encoders_and_languages_of_the_runs(tmp_path: Path) -> None:

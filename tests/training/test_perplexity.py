@@ -9,12 +9,20 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import entropy
 
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.masked_lm import Masking, TextStream, Vocabulary, write_stream
 from isogloss.training import batching as module
-from isogloss.training.batching import BatchSampling, held_out_batches, perplexity, perplexity_rows
+from isogloss.training.batching import (
+    BatchSampling,
+    frequency_perplexity,
+    held_out_batches,
+    perplexity,
+    perplexity_rows,
+    plateau_warnings,
+)
 from made_up import TEXT
 
 DRAWING = BatchSampling(steps=1, batch_subwords=64, block=16)
@@ -125,3 +133,34 @@ def test_masks_follow_from_seed_and_language(masking):
     assert torch.equal(places(), places())
     assert not torch.equal(places(), places(seed=1))
     assert not torch.equal(places(), places(language="en"))
+
+
+# Encoders that learn nothing but frequencies
+
+
+def stream_of(subwords):
+    return TextStream(np.array(subwords), np.array([0]))
+
+
+def test_guessing_by_frequency_is_as_perplexed_as_equally_frequent_subwords_are_many():
+    assert frequency_perplexity(stream_of([7, 8, 9, 10] * 5), special=(1,)) == pytest.approx(4)
+
+
+@given(st.lists(st.integers(5, 30), min_size=1, max_size=60))
+def test_guessing_by_frequency_has_the_entropy_of_the_subwords_that_can_be_hidden(subwords):
+    counts = np.unique(subwords, return_counts=True)[1]
+    expected = math.exp(entropy(counts))
+    with_separators = [subword for each in subwords for subword in (each, 2)]
+    assert frequency_perplexity(stream_of(with_separators), special=(0, 2)) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("scores", "warned"), [((9.0, 3.0), False), ((9.0, 4.5), True), ((3.0, 4.0), True)])
+def test_an_encoder_no_better_than_guessing_by_frequency_is_warned_of(scores, warned):
+    rows = [
+        {"metric": "perplexity", "language": "qaa", "step": 100 * number, "score": score}
+        for number, score in enumerate(scores)
+    ]
+    warnings = plateau_warnings([{"step": 1, "loss": 2.0}, *rows], {"qaa": stream_of([7, 8, 9, 10])}, (1,))
+    assert bool(warnings) == warned
+    facts = ("qaa", "100 steps", f"{scores[-1]:.0f}", "4")
+    assert all(fact in warning for warning in warnings for fact in facts)

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.special import fdtr, fdtri, stdtrit
+from scipy.special import fdtr, fdtri
+
+from isogloss.metrics.estimates import crossed_estimate
+from isogloss.metrics.significance import holm
 
 HERE = Path(__file__).parent
 ONE = "one model"
@@ -51,7 +54,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
         gains = averages - members
         for name, codes in {"qaa": ["qaa"], "targets": targets, **{code: [code] for code in targets}}.items():
             gain = gains[codes].mean(axis=1)
-            half = stdtrit(len(gain) - 1, 0.975) * gain.std() / np.sqrt(len(gain))
+            over_averages = crossed_estimate([*gain])
             single, averaged = (side[codes].var().mean() for side in (single_models, averages))
             freedom = len(single_models) - 1, len(averages) - 1
             ratio, share = single / averaged, fdtr(*freedom, single / averaged)
@@ -62,9 +65,9 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
                     "averages": len(averages),
                     "models": single_models[codes].mean(axis=1).mean(),
                     "average": averages[codes].mean(axis=1).mean(),
-                    "gain": gain.mean(),
-                    "gain_low": gain.mean() - half,
-                    "gain_high": gain.mean() + half,
+                    "gain": over_averages.mean,
+                    "gain_low": over_averages.low,
+                    "gain_high": over_averages.high,
                     "std_models": np.sqrt(single),
                     "std_average": np.sqrt(averaged),
                     "variance_ratio": ratio,
@@ -73,7 +76,8 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
                     "p": 2 * min(share, 1 - share),
                 }
             )
-    return pd.DataFrame(rows).round(4)
+    compared_rows = pd.DataFrame(rows)
+    return compared_rows.assign(p_holm=holm([*compared_rows["p"]])).round(4)
 
 
 if __name__ == "__main__":

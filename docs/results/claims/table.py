@@ -6,6 +6,8 @@ With RUNS, a folder of runs with its report, its checks of the given claims repl
 Claims without rows in the other files are judged by the numbers in checks.csv.
 """
 
+import math
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,11 +16,12 @@ from typing import get_args
 
 import pandas as pd
 
-from isogloss.metrics.estimates import LEVEL
+from isogloss.metrics.estimates import LEVEL, Estimate, random_effects, t_quantile
 from isogloss.metrics.ranks import trend_p_value
 from isogloss.metrics.significance import holm
+from isogloss.reports.checks import Check, Statistic
 from isogloss.reports.report import CLAIMS
-from isogloss.reports.verdicts import PAPERS, Verdict
+from isogloss.reports.verdicts import PAPERS, Claim, ClaimOutcome, Verdict
 
 HERE = Path(__file__).parent
 CHECKS = HERE / "checks.csv"
@@ -83,9 +86,13 @@ Claim 2m comes from the study with [eight targets](../x_mixup/eight_targets.toml
 
 A check is a number with its 95 % interval and the range that the claim allows. [What the papers
 claim](../../claims.md) lists each claim's rule, what the authors' code does, and which thresholds are ours,
-and defines the verdicts. The tables show, for each claim, the check that decides and how many checks have
-which verdict. p-values are corrected by Holm's method over the checks of a claim. Differences of scores are
-in points.
+and defines the verdicts. The tables show, for each claim, the check that decides, the mean of each statement
+over its comparisons (random effects, with their number), and how many checks have which verdict. p-values are
+corrected by Holm's method over the checks of a claim. Differences of scores are in points.
+
+The last column has, for undecided claims, how many seeds each study would need to decide them in 80 % of
+cases if the numbers here are the true ones, and the hours of one core for the seeds that are missing (“–”: no
+number of seeds would). [The last table](#what-would-decide) has the commands.
 
 A verdict over seeds assumes that no run failed: six seeds without a failure exclude failure rates above 39
 %, five above 45 %, twelve above 22 %. [The court](../../../benchmarks/results/court.md) measures how often
@@ -114,6 +121,32 @@ NOTES = {
     "4l": "Over seeds.",
 }
 """Conditions under which a claim is judged here."""
+
+HOURS = {
+    "1": ("papers/under-specified/claims", 0.5 / 6),
+    "2 upos": ("papers/x-mixup/claims-pos", 0.7 / 8),
+    "2 nli": ("papers/x-mixup/claims-nli", 10.4 / 8),
+    "3 ner": ("papers/adjustment/claims-ner", 0.8 / 5),
+    "3 nli": ("papers/adjustment/claims-nli", 3.5 / 5),
+    "3 qa": ("papers/adjustment/claims-qa", 2.7 / 5),
+    "3c qa": ("docs/results/claims/distances-qa.toml", 0.5 / 15),
+    "4": ("papers/interference/claims", 6.7 / 6),
+    "4i": ("docs/results/claims/learning-speed.toml", 2.6 / 6),
+    "4m": ("papers/interference/table-4", 0.5 / 4),
+}
+"""Recipe, and hours of one core for each seed, by claim or paper and task."""
+
+SEEDS = {
+    "papers/adjustment/": [*(f"adjust.{number}.seed" for number in range(4)), "grid.seeds"],
+    "papers/interference/": ["pretrain.seed", "grid.seeds"],
+}
+"""Fields with seeds by the beginning of a recipe, where these are not grid.seeds alone."""
+
+FEW_HOURS = 6.0
+"""Studies that take fewer hours are listed with their commands."""
+
+SCALES = {"2f": 100}
+"""Factor of the numbers of claims that are shown in percent."""
 
 KNOWN = {
     "4d": ("not tested", "The encoders are still learning: twice the steps halve their perplexity."),
@@ -198,6 +231,140 @@ def describe_deciding_check(rows: pd.DataFrame) -> str:
     return f"{text} {number(row['mean'])} [{number(row['low'])}, {number(row['high'])}]"
 
 
+def checks_of(rows: pd.DataFrame) -> list[Check]:
+    """Return the stored rows of a claim as checks."""
+    return [make_check(row) for _, row in rows.iterrows()]
+
+
+def make_check(row: pd.Series) -> Check:
+    """Return a stored row as a check, whose error is from its interval."""
+    if pd.isna(row["mean"]):
+        return Check(about=row["about"])
+    units = int(row["units"])
+    ratio = "spread of" in row["about"]
+    mean, high = float(row["mean"]), float(row["high"])
+    statistic: Estimate | Statistic
+    if ratio or row["unit"] in ("language", "family"):
+        statistic = Statistic(
+            mean=mean,
+            low=float(row["low"]),
+            high=high,
+            p_value=lambda _: float(row["p"]),
+            smallest_seen=lambda _: float(row["smallest_seen"]),
+        )
+    else:
+        error = (high - mean) / t_quantile(1 - LEVEL / 2, units - 1)
+        statistic = Estimate(mean, error, error, units - 1, units, units - 1)
+    ends = {name: float(row[name]) for name in ("above", "below") if not pd.isna(row[name])}
+    return Check(
+        about=row["about"],
+        values=(mean,) * units,
+        unit=row["unit"],
+        statistic=statistic,
+        ratio=ratio,
+        **ends,
+    )
+
+
+def find_deciding_units(claim: Claim, result: JudgedClaim) -> list[tuple[int, Check]]:
+    """Return the checks that would decide a claim, each with the number of its units."""
+    rows = result.checks
+    if claim.id in KNOWN or "p_holm" not in rows:
+        return []
+    outcome = ClaimOutcome(
+        claim=claim,
+        verdict=result.verdict,
+        found="",
+        checks=checks_of(rows),
+        p_holm=[*rows["p_holm"]],
+    )
+    return outcome.to_decide
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that would decide a claim, or a part of it."""
+
+    recipe: str
+    seeds: int
+    hours: float
+    """Hours of one core for the seeds that are missing."""
+
+    @property
+    def command(self) -> str:
+        """Command that runs the study."""
+        fields = next((of for start, of in SEEDS.items() if self.recipe.startswith(start)), ["grid.seeds"])
+        seeds = " ".join(f"--set {field}=$SEEDS" for field in fields)
+        return f"SEEDS=[$(seq -s, 0 {self.seeds - 1})]; isogloss run --out runs/more {self.recipe} {seeds}"
+
+
+def find_studies(claim: str, to_decide: list[tuple[int, Check]]) -> list[Study]:
+    """Return the studies that would decide a claim, each with the most seeds that one of its checks needs."""
+    studies: dict[str, Study] = {}
+    for units, check in to_decide:
+        task = check.about.split(":")[0].split(" ")[0].strip(",")
+        keys = (f"{claim} {task}", claim, f"{claim[0]} {task}", claim[0])
+        recipe, hours = next(HOURS[key] for key in keys if key in HOURS)
+        if "seed" in check.unit and (recipe not in studies or studies[recipe].seeds < units):
+            studies[recipe] = Study(recipe, units, hours * (units - len(check.values)))
+    return [*studies.values()]
+
+
+def describe_units(claim: str, to_decide: list[tuple[int, Check]]) -> str:
+    """Write how many units would decide a claim, and the hours that they take."""
+    if not to_decide:
+        return "–"
+    studies = find_studies(claim, to_decide)
+    if not studies:
+        return ", ".join(f"{units:,} {check.unit}s" for units, check in to_decide)
+    seeds = " and ".join(f"{study.seeds:,}" for study in studies)
+    return f"{seeds}; {write_hours(sum(study.hours for study in studies))}"
+
+
+def write_hours(hours: float) -> str:
+    """Write hours of one core."""
+    return f"{hours:.1f} h" if hours < 10 else f"{hours:,.0f} h"
+
+
+def name_statement(claim: str, about: str) -> str:
+    """Return the statement that a check is about, without its task, languages and numbers."""
+    text = about.split(": ")[0 if claim[0] == "4" else -1]
+    text = re.sub(r" [(].*?[)]|[+−-]?[0-9]+[.][0-9]+(?: →)? ?", "", text)
+    return text.replace(" ,", ",").strip(" ,").replace("|", "/")
+
+
+def mean_over_comparisons(claim: str, rows: pd.DataFrame) -> str:
+    """Write the mean of each statement that several comparisons of a claim check (random effects)."""
+    statements: dict[tuple[str, float, float], list[Estimate]] = {}
+    for check in checks_of(rows):
+        if isinstance(check.statistic, Estimate) and check.statistic.error > 0:
+            key = (name_statement(claim, check.about), check.above, check.below)
+            statements.setdefault(key, []).append(check.statistic)
+    parts = []
+    for (statement, *_), estimates in statements.items():
+        if len(estimates) > 1:
+            over = random_effects([of.mean for of in estimates], [of.error for of in estimates])
+            interval = f"[{number(over.low)}, {number(over.high)}]"
+            parts.append(f"{statement} {number(over.mean)} {interval} ({over.studies})")
+    return "; ".join(parts) or "–"
+
+
+def judge_by_range(claim: Claim, rows: pd.DataFrame) -> list[str]:
+    """Return the lines of a table of a claim's verdict by the range that it allows."""
+    scale = SCALES.get(claim.id, 1)
+    lines = []
+    for ends in claim.ranges:
+        moved = rows.assign(
+            above=scale * ends.get("above", math.nan), below=scale * ends.get("below", math.nan)
+        )
+        moved["p"] = [check.p_value for check in checks_of(moved)]
+        moved["p_holm"] = holm([*moved["p"]])
+        moved["verdict"] = [verdict_of(row) for _, row in moved.iterrows()]
+        text = " and ".join(f"{name} {end:g}" for name, end in ends.items())
+        lines.append(f"| {claim.id} | {text} | {count_verdicts(moved)} | {claim_verdict(moved)} |")
+    return lines
+
+
 def number(value: float) -> str:
     """Write a number with as many digits as it deserves."""
     digits = 1 if abs(value) >= 10 else 2
@@ -257,18 +424,61 @@ def write_page(results: Mapping[str, JudgedClaim]) -> list[str]:
                 "",
                 f"## {title}",
                 "",
-                "| | claim | deciding check | checks | verdict |",
-                "|---|---|---|---|---|",
+                "| | claim | deciding check | mean over comparisons | checks | verdict | seeds to decide |",
+                "|---|---|---|---|---|---|---|",
             ]
         for claim in claims:
             says = f"{claim.says} ({claim.where})"
-            cells = [claim.id, says, "–", "–", verdicts[claim.id]]
+            cells = [claim.id, says, "–", "–", "–", verdicts[claim.id], "–"]
             if claim.id in results:
                 result = results[claim.id]
                 check = describe_deciding_check(result.checks)
                 cells[2] = f"{check}. {result.note}" if result.note else check
-                cells[3] = count_verdicts(result.checks)
+                cells[3] = mean_over_comparisons(claim.id, result.checks)
+                cells[4] = count_verdicts(result.checks)
+                cells[6] = describe_units(claim.id, find_deciding_units(claim, result))
             lines.append(f"| {' | '.join(cells)} |")
+    return [*lines, *write_ranges(results), *write_studies(results)]
+
+
+def write_ranges(results: Mapping[str, JudgedClaim]) -> list[str]:
+    """Return the lines about verdicts by the threshold, where it is this project's."""
+    lines = [
+        "",
+        "## Verdicts by threshold",
+        "",
+        "The thresholds of these claims are ours. Their verdicts with other ranges:",
+        "",
+        "| | allowed range | checks | verdict |",
+        "|---|---|---|---|",
+    ]
+    for claim in CLAIMS:
+        if claim.ranges and claim.id in results:
+            lines += judge_by_range(claim, results[claim.id].checks)
+    return lines
+
+
+def write_studies(results: Mapping[str, JudgedClaim]) -> list[str]:
+    """Return the lines about studies of a few hours that would decide a claim, shortest first."""
+    by_claim = {
+        claim.id: find_studies(claim.id, find_deciding_units(claim, results[claim.id]))
+        for claim in CLAIMS
+        if claim.id in results
+    }
+    by_claim = {key: studies for key, studies in by_claim.items() if studies}
+    hours = {key: sum(study.hours for study in studies) for key, studies in by_claim.items()}
+    few = sorted((key for key in by_claim if hours[key] < FEW_HOURS), key=hours.__getitem__)
+    lines = [
+        "",
+        "## What would decide",
+        "",
+        f"More seeds would decide {len(by_claim)} of the undecided claims, {len(few)} of them in less than "
+        f"{FEW_HOURS:g} hours of one core each.",
+        "",
+        "| claim | hours | command |",
+        "|---|---|---|",
+    ]
+    lines += [f"| {key} | {study.hours:.1f} | `{study.command}` |" for key in few for study in by_claim[key]]
     return lines
 
 

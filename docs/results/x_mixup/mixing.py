@@ -1,17 +1,17 @@
 """What mixing adds to the same training without it: `python docs/results/x_mixup/mixing.py [RUNS]`.
 
 With the folder of the runs, mixing/scores.csv and mixing/link-attention.csv are written from their records
-first; mixing/effects.csv is made of the scores alone. Differences are paired by seed, with a 95 % t interval
-and the difference that four of five such studies would see.
+first; mixing/effects.csv is made of the scores alone. Differences are paired by seed, with a 95 % t interval,
+p, p after Holm's correction over the column, and the difference that four of five such studies would see.
 """
 
 import sys
 from pathlib import Path
 
 import pandas as pd
-from scipy.special import stdtr, stdtrit
 
-from isogloss.metrics.significance import power_of
+from isogloss.metrics.estimates import crossed_estimate
+from isogloss.metrics.significance import holm, power_of
 from isogloss.reports.measurements import Measurements, read_measurements
 
 HERE = Path(__file__).parent / "mixing"
@@ -90,24 +90,18 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
                 for name, column in (("", "answer"), ("alone_", "target"), ("source_", "source")):
                     row |= difference((rows[column] - by[against][column]).dropna(), name)
             table_rows.append(row)
-    return pd.DataFrame(table_rows).round(4)
+    table = pd.DataFrame(table_rows)
+    for name in ("", "alone_", "source_"):
+        table.insert(table.columns.get_loc(f"{name}p") + 1, f"{name}p_holm", holm([*table[f"{name}p"]]))
+    return table.round(4)
 
 
 def difference(differences: pd.Series, name: str) -> dict[str, float]:
     """Return the mean of paired differences, its interval, p, and the smallest difference seen."""
-    count, error = len(differences), differences.std() / len(differences) ** 0.5
-    half = float(stdtrit(count - 1, 0.975)) * error
-    p = 2 * float(stdtr(count - 1, -abs(differences.mean() / error)))
-    numbers = {
-        "difference": differences.mean(),
-        "low": differences.mean() - half,
-        "high": differences.mean() + half,
-        "p": p,
-    }
-    return {
-        f"{name}{key}": value
-        for key, value in (numbers | {"seen": smallest_seen(differences.std(), count)}).items()
-    }
+    gain = crossed_estimate([*differences])
+    numbers = {"difference": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
+    numbers["seen"] = smallest_seen(differences.std(), len(differences))
+    return {f"{name}{key}": value for key, value in numbers.items()}
 
 
 if __name__ == "__main__":

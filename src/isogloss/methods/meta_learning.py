@@ -177,7 +177,8 @@ class MetaLearning(Pretraining):
             )
         learner.restore_requires_grad()
         start.model.config.update(start.dropout)
-        return Trained(start.model, start.tokenizer, [*start.rows, *rows])
+        warnings = start.plateau_warnings(rows)
+        return Trained(start.model, start.tokenizer, [*start.rows, *rows], warnings)
 
     def _learner(self, start: PretrainingStart, languages: tuple[str, ...]) -> MetaLearningModel:
         def rate(field: float | None) -> float:

@@ -21,6 +21,9 @@ LEVEL = 0.05
 POWER = 0.8
 """Probability of detecting the smallest detectable effect (Cohen's convention)."""
 
+MAX_UNITS = 10_000
+"""The search for a number of units ends here."""
+
 
 @dataclass(frozen=True, slots=True)
 class MeanStd:
@@ -78,6 +81,33 @@ class Estimate:
     def smallest_seen(self, level: float = LEVEL) -> float:
         """Return the smallest effect that a test at a level detects with 80 % power (Bloom 1995)."""
         return max((t_quantile(1 - level / 2, n) + t_quantile(POWER, n)) * error for error, n in self._errors)
+
+    def units_to_detect(self, effect: float, level: float = LEVEL) -> int | None:
+        """Return the fewest units with which a test at a level detects an effect with 80 % power.
+
+        More units shrink the error over units and leave that over examples as it is: None where MAX_UNITS are
+        too few. Units without any spread are tested by their signs.
+        """
+        if self.units < 2 or effect == 0:
+            return None
+        if not self.error:
+            return max(2, math.ceil(1 - math.log2(level)))
+        of_units = self.unit_error**2 * self.units
+        of_examples = math.sqrt(max(0.0, self.error**2 - self.unit_error**2))
+        freedom = self.unit_freedom / (self.units - 1)
+
+        def detects(units: int) -> bool:
+            more = _estimate(0.0, of_units / units, freedom * (units - 1), units, of_examples, MAX_UNITS)
+            return more.smallest_seen(level) <= abs(effect)
+
+        if not detects(MAX_UNITS):
+            return None
+        low = 1
+        high = MAX_UNITS
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if detects(middle) else (middle, high)
+        return high
 
     def p_value(self, bound: float = 0.0) -> float:
         """Return the two-sided p for the mean being this bound: the larger of both tests. nan for one unit.

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from isogloss.core.errors import InputError
-from isogloss.metrics.estimates import LEVEL, POWER, t_p_value, t_quantile
+from isogloss.metrics.estimates import LEVEL, MAX_UNITS, POWER, t_p_value, t_quantile
 
 ROUNDS = 1000
 """Rounds of the permutation test (the paper's)."""
@@ -165,6 +165,18 @@ def mcnemar_test(system: npt.ArrayLike, baseline: npt.ArrayLike) -> Significance
     return SignificanceTest("McNemar", float(gained - lost), min(1.0, 2 * tail))
 
 
+def median_p_value(values: Sequence[float], bound: float) -> float:
+    """Return the two-sided p for the median of independent values being ``bound``, by the exact sign test.
+
+    Values at the bound are on no side and do not count. 1 without values.
+    """
+    above = sum(value > bound for value in values)
+    below = sum(value < bound for value in values)
+    number = above + below
+    tail = sum(math.comb(number, k) for k in range(min(above, below) + 1))
+    return min(1.0, 2 * tail / 2**number)
+
+
 def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -> SignificanceTest:
     """Test whether it matters which of the two systems a sentence's predictions came from.
 
@@ -285,10 +297,6 @@ def _random_swaps(n: int, rounds: int, seed: int) -> npt.NDArray[np.uint8]:
     return np.unpackbits(packed, axis=1, count=n)
 
 
-MAX_SEEDS = 10_000
-"""The search for a number of seeds ends here."""
-
-
 def power_of(difference: float, std: float, seeds: int) -> float:
     """Return the probability that a two-sided paired t-test over ``seeds`` detects a difference.
 
@@ -315,16 +323,16 @@ def power_of(difference: float, std: float, seeds: int) -> float:
 
 
 def seeds_needed(difference: float, std: float) -> int | None:
-    """Return the fewest seeds that detect a difference with 80 % power; None where ``MAX_SEEDS`` do not."""
+    """Return the fewest seeds that detect a difference with 80 % power; None where ``MAX_UNITS`` do not."""
     if difference == 0:
         raise InputError("power: no number of seeds shows a difference of 0. Ask for another.")
     low, high = 1, 2
     while power_of(difference, std, high) < POWER:
         low, high = high, 2 * high
-        if low >= MAX_SEEDS:
+        if low >= MAX_UNITS:
             return None
     while high - low > 1:
         middle = (low + high) // 2
         detected = power_of(difference, std, middle) >= POWER
         low, high = (low, middle) if detected else (middle, high)
-    return high if high <= MAX_SEEDS else None
+    return high if high <= MAX_UNITS else None

@@ -121,8 +121,16 @@ def compare_gradients(m: Measurements) -> list[Check]:
     ]
     conflict = (training["cosine"] - training["within"]).groupby(training[SEED]).mean()
     checks = [
-        check_seeds(conflict.dropna(), f"cosine in training: {texts[1]}, difference", HURTS),
-        check_seeds(closer_pairs(m, training), "closer − more distant pairs, corrected cosine", HELPS),
+        check_seeds(
+            conflict.dropna(),
+            f"cosine in training: {texts[1]}, difference",
+            {**HURTS, "of_median": True},
+        ),
+        check_seeds(
+            closer_pairs(m, training),
+            "closer − more distant pairs, corrected cosine",
+            {**HELPS, "of_median": True},
+        ),
     ]
     notes = [f"finished encoder: {texts[0]}"] if len(finished) else []
     return with_note(checks, notes) if len(finished) or len(training) else []

@@ -176,7 +176,7 @@ def check_ratio_spread(m: Measurements) -> list[Check]:
         unit, (group,) = replicates(system)
         words = f"{label}: std of λ over examples in percent of its mean, {group['mean'].mean():.3f}"
         means = by_unit(group, unit).dropna().mean(axis=1)
-        bounds = {"above": LEAST_SPREAD, "printed": QUALITY, "scale": 100, "digits": 2}
+        bounds = {"above": LEAST_SPREAD, "printed": QUALITY, "scale": 100, "digits": 2, "of_median": True}
         check = check_of(means, words, bounds, UNITS[unit])
         checks += name_comparison(
             [check], _name_system(group), statement="spread of λ", split=group["split"].iloc[0]

@@ -116,9 +116,9 @@ def compare_slopes(m: Measurements) -> list[Check]:
     for name, rows in (("Eq. 1", paths), ("Eq. 3", planes)):
         words = f"slope at the source-only model along {name}, target − source"
         if {"source", "target"} <= {*rows.get("role", ())}:
-            flat = {"above": -FLAT, "below": FLAT, "printed": SIMILAR}
+            flat = {"above": -FLAT, "below": FLAT, "printed": SIMILAR, "of_median": True}
             source = _mean(f"slope at the source-only model along {name}, source", "slope", flat, SOURCE)
-            steeper = _mean(words, "slope", HELPS, TARGET, SOURCE)
+            steeper = _mean(words, "slope", {**HELPS, "of_median": True}, TARGET, SOURCE)
             for statement, part in (("target − source", steeper), ("source", source)):
                 checks += [replace(check, statement=statement) for check in _each(m, rows, part)]
     return checks
@@ -302,12 +302,14 @@ RISES = (
     _mean("gain", "gain", HELPS),
 )
 
-STRAIGHT = _mean("R² of a line", "straight", {"above": SMOOTH, "printed": SMOOTHLY, **PLAIN})
+OF_MEDIAN: Bounds = {"of_median": True}
+LINEAR_RISE: Bounds = {"above": SMOOTH, "printed": SMOOTHLY, **PLAIN, **OF_MEDIAN}
+STRAIGHT = _mean("R² of a line", "straight", LINEAR_RISE)
 
 EQUAL: Bounds = {"above": 0.8, "below": 1.25, "ratio": True, "printed": "near identical norms", **PLAIN}
-RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", EQUAL)
+RATIO = _mean("‖δ_S‖ / ‖δ_T‖", "ratio", {**EQUAL, **OF_MEDIAN})
 
-AROUND_55: Bounds = {"above": 45, "below": 65, "printed": "around 55°", "scale": 1, "digits": 0}
+AROUND_55: Bounds = {"above": 45, "below": 65, "printed": "around 55°", "scale": 1, "digits": 0, **OF_MEDIAN}
 ANGLE = _mean("angle in degrees", "angle", AROUND_55)
 
 RULES: Mapping[str, Rule] = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from isogloss.metrics.significance import MAX_SEEDS
+from isogloss.metrics.estimates import MAX_UNITS
 from isogloss.reports.comparison import NUMBERS, ON_EXAMPLES, SURE
 from isogloss.reports.frames import list_rows
 from isogloss.reports.names import count, language, percent
@@ -54,7 +54,7 @@ def _interval(low: float, high: float) -> str:
 
 
 def _seeds_needed(seeds: int, needed: int | None) -> str:
-    return "–" if seeds < 2 else f">{MAX_SEEDS}" if needed is None else str(needed)
+    return "–" if seeds < 2 else f">{MAX_UNITS}" if needed is None else str(needed)
 
 
 def tests_table(tests: pd.DataFrame) -> list[Table]:

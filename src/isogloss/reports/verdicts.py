@@ -36,7 +36,7 @@ from isogloss.metrics.estimates import LEVEL, Estimate, RandomEffects, random_ef
 from isogloss.metrics.significance import holm
 from isogloss.reports.checks import Check, choose_deciding_checks
 from isogloss.reports.measurements import Measurements
-from isogloss.reports.names import and_list
+from isogloss.reports.names import and_list, count
 
 Verdict = Literal["contradicted", "mixed", "differs from print", "not tested", "undecided", "supported"]
 """Verdicts by priority: the first one that a check has is the verdict of its claim. A single check is never
@@ -77,6 +77,8 @@ class Claim:
     test: Rule
     threshold: str = ""
     """Source of its thresholds: the paper, or this project following the paper's words."""
+    ranges: Sequence[Mapping[str, float]] = ()
+    """Other ranges (above, below) for which its verdict is reported, where its threshold is our own."""
     code: str = ""
     """Difference of the authors' released code from the paper that affects the claim."""
     title: str = ""
@@ -132,7 +134,10 @@ class ClaimOutcome:
         if not self.seeds:
             return ""
         rate = f"{100 * self.failures_excluded:.0f} %"
-        return f"given no failure in {self.seeds} seeds, which excludes a rate of failures above {rate}"
+        median = "of the median seed, " if any(check.of_median for check in self.checks) else ""
+        return (
+            f"{median}given no failure in {self.seeds} seeds, which excludes a rate of failures above {rate}"
+        )
 
     @property
     def over_tasks(self) -> list[tuple[str, RandomEffects, Check]]:
@@ -146,6 +151,30 @@ class ClaimOutcome:
             for statement, checks in several.items()
             if len(checks) > 1
         ]
+
+    @property
+    def by_range(self) -> list[tuple[Mapping[str, float], Verdict]]:
+        """Verdicts that other ranges of the claim would give."""
+        return [(ends, weigh_checks(with_range(self.checks, ends))[0]) for ends in self.claim.ranges]
+
+    @property
+    def to_decide(self) -> list[tuple[int, Check]]:
+        """Checks that would decide an undecided claim if their numbers are true, each with its units.
+
+        One check outside its range is enough, else all undecided ones have to be inside. Empty where the
+        claim is decided, or no number of units decides it.
+        """
+        if self.verdict != "undecided":
+            return []
+        tests = sum(not math.isnan(p_holm) for p_holm in self.p_holm)
+        judged = zip(self.checks, self.p_holm, strict=True)
+        open_checks = [check for check, p in judged if check.judged and _verdict(check, p) == "undecided"]
+        needed = [(check.units_to_decide(tests), check) for check in open_checks]
+        possible = [(max(units, len(check.values) + 1), check) for units, check in needed if units]
+        outside = [(units, check) for units, check in possible if not check.inside]
+        if outside:
+            return [min(outside, key=lambda pair: pair[0])]
+        return possible if len(possible) == len(needed) else []
 
     @property
     def deciding(self) -> Check | None:
@@ -219,8 +248,18 @@ def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Clai
         f"[{check.written(over.low)}, {check.written(over.high)}]"
         for _, over, check in outcome.over_tasks
     ]
+    if outcome.to_decide:
+        units, check = max(outcome.to_decide, key=lambda pair: pair[0])
+        needed = count(units, check.unit, "families" if check.unit == "family" else "")
+        findings.append(f"{needed} would decide, if these numbers are true")
     findings += [outcome.condition] if outcome.condition else []
     return replace(outcome, found=scope + "; ".join(findings))
+
+
+def with_range(checks: Sequence[Check], ends: Mapping[str, float]) -> list[Check]:
+    """Return checks whose judged numbers have another range."""
+    both = {"above": -math.inf, "below": math.inf, **ends}
+    return [replace(check, **both) if check.judged else check for check in checks]
 
 
 def weigh_checks(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
@@ -293,6 +332,11 @@ def claims_content(outcomes: Sequence[ClaimOutcome], m: Measurements) -> dict[st
                 "threshold": claim.threshold,
                 **{"verdict": outcome.verdict, "given": outcome.condition, "here": outcome.found},
                 "over_tasks": _describe_means_over_tasks(outcome),
+                "by_range": [{**ends, "verdict": verdict} for ends, verdict in outcome.by_range],
+                "to_decide": [
+                    {"units": units, "unit": check.unit, "about": check.about}
+                    for units, check in outcome.to_decide
+                ],
                 "checks": checks[checks["claim"] == claim.id].drop(columns="claim").to_dict("records"),
             }
             for outcome in outcomes

@@ -213,7 +213,8 @@ class Pretrain(Encoder):
             as_row(ParametersRow(language=language, parameters=count))
             for language, count in parameter_counts(trained.model).items()
         ]
-        return RunResult([*trained.rows, *parameters], () if has_head else (NEW_HEAD,))
+        new_head = () if has_head else (NEW_HEAD,)
+        return RunResult([*trained.rows, *parameters], (*new_head, *trained.warnings))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Generic, Protocol, TypeVar, runtime_checkable
+from typing import Generic, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 import torch
@@ -283,6 +283,40 @@ def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str =
             hidden += len(batch.gold)
     mean = total / hidden
     return math.exp(mean) if mean < math.log(np.finfo(np.float64).max) else math.inf
+
+
+def frequency_perplexity(stream: TextStream, special: Sequence[int]) -> float:
+    """Return the perplexity of guessing each subword of a text by its frequency alone.
+
+    ``special`` are subwords that are never hidden.
+    """
+    subwords = stream.subwords[:MAX_HELD_OUT]
+    counts = np.bincount(subwords[~np.isin(subwords, special)])
+    shares = counts[counts > 0] / counts.sum()
+    return math.exp(-float((shares * np.log(shares)).sum()))
+
+
+def plateau_warnings(
+    rows: Sequence[Mapping[str, Value]], held_out: Mapping[str, TextStream], special: Sequence[int]
+) -> tuple[str, ...]:
+    """Warn of languages whose last perplexity is no lower than that of guessing by frequency.
+
+    Encoders soon learn how frequent each subword is, and some seeds never learn more.
+    """
+    last = {str(row["language"]): row for row in rows if row.get("metric") == "perplexity"}
+    warnings = []
+    for language, row in last.items():
+        if language not in held_out:
+            continue
+        guessing = frequency_perplexity(held_out[language], special)
+        score = float(cast(float, row["score"]))
+        if score >= guessing:
+            warnings.append(
+                f"{language}: perplexity {score:.0f} on held-out text after {row['step']:,} steps, and "
+                f"guessing subwords by their frequency has {guessing:.0f}: the encoder has learned nothing "
+                f"else. Train longer, with another learning rate, or replace this seed."
+            )
+    return tuple(warnings)
 
 
 def held_out_batches(

@@ -46,6 +46,7 @@ from isogloss.training.batching import (
     TextBatches,
     held_out_batches,
     perplexity_rows,
+    plateau_warnings,
 )
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.distributed import main_process_first
@@ -85,6 +86,10 @@ class PretrainingStart:
     """The rates to save, by field of the configuration; others hold while it trains on text."""
     trained: tuple[nn.Parameter, ...] | None = None
     """The parameters that are trained; None for all."""
+
+    def plateau_warnings(self, rows: Sequence[Mapping[str, Value]]) -> tuple[str, ...]:
+        """Warn of languages that were not learned, by the rows of the training."""
+        return plateau_warnings(rows, self.held_out, self.masking.vocabulary.special)
 
 
 def begin(
@@ -176,7 +181,7 @@ def train_on_text(
     with training_only(model, start.trained):
         rows = fit(model, batches, masked_lm_loss, updates=updates, seed=seed, callbacks=callbacks)
     model.config.update(start.dropout)
-    return Trained(model, start.tokenizer, [*start.rows, *rows])
+    return Trained(model, start.tokenizer, [*start.rows, *rows], start.plateau_warnings(rows))
 
 
 def _trained(model: Model, setting: TextSetting) -> tuple[nn.Parameter, ...] | None:

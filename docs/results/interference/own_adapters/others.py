@@ -4,15 +4,17 @@ With the folder of the runs of others.toml others.csv is written from their reco
 of it, of the scores of ../built-in (1,400 steps) and ../twice (2,800), and of arms.csv. Unit: the pretraining
 seed. On another kind of core a seed is another draw: embeddings are compared with the own adapters of
 arms.csv ("adapter again"), made on the same kinds of core as they, all others with those of their study.
-Differences are paired by it, with a 95 % t interval, p not corrected.
+Differences are paired by it, with a 95 % t interval, p, and p after Holm's correction over all of them.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
-from scipy.stats import t, ttest_1samp
+
+from isogloss.metrics.estimates import Estimate, crossed_estimate
+from isogloss.metrics.significance import holm
 
 HERE = Path(__file__).parent
 PAIRS = {"qaa+qad": "far", "qaa+qab": "near"}
@@ -62,7 +64,7 @@ def scores() -> pd.DataFrame:
     return 100 * rows.drop_duplicates(KEYS).pivot_table(index=KEYS[:-1], columns="seed", values="score")
 
 
-def lines() -> Iterator[str]:
+def lines() -> Iterator[tuple[str, Estimate | None]]:
     """Yield a line for each system and language, with what own adapters are above it at equal steps."""
     table = scores()
     for (pair, modules, steps, language), row in table.iterrows():
@@ -70,15 +72,24 @@ def lines() -> Iterator[str]:
         adapters = (pair, AGAIN if modules == "embedding" else "adapter", steps, language)
         apart = (table.loc[adapters] - row).dropna() if adapters in table.index else row[:0]
         if modules not in ("adapter", AGAIN) and len(apart) > 1:
-            half = t.ppf(0.975, len(apart) - 1) * apart.sem()
-            low, high, p = apart.mean() - half, apart.mean() + half, ttest_1samp(apart, 0).pvalue
-            text += (
-                f"; own adapters {apart.mean():+.1f} [{low:.1f}, {high:.1f}], p = {p:.2g} (n = {len(apart)})"
-            )
-        yield text
+            yield f"{text}; own adapters ", crossed_estimate([*apart])
+        else:
+            yield text, None
+
+
+def print_lines(lines: Sequence[tuple[str, Estimate | None]]) -> None:
+    """Print lines, each with its difference, corrected for all differences."""
+    corrected = iter(holm([gain.p_value() for _, gain in lines if gain]))
+    for text, gain in lines:
+        if gain:
+            interval = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
+            p = f"p = {gain.p_value():.2g} (Holm {next(corrected):.2g})"
+            print(f"{text}{interval}, {p}, n = {gain.units}")
+        else:
+            print(text)
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
         write(Path(sys.argv[1]))
-    print("\n".join(lines()))
+    print_lines([*lines()])

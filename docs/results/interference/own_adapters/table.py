@@ -2,15 +2,17 @@
 
 With the folder of the runs arms.csv and cka.csv are written from their records first; the table is made of
 these and of the scores of ../twice. Unit: the pretraining seed. Differences are paired by it, with a 95 % t
-interval, p not corrected.
+interval, p, and p after Holm's correction over all differences.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
-from scipy.stats import t, ttest_1samp
+
+from isogloss.metrics.estimates import Estimate, crossed_estimate
+from isogloss.metrics.significance import holm
 
 HERE = Path(__file__).parent
 TWICE = HERE.parent / "twice" / "rows-scores.csv"
@@ -77,7 +79,7 @@ def scores() -> pd.DataFrame:
     )
 
 
-def lines() -> Iterator[str]:
+def lines() -> Iterator[tuple[str, Estimate | None]]:
     """Yield a line for each arm and language."""
     table = scores()
     for (task, pair, arm, language), row in table.iterrows():
@@ -85,13 +87,24 @@ def lines() -> Iterator[str]:
         apart = (row - table.loc[task, pair, trained, language]).dropna()
         text = f"{pair} {task} {language}: {arm}: {row.mean():.1f} ± {row.std():.1f} (n = {row.count()})"
         if arm != trained and len(apart) > 1:
-            half = t.ppf(0.975, len(apart) - 1) * apart.sem()
-            low, high, p = apart.mean() - half, apart.mean() + half, ttest_1samp(apart, 0).pvalue
-            text += f", {apart.mean():+.1f} [{low:.1f}, {high:.1f}], p = {p:.2g}, n = {len(apart)}"
-        yield text
+            yield f"{text}, ", crossed_estimate([*apart])
+        else:
+            yield text, None
+
+
+def print_lines(lines: Sequence[tuple[str, Estimate | None]]) -> None:
+    """Print lines, each with its difference, corrected for all differences."""
+    corrected = iter(holm([gain.p_value() for _, gain in lines if gain]))
+    for text, gain in lines:
+        if gain:
+            interval = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
+            p = f"p = {gain.p_value():.2g} (Holm {next(corrected):.2g})"
+            print(f"{text}{interval}, {p}, n = {gain.units}")
+        else:
+            print(text)
 
 
 if __name__ == "__main__":
     if sys.argv[1:]:
         write(Path(sys.argv[1]))
-    print("\n".join(lines()))
+    print_lines([*lines()])

@@ -1,15 +1,18 @@
 """Whose labels, and what mixes: `python docs/results/x_mixup/labels/labels.py [RUNS]`.
 
 With the folder of the runs scores.csv is written from their records first. The table is made of it and, where
-systems are the same, of ../mixing/scores.csv. Differences are paired by seed, with a 95 % t interval, p not
-corrected.
+systems are the same, of ../mixing/scores.csv. Differences are paired by seed, with a 95 % t interval, p, and
+p after Holm's correction over all comparisons of a language with the same training without mixing.
 """
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
-from scipy.stats import t, ttest_1samp
+
+from isogloss.metrics.estimates import Estimate, crossed_estimate
+from isogloss.metrics.significance import holm
 
 HERE = Path(__file__).parent
 EARLIER = {
@@ -53,16 +56,37 @@ def scores(language: str) -> pd.DataFrame:
     return table.combine_first(earlier_scores)
 
 
-def line(table: pd.DataFrame, system: str, against: str) -> str:
-    """Return a system's mean and its difference from another, by the seeds of both."""
+def line(table: pd.DataFrame, system: str, against: str, corrected: Mapping[str, float]) -> str:
+    """Return a system's mean and its difference from another, by the seeds of both.
+
+    ``corrected`` has the p of systems that are compared with the same training without mixing.
+    """
     row = table.loc[system].dropna()
     text = f"{system}: {row.mean():.1f} (n = {len(row)})"
-    apart = (table.loc[system] - table.loc[against]).dropna() if against in table.index else row[:0]
-    if system == against or len(apart) < 2:
+    gain = difference(table, system, against)
+    if gain is None:
         return text
-    half = t.ppf(0.975, len(apart) - 1) * apart.sem()
-    low, high, p = apart.mean() - half, apart.mean() + half, ttest_1samp(apart, 0).pvalue
-    return f"{text}, − {against}: {apart.mean():+.1f} [{low:.1f}, {high:.1f}], p = {p:.2g}, n = {len(apart)}"
+    p = f"p = {gain.p_value():.2g}"
+    if against == without_mixing(system) and system in corrected:
+        p += f" (Holm {corrected[system]:.2g} of {len(corrected)})"
+    interval = f"{gain.mean:+.1f} [{gain.low:.1f}, {gain.high:.1f}]"
+    return f"{text}, − {against}: {interval}, {p}, n = {gain.units}"
+
+
+def difference(table: pd.DataFrame, system: str, against: str) -> Estimate | None:
+    """Return the difference of two systems by the seeds of both; None for fewer than two."""
+    if system == against or against not in table.index:
+        return None
+    apart = (table.loc[system] - table.loc[against]).dropna()
+    return crossed_estimate([*apart]) if len(apart) > 1 else None
+
+
+def corrected_p_values(table: pd.DataFrame) -> dict[str, float]:
+    """Return the p of each system minus the same training without mixing, after Holm's correction."""
+    baselines = {system: without_mixing(system) for system in table.index}
+    gains = {system: difference(table, system, of) for system, of in baselines.items() if of != "source-only"}
+    p_values = {system: gain.p_value() for system, gain in gains.items() if gain}
+    return dict(zip(p_values, holm([*p_values.values()]), strict=True))
 
 
 def without_mixing(system: str) -> str:
@@ -75,14 +99,15 @@ def main() -> None:
     """Print each system against the same training without mixing, translate-train, and other labels."""
     for language in ("qad", "qaa"):
         table = scores(language)
+        corrected = corrected_p_values(table)
         for system in table.index:
-            print(line(table, system, without_mixing(system)))
+            print(line(table, system, without_mixing(system), corrected))
             for plain in (system.split(" ")[0], f"{system.split(' ')[0]} twice"):
                 if " " in system and plain != system and plain in table.index:
-                    print("   ", line(table, system, plain))
+                    print("   ", line(table, system, plain, corrected))
         for system in table.index[table.index.str.startswith("projected")]:
             if (other := system.replace("projected", "teacher")) in table.index:
-                print("   ", line(table, system, other))
+                print("   ", line(table, system, other, corrected))
 
 
 if __name__ == "__main__":

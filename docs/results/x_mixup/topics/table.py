@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from isogloss.metrics.estimates import crossed_estimate
+from isogloss.metrics.significance import holm
 from isogloss.reports.measurements import Measurements, read_measurements
 
 HERE = Path(__file__).parent
@@ -45,7 +46,9 @@ def differences(table: pd.DataFrame) -> pd.DataFrame:
         }
         numbers = {"points": gain.mean, "low": gain.low, "high": gain.high, "p": gain.p_value()}
         rows.append(names | numbers | {"seen": gain.smallest_seen()})
-    return pd.DataFrame(rows).round(4)
+    table = pd.DataFrame(rows)
+    table.insert(table.columns.get_loc("p") + 1, "p_holm", holm([*table["p"]]))
+    return table.round(4)
 
 
 if __name__ == "__main__":
