@@ -199,6 +199,7 @@ def average(
     *,
     origin: nn.Module | None = None,
     density: Density | None = None,
+    scale: Finite | None = None,
     dropped: Dropped = 0.0,
     seed: Whole = 0,
 ) -> AnyModel:
@@ -209,7 +210,9 @@ def average(
     and the models have heads, the head is the mean of theirs by ``weights``. Adapters of peft that are not
     merged are averaged as they are, both factors of LoRA by themselves. ``density`` is the share of
     each vector's changes that TIES keeps (Yadav et al. 2023, Eqs 2 to 4), ``dropped`` the share that DARE
-    drops at random, by ``seed`` (Yu et al. 2024); both require ``origin``.
+    drops at random, by ``seed`` (Yu et al. 2024); both require ``origin``. ``scale`` is λ of TIES, by which
+    the merged vector is multiplied. Default: the sum of the weights, so that weights (1, 1) of two models
+    double it; mergekit and peft take 1.
 
     ConfigError where an origin is required, ModelError where the models differ in parameters or labels.
 
@@ -226,7 +229,9 @@ def average(
         )
     models = [unwrap_torch(model) for model in models]
     check_labels("average", {f"model {number}": model for number, model in enumerate(models)})
-    method = Average(weights=None if weights is None else tuple(weights), density=density, dropped=dropped)
+    method = Average(
+        weights=None if weights is None else tuple(weights), density=density, scale=scale, dropped=dropped
+    )
     shares = method.weights_of(len(models))
     parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
     if method.needs_origin(len(models)):
