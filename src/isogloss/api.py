@@ -22,7 +22,7 @@ from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, explaining_missing_models
 from isogloss.core.processes import launched
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.run_parts import Positive, Rate, Whole
+from isogloss.core.run_parts import Positive, Rate, Weight, Whole
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.engine.fork_server import start_early
 from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
@@ -145,6 +145,7 @@ def compare_outputs(
     gold: str | Path = "",
     by: str = "",
     measure: str = "",
+    margin: Weight | None = None,
 ) -> "Compared":
     """Compare files of outputs, made here or elsewhere, with a baseline's, by language, over examples.
 
@@ -154,8 +155,12 @@ def compare_outputs(
     out. ``measure`` is the main one of the answers' task, unless named; the column ``task`` says which task
     the answers were taken for.
 
-    The ``frame`` of the result has a row for each file and language, and for the mean of several. DataError,
-    with file and line, where files do not fit; ConfigError for a single file or an unknown measure.
+    The ``frame`` of the result has a row for each file and language, and for the mean of several: both
+    scores, the ``difference`` (0 to 1) with its 95 % interval over examples (``low_examples``,
+    ``high_examples``), p over examples (``p_examples``, corrected ``p_examples_holm``), answers that became
+    right (``gained``), wrong (``lost``) and other (``changed``), and with a ``margin`` the p of the test that
+    both are equivalent within it (``p_equivalence``). DataError, with file and line, where files do not fit
+    or a sample has no finite number; ConfigError for a single file or an unknown measure.
 
     >>> compared = isogloss.compare_outputs(["ours.jsonl", "theirs.jsonl"])     # doctest: +SKIP
     >>> compared.frame[["system", "language", "difference", "p_examples_holm"]] # doctest: +SKIP
@@ -169,7 +174,7 @@ def compare_outputs(
     if not others:
         raise ConfigError("compare: one file alone. Give two: what is compared, and the baseline.")
     right = disk_file(Path(gold)) if gold else None
-    return compare_files(others, disk_file(Path(baseline)), gold=right, by=by, measure=measure)
+    return compare_files(others, disk_file(Path(baseline)), gold=right, by=by, measure=measure, margin=margin)
 
 
 @explaining_missing_models()

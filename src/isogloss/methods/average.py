@@ -85,8 +85,8 @@ class Average(Method):
         """Refuse weights below 0 where signs are elected by them, and a scale that nothing reads."""
         if self.scale is not None and self.density is None:
             raise ConfigError(
-                f"{self.name}: scale: found {self.scale:g} without density; scale is TIES' λ. Add density, or "
-                f"multiply the weights by it."
+                f"{self.name}: scale: found {self.scale:g} without density; scale is λ of TIES. Add density, "
+                f"or multiply the weights by it."
             )
         if self.density and any(weight < 0 for weight in self.weights or ()):
             raise ConfigError(
@@ -171,9 +171,9 @@ class Average(Method):
 
 
 def mean(weights: Sequence[float], tensors: Sequence[Tensor]) -> Tensor:
-    """Return Σ wᵢ θᵢ / Σ wᵢ in float32 or wider; the mean of one tensor, or of equal ones, is exact to the bit.
+    """Return Σ wᵢ θᵢ / Σ wᵢ in float32 or float64.
 
-    ModelError for different whole numbers.
+    The mean of one tensor, or of equal ones, is exact to the bit. ModelError for different whole numbers.
     """
     if not tensors[0].is_floating_point():
         if any(not torch.equal(tensors[0], tensor) for tensor in tensors[1:]):
