@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from threading import RLock
 from typing import Annotated, Any
 
@@ -24,8 +25,9 @@ from isogloss.diagnostics.language_gates import similarity_rows
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import ensure_modules, modules_of
-from isogloss.encoders.family import Model
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.gates import GateKinds, Mask, OfAttention, OfFeedForward, gate_groups
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.shared_weights import copy_sharing_weights, differentiable_copy, keep_activations
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.preparing import refuse_parallel, require_layers, unwrap, unwrap_torch
@@ -187,6 +189,7 @@ class MetaLearner(nn.Module):
     >>> meta = isogloss.MetaLearner(model, ["en", "sw"])                     # doctest: +SKIP
     >>> meta("sw", batch, {"en": english, "sw": swahili}).backward()         # doctest: +SKIP
     >>> with meta.language("sw"): states = model(**batch)                    # doctest: +SKIP
+    >>> meta.save("meta-learned", tokenizer)                                 # doctest: +SKIP
     """
 
     @checks_arguments
@@ -284,6 +287,27 @@ class MetaLearner(nn.Module):
         """
         with self._one_language, _reading(self._learner[0].model, language):
             yield
+
+    def save(self, folder: str | Path, tokenizer: Tokenizer) -> Path:
+        """Write the model with its languages' adapters and return the folder.
+
+        transformers loads the shared weights from it, without the adapters; ``isogloss.load_encoder`` and
+        ``load_model`` load both, and read the language that they are asked for. (``save_pretrained`` of the
+        model writes the adapters among its weights, where nothing finds them.)
+
+        ConfigError where ``languages`` are names of parameters: these are the model's own, which its
+        ``save_pretrained`` writes.
+        """
+        [learner] = self._learner
+        model: Any = learner.model
+        if modules_of(model) is None:
+            raise ConfigError(
+                f"MetaLearner.save: the languages have parameters of {type(model).__name__} itself, and no "
+                f"adapters. Save the model by its save_pretrained."
+            )
+        path = Path(folder)
+        save_model(model, tokenizer, path)
+        return path
 
 
 def _pass_gradient(weight: nn.Parameter, copied: Tensor) -> None:

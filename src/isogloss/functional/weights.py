@@ -16,7 +16,7 @@ from pydantic import Field
 from torch import Tensor, nn
 
 from isogloss.core.arguments import checks_arguments
-from isogloss.core.errors import ConfigError, ModelError, check_named
+from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Whole
@@ -124,9 +124,7 @@ def _scores(
     moved.register_forward_pre_hook(lambda *_: used.add("forward"))
     with showing_progress(on_progress) as progress:
         for number, _ in enumerate(visit_points(moved, names, points.tolist(), move), start=1):
-            scored = score(moved)
-            named = scored if isinstance(scored, Mapping) else {"score": scored}
-            rows.append({name: float(number) for name, number in named.items()})
+            rows.append(_numbers_of(score(moved)))
             progress(Progress("path", number, len(points)))
     if not used and len(rows) > 1 and all(row == rows[0] for row in rows):
         warnings.warn(
@@ -135,6 +133,18 @@ def _scores(
             stacklevel=3,
         )
     return pd.DataFrame(rows, index=points)
+
+
+def _numbers_of(scored: Any) -> dict[str, float]:
+    """Return the numbers of a score by name; DataError for anything else."""
+    named = dict(scored.items()) if hasattr(scored, "items") else {"score": scored}
+    try:
+        return {str(name): float(number) for name, number in named.items()}
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"score: returned {scored!r:.60}; expected a number, or a mapping from names to numbers. Return "
+            f"one number for each, such as a mean."
+        ) from error
 
 
 @checks_arguments
@@ -194,8 +204,8 @@ def move(model: AnyModel, direction: Mapping[str, Tensor], alpha: Finite) -> Any
 
 @checks_arguments
 def average(
-    models: Sequence[AnyModel],
-    weights: Sequence[float] | None = None,
+    models: Iterable[AnyModel],
+    weights: Iterable[Finite] | None = None,
     *,
     origin: nn.Module | None = None,
     density: Density | None = None,
@@ -222,6 +232,8 @@ def average(
     >>> bool(torch.allclose(mean.bias, (first.bias + second.bias) / 2))
     True
     """
+    models = list(models)
+    weights = None if weights is None else tuple(weights)
     if not models or (weights is not None and len(weights) != len(models)):
         raise ConfigError(
             f"average: found {len(models)} models and {'no' if weights is None else len(weights)} weights. "
@@ -229,9 +241,7 @@ def average(
         )
     models = [unwrap_torch(model) for model in models]
     check_labels("average", {f"model {number}": model for number, model in enumerate(models)})
-    method = Average(
-        weights=None if weights is None else tuple(weights), density=density, scale=scale, dropped=dropped
-    )
+    method = Average(weights=weights, density=density, scale=scale, dropped=dropped)
     shares = method.weights_of(len(models))
     parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
     if method.needs_origin(len(models)):
