@@ -17,6 +17,11 @@ def within(run):
         yield run
 
 
+def method_of(training):
+    parts = [training[name]["kind"] for name in ("method", "auxiliary") if training.get(name)]
+    return " + ".join(parts)
+
+
 @pytest.fixture(params=STUDIES)
 def runs(request, study_folder):
     return isogloss.read(study_folder(request.param)).runs
@@ -26,7 +31,7 @@ def test_each_run_has_the_method_seed_and_languages_of_its_record(runs):
     for run in runs:
         trainings = [*within(run.record.run)]
         for name, value, nothing in (
-            ("method", [training.get("method", {}).get("kind", "") for training in trainings], ""),
+            ("method", [method_of(training) for training in trainings], ""),
             ("seed", [training.get("seed") for training in trainings], None),
             ("source", [tuple(training.get("source", ())) for training in trainings], ()),
             ("target", [tuple(training.get("target", ())) for training in trainings], ()),

@@ -46,6 +46,8 @@ from isogloss.reports.run_facts import (
     ModelFacts,
     add_data_read,
     check_inputs,
+    fields_of,
+    method_of,
     tested_inputs,
     treebanks_of,
 )
@@ -88,7 +90,7 @@ class PlannedRun:
     @property
     def method(self) -> str:
         """The name of the method that trained the model, or the models measured; "" for none or several."""
-        methods = {str((run.get("method") or {}).get("kind", "")) for run in self._trainings}
+        methods = {method_of(run) for run in self._trainings}
         return methods.pop() if len(methods) == 1 else ""
 
     @property
@@ -114,10 +116,10 @@ class PlannedRun:
 
     @cached_property
     def _trainings(self) -> tuple[Mapping[str, Any], ...]:
-        """The run itself, or the runs that a measurement is of."""
-        runs = [self.record.run]
+        """The fields of the run itself, or of the runs that a measurement is of."""
+        runs = [fields_of(self.record.run)]
         while any("subjects" in run for run in runs):
-            runs = [each for run in runs for each in run.get("subjects", [run])]
+            runs = [fields_of(each) for run in runs for each in run.get("subjects", [run])]
         return tuple(runs)
 
     def __repr__(self) -> str:
