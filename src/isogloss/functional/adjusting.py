@@ -8,7 +8,7 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, TypeVar, cast
 from warnings import warn
 
 from torch import Tensor, nn
@@ -18,10 +18,11 @@ from isogloss.core.errors import DataError
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import Positive, Rate, Weight, Whole, with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.functional.alignment import Links, align, translations
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare_trained, refuse_parallel, text_encoder, unwrap
 from isogloss.functional.states import Sentence
 from isogloss.methods import alignment_loss as methods
@@ -31,14 +32,16 @@ from isogloss.training.aligned_batches import Form, frozen_copy
 from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
 from isogloss.training.states import check_layers
 
+Adjusted = TypeVar("Adjusted", bound=TextModel)
+
 PAPER = CrossLingualAdjustment()
 CONTINUAL = methods.AlignmentTerm()
 
 
 @checks_arguments
 def adjust(
-    model: Model,
-    tokenizer: Tokenizer,
+    model: Adjusted,
+    tokenizer: TextTokenizer,
     first: Sequence[Sentence],
     second: Sequence[Sentence],
     links: Iterable[Links] | None = None,
@@ -55,7 +58,7 @@ def adjust(
     learning_rate: Rate = PAPER.updates.learning_rate,
     seed: Whole = 0,
     on_progress: OnProgress | None = None,
-) -> Model:
+) -> Adjusted:
     """Return a copy of an encoder in which the states of words are near those of their translations (Eq. 1).
 
     Σ‖f(s) − f(t)‖² over linked words and over [CLS] and [SEP], the subwords that open and close a text: each
@@ -88,7 +91,7 @@ def adjust(
         adjusted = deepcopy(network).float()
         encoder = text_encoder(adjusted) if network.config.is_encoder_decoder else adjusted
         adjust_model(encoder, bitext, method, seed=seed, folder=Path(folder), on_progress=progress)
-    return adjusted.to(network.dtype).eval()
+    return cast(Adjusted, adjusted.to(network.dtype).eval())
 
 
 class AlignmentLoss(nn.Module):
@@ -111,8 +114,8 @@ class AlignmentLoss(nn.Module):
     @checks_arguments
     def __init__(
         self,
-        model: Model,
-        tokenizer: Tokenizer,
+        model: TextModel,
+        tokenizer: TextTokenizer,
         first: Sequence[Sentence],
         second: Sequence[Sentence],
         links: Iterable[Links] | None = None,
@@ -127,7 +130,7 @@ class AlignmentLoss(nn.Module):
         pairs: Positive | None = None,
         word: Word = CONTINUAL.encoding.word,
         layer: Whole = CONTINUAL.encoding.layer,
-        original: Model | None = None,
+        original: TextModel | None = None,
         seed: Whole = 0,
     ) -> None:
         super().__init__()

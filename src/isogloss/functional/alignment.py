@@ -17,8 +17,8 @@ from isogloss.core.tag_schemes import are_bio
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import Symmetrization, pair_words
 from isogloss.data.projection.words import projected_tags, tokenize
-from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
 from isogloss.functional.states import Sentence, join_words
 from isogloss.training.precision import Precision
@@ -31,8 +31,8 @@ Links = Sequence[tuple[int, int]]
 def align(
     first: Sequence[Sentence],
     second: Sequence[Sentence],
-    model: Model | None = None,
-    tokenizer: Tokenizer | None = None,
+    model: TextModel | None = None,
+    tokenizer: TextTokenizer | None = None,
     *,
     languages: tuple[str, str] = ("", ""),
     layer: Whole | None = None,

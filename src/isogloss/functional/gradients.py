@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import RLock
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pandas as pd
 import torch
-from pydantic import Field
+from annotated_types import Gt, Lt
 from torch import Tensor, nn
 
 from isogloss.core.arguments import checks_arguments
@@ -25,11 +25,12 @@ from isogloss.diagnostics.language_gates import similarity_rows
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import ensure_modules, modules_of
-from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.gates import GateKinds, Mask, OfAttention, OfFeedForward, gate_groups
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.shared_weights import copy_sharing_weights, differentiable_copy, keep_activations
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import refuse_parallel, require_layers, unwrap, unwrap_torch
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training import meta_learning
@@ -49,7 +50,7 @@ MIN_BATCHES = 2
 
 @checks_arguments
 def gradient_conflict(
-    model: Model,
+    model: TextModel,
     batches: Mapping[str, Iterable[Any]],
     loss: Callable[[Any, Any], Tensor] | None = None,
     *,
@@ -100,11 +101,11 @@ def gradient_conflict(
 
 @checks_arguments
 def language_gates(
-    model: Model,
+    model: TextModel,
     batches: Mapping[str, Iterable[Any]],
     loss: Callable[[Any, Any], Tensor] | None = None,
     *,
-    sparsity: Annotated[float, Field(gt=0, lt=1)] = 0.5,
+    sparsity: Annotated[float, Gt(0), Lt(1)] = 0.5,
     attention: OfAttention = "row",
     feed_forward: OfFeedForward = "row",
     steps: Positive = 300,
@@ -195,7 +196,7 @@ class MetaLearner(nn.Module):
     @checks_arguments
     def __init__(
         self,
-        model: Any,
+        model: nn.Module,
         languages: Sequence[str] | Mapping[str, Sequence[str]],
         loss: Callable[[Any, Any], Tensor] | None = None,
         *,
@@ -288,7 +289,7 @@ class MetaLearner(nn.Module):
         with self._one_language, _reading(self._learner[0].model, language):
             yield
 
-    def save(self, folder: str | Path, tokenizer: Tokenizer) -> Path:
+    def save(self, folder: str | Path, tokenizer: TextTokenizer) -> Path:
         """Write the model with its languages' adapters and return the folder.
 
         transformers loads the shared weights from it, without the adapters; ``isogloss.load_encoder`` and
@@ -306,7 +307,7 @@ class MetaLearner(nn.Module):
                 f"adapters. Save the model by its save_pretrained."
             )
         path = Path(folder)
-        save_model(model, tokenizer, path)
+        save_model(model, cast(Tokenizer, tokenizer), path)
         return path
 
 

@@ -7,7 +7,7 @@ order: texts, or lists of words. ``functional.states`` describes how a model is 
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, overload
+from typing import Literal, cast, overload
 
 import pandas as pd
 import torch
@@ -20,6 +20,7 @@ from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Count, Positive, Whole
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import has_own_pooling, prepare
 from isogloss.functional.states import (
     TEXTS_PER_BLOCK,
@@ -56,8 +57,8 @@ def cka(
 ) -> pd.DataFrame: ...
 @overload
 def cka(
-    model: Model,
-    tokenizer: Tokenizer,
+    model: TextModel,
+    tokenizer: TextTokenizer,
     first: Sequence[Sentence],
     second: Sequence[Sentence],
     *,
@@ -70,8 +71,8 @@ def cka(
 ) -> pd.Series: ...
 @checks_arguments
 def cka(
-    model: Any,
-    tokenizer: Any,
+    model: TextModel | StatesLike,
+    tokenizer: TextTokenizer | StatesLike,
     first: Sequence[Sentence] | None = None,
     second: Sequence[Sentence] | None = None,
     *,
@@ -113,7 +114,7 @@ def cka(
     name = "debiased" if debiased else "cka"
     if first is None and second is None:
         refuse_settings("cka", languages=languages, layers=layers, limit=limit, precision=precision)
-        return _compare_states(model, tokenizer, name, across=across)
+        return _compare_states(cast(StatesLike, model), cast(StatesLike, tokenizer), name, across=across)
     if first is None or second is None or across:
         raise ConfigError(
             "cka: a model comes with its tokenizer, sentences and their translations; across is of states. "
@@ -121,7 +122,7 @@ def cka(
         )
     _check_translations("cka", first, second)
     _check_enough(len(first))
-    prepared = prepare(model, tokenizer, "cka", precision)
+    prepared = prepare(cast(TextModel, model), cast(TextTokenizer, tokenizer), "cka", precision)
     count = prepared.layers + 1
     with located("cka"):
         chosen = layers_once(prepared.encoder, tuple(layers) or range(count))
@@ -196,8 +197,8 @@ def retrieval(
 ) -> pd.DataFrame: ...
 @overload
 def retrieval(
-    model: Model,
-    tokenizer: Tokenizer,
+    model: TextModel,
+    tokenizer: TextTokenizer,
     first: Sequence[Sentence],
     second: Sequence[Sentence],
     *,
@@ -212,8 +213,8 @@ def retrieval(
 ) -> pd.DataFrame: ...
 @checks_arguments
 def retrieval(
-    model: Any,
-    tokenizer: Any,
+    model: TextModel | StatesLike,
+    tokenizer: TextTokenizer | StatesLike,
     first: Sequence[Sentence] | None = None,
     second: Sequence[Sentence] | None = None,
     *,
@@ -243,18 +244,19 @@ def retrieval(
         refuse_settings(
             "retrieval", languages=languages, layers=layers, limit=limit, pooling=pooling, precision=precision
         )
-        x, y = read_both(model, tokenizer, "retrieval")
+        x, y = read_both(cast(StatesLike, model), cast(StatesLike, tokenizer), "retrieval")
     elif first is None or second is None:
         raise ConfigError("retrieval: give sentences and their translations, in the same order.")
     else:
         _check_translations("retrieval", first, second)
-        if pooling is None and has_own_pooling(model, "retrieval"):
+        encoder = cast(TextModel, model)
+        if pooling is None and has_own_pooling(encoder, "retrieval"):
             warnings.warn(OTHER_POOLING.format(name="retrieval"), stacklevel=2)
         with showing_progress(on_progress) as progress:
             x, y = (
                 states(
-                    model,
-                    tokenizer,
+                    encoder,
+                    cast(TextTokenizer, tokenizer),
                     side,
                     layers=layers,
                     language=language,

@@ -22,8 +22,8 @@ from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
 from isogloss.training.precision import Precision
 from isogloss.training.states import (
@@ -92,8 +92,8 @@ StatesLike = States | Tensor | npt.NDArray[Any] | Sequence[Any]
 
 @checks_arguments
 def states(
-    model: Model,
-    tokenizer: Tokenizer,
+    model: TextModel,
+    tokenizer: TextTokenizer,
     texts: Sequence[Sentence],
     *,
     layers: Sequence[Whole] = (),

@@ -12,7 +12,8 @@ from typing import Annotated, Any, SupportsFloat, TypeVar
 
 import pandas as pd
 import torch
-from pydantic import Field
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import Strict
 from torch import Tensor, nn
 
 from isogloss.core.arguments import checks_arguments
@@ -41,9 +42,9 @@ AnyModel = TypeVar("AnyModel", bound=nn.Module)
 MATRIX = 2
 """Dimensions from which on a parameter has rows."""
 
-Finite = Annotated[float, Field(strict=True)]
-Density = Annotated[float, Field(strict=True, gt=0, le=1)]
-Dropped = Annotated[float, Field(strict=True, ge=0, lt=1)]
+Finite = Annotated[float, Strict()]
+Density = Annotated[float, Strict(), Gt(0), Le(1)]
+Dropped = Annotated[float, Strict(), Ge(0), Lt(1)]
 """Ranges of numbers: any, and those of the fields of ``Average``."""
 
 Score = Callable[[Any], SupportsFloat | Mapping[str, SupportsFloat]]
