@@ -76,6 +76,10 @@ def align(
     ]
 
 
+LONGEST_SHOWN = 200
+"""Characters of links that are printed."""
+
+
 class WordLinks(list[tuple[int, int]]):
     """The links of a pair of sentences, 0-based pairs of words, and the words that they count.
 
@@ -90,6 +94,13 @@ class WordLinks(list[tuple[int, int]]):
         """The words of the sentence."""
         self.second = tuple(second)
         """The words of its translation."""
+
+    def __repr__(self) -> str:
+        """Return the links as a list; of long sentences their numbers alone."""
+        shown = super().__repr__()
+        if len(shown) <= LONGEST_SHOWN:
+            return shown
+        return f"WordLinks({len(self)} links of {len(self.first)} and {len(self.second)} words)"
 
 
 @checks_arguments

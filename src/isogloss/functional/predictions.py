@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 import pandas as pd
@@ -154,9 +154,9 @@ def compare(
 ) -> Comparison: ...
 @checks_arguments
 def compare(
-    system: Any,
-    baseline: Any,
-    gold: Any = None,
+    system: str | Path | Predictions | Mapping[int, Predictions],
+    baseline: str | Path | Predictions | Mapping[int, Predictions],
+    gold: str | Path | Predictions | None = None,
     *,
     metric: str = "",
     task: str = "",
@@ -196,7 +196,8 @@ def compare(
     ('McNemar', 0.625, 0.0625)
     """
     if _is_file(system) and _is_file(baseline):
-        return _compare_files(system, baseline, gold, metric, margin)
+        files = cast(str | Path, system), cast(str | Path, baseline)
+        return _compare_files(*files, gold, metric, margin)
     system, baseline, gold = _read_tables(system, baseline, gold)
     sides = [side if isinstance(side, Mapping) else {0: side} for side in (system, baseline)]
     seeds = sorted(sides[0])

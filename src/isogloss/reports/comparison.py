@@ -164,7 +164,7 @@ class SystemComparison:
         return {name: parts[name] if name in parts else getattr(self, name) for name in NUMBERS}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compared:
     """Comparisons of systems with a baseline: a row for each pair of systems and each language."""
 
@@ -176,6 +176,15 @@ class Compared:
     def frame(self) -> pd.DataFrame:
         """The rows as a DataFrame."""
         return pd.DataFrame(list(self.rows))
+
+    def __repr__(self) -> str:
+        """Return the largest differences in a few lines; ``frame`` has all."""
+        by_size = sorted(self.rows, key=lambda row: -abs(row.get("difference") or 0.0))
+        shown = [
+            f"{row.get('language') or 'all'}: {row['difference']:+.4f}, p = {row['p_examples']:.3g}"
+            for row in by_size[:FEWEST]
+        ]
+        return "\n".join([f"Compared({len(self.rows)} rows, {len(self.notes)} notes; see .frame)", *shown])
 
     def _repr_html_(self) -> str:
         """Return the rows and the notes as HTML for a notebook."""
