@@ -75,6 +75,9 @@ def adjust(
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
+    Device: a GPU if there is one, else the CPU; the result is there. Cost: ``epochs`` passes forward and
+    backward over both sides, and the memory of two more encoders.
+
     >>> adjusted = isogloss.adjust(model, tokenizer, english, swahili)       # doctest: +SKIP
     """
     network, limited_tokenizer = prepare_trained(model, tokenizer, "adjust")
@@ -106,6 +109,9 @@ class AlignmentLoss(nn.Module):
     is then the encoder before any adjustment: give it as ``original`` if the model was adjusted.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
+
+    Device: that of the model at each call. Cost: a call has a pass forward over both sides of ``pairs``;
+    f⁰ has the memory of another encoder.
 
     >>> alignment = isogloss.AlignmentLoss(model, tokenizer, english, swahili)     # doctest: +SKIP
     >>> (model(**batch).loss + alignment()).backward()                       # doctest: +SKIP

@@ -73,6 +73,9 @@ def gradient_conflict(
 
     ConfigError for a language with fewer than two batches.
 
+    Device: that of the model, where batches must be. Cost: a pass forward and backward for each batch,
+    and the memory of another model and of two gradients of each language.
+
     >>> isogloss.gradient_conflict(model, {"en": english, "sw": swahili})    # doctest: +SKIP
     """
     network = unwrap(model, "gradient_conflict")
@@ -126,6 +129,11 @@ def language_gates(
     ``module``, ``gates`` (their number), ``cosine`` and ``correlation`` of the gates' log α, the cosine of
     their probabilities of being open (``open_cosine``), the Jaccard index of those kept (``overlap``), and
     how many only one keeps.
+
+    ConfigError for fewer than two languages, ModelError for a family without known layers.
+
+    Device: that of the model, where batches must be. Cost: ``steps`` passes forward and backward for each
+    language and draw, and the memory of another model.
 
     >>> isogloss.language_gates(model, {"en": english, "sw": swahili})       # doctest: +SKIP
     """
@@ -186,6 +194,9 @@ class MetaLearner(nn.Module):
     The model has no other change than adapters and what they learn.
 
     ConfigError for a language or a name that the model lacks.
+
+    Device: that of the model, where batches must be. Cost: a step has a pass forward and backward for the
+    batch and for each language, three for the second order by finite differences.
 
     >>> meta = isogloss.MetaLearner(model, ["en", "sw"])                     # doctest: +SKIP
     >>> meta("sw", batch, {"en": english, "sw": swahili}).backward()         # doctest: +SKIP

@@ -79,6 +79,8 @@ def mixing(
 
     ModelError for a family that cannot mix, ConfigError for a layer that does not exist.
 
+    Device: that of the model. Cost: the layer that mixes computes a second attention.
+
     >>> import torch, isogloss
     >>> model, tokenizer = isogloss.load_encoder("shipped")
     >>> batch = tokenizer(["tuki mirne", "bero zal"], return_tensors="pt", padding=True)
@@ -112,6 +114,9 @@ class MixupLoss(nn.Module):
     Its source_as_target is in your batches: pair each source example with itself.
 
     ConfigError or ModelError for a model that cannot mix.
+
+    Device: that of the model, to which batches are moved. Cost: one pass over source and target together,
+    in which one layer computes a second attention.
 
     >>> loss = isogloss.MixupLoss(model)                                     # doctest: +SKIP
     >>> optimizer = torch.optim.AdamW([*model.parameters(), *loss.parameters()], lr=2e-5)  # doctest: +SKIP

@@ -26,6 +26,9 @@ def load_encoder(name: str | Path) -> "tuple[PreTrainedModel, PreTrainedTokenize
     ``name`` is "shipped", a folder of Hugging Face files or of adapters of peft, which are merged into their
     base, or a name on the hub (name@revision). ModelError says what is missing.
 
+    Device: the CPU; move the model by its ``to``. Cost: reads the folder once; a name on the hub is
+    downloaded unless it is in the cache.
+
     >>> import isogloss
     >>> model, tokenizer = isogloss.load_encoder("shipped")
     >>> model.config.num_hidden_layers
@@ -95,6 +98,9 @@ def load_corpus(
     ``data`` is a folder, "hub" for the Hugging Face hub, or nothing for the built-in languages (qaa to qai);
     with ``examples`` so many are drawn. What ``isogloss list corpora`` names can be read, and the file of a
     description. ConfigError for an unknown name, DataError for a broken or missing file.
+
+    Device: none. Cost: reads the file of the split; text of the built-in languages is generated at the
+    first call.
 
     >>> import isogloss
     >>> [sentence] = isogloss.load_corpus("ud", "qaa", "test", examples=1)

@@ -70,6 +70,8 @@ def path(
     ModelError where the models differ in the names or shapes of parameters, in buffers, which do not move
     (such as the statistics of BatchNorm), or in the labels of their heads.
 
+    Device: that of ``start``. Cost: a call of ``score`` for each α, and the memory of another model.
+
     >>> import torch, isogloss
     >>> start, end = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
     >>> ends = isogloss.path(start, end, lambda model: model.bias.item(), alphas=[0, 1])["score"]
@@ -98,6 +100,11 @@ def plane(
     """Return the scores of θ_O + α₁(θ_1 - θ_O) + α₂(θ_2 - θ_O) (Eq. 3), by α₁ and α₂.
 
     ``alphas`` are the values on each of the two axes. ``score`` and the rest are as for ``path``.
+
+    ModelError where the models differ, DataError for a score that is no number.
+
+    Device: that of ``origin``. Cost: a call of ``score`` for each pair of values, and the memory of
+    another model.
 
     >>> isogloss.plane(bilingual, source_only, target_only, score)["qab"].unstack()    # doctest: +SKIP
     """
@@ -156,6 +163,10 @@ def random_direction(model: nn.Module, *, seed: Whole = 0) -> dict[str, Tensor]:
     a matrix as long as the model's row, and 0 for biases and norms. They depend on ``seed`` and the name of
     the parameter, and not on the device.
 
+    ConfigError for a seed that is no whole number.
+
+    Device: that of the model; numbers are drawn on the CPU. Cost: the memory of another model.
+
     >>> import torch, isogloss
     >>> model = torch.nn.Linear(2, 3)
     >>> direction = isogloss.random_direction(model)
@@ -182,6 +193,8 @@ def move(model: AnyModel, direction: Mapping[str, Tensor], alpha: Finite) -> Any
     parameters that it lacks stay.
 
     ConfigError for a parameter that the model lacks, ModelError for one of another shape.
+
+    Device: that of the model. Cost: the memory of another model.
 
     >>> import torch, isogloss
     >>> model = torch.nn.Linear(2, 1)
@@ -226,6 +239,9 @@ def average(
     double it; mergekit and peft take 1.
 
     ConfigError where an origin is required, ModelError where the models differ in parameters or labels.
+
+    Device: that of the first model. Cost: the memory of another model; with ``density`` also that of one
+    vector of changes.
 
     >>> import torch, isogloss
     >>> first, second = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
@@ -283,6 +299,10 @@ def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bo
     is 0. The row ``all`` is of all parameters, or of those of the encoder where ``origin`` has no head.
     Models of a known family of encoders have a row for each layer (``embeddings``, ``layer 1`` …) and for the
     rest, unless ``layers`` is false.
+
+    ModelError where the models differ in parameters, buffers or labels.
+
+    Device: those of the models. Cost: one pass over the parameters.
 
     >>> isogloss.deltas(bilingual, source_only, target_only)                 # doctest: +SKIP
     """

@@ -98,6 +98,11 @@ def word_distances(
     Instead of a model and a tokenizer, give states of words on two sides, with their ``links``, as
     ``isogloss.states(…, words="average")`` returns them.
 
+    DataError for fewer than two sentences with links, ConfigError for a layer that the encoder lacks.
+
+    Device: that of the model, and the CPU for states. Cost: one pass over both sides, and as many
+    unrelated pairs of words as linked ones; memory does not grow with the text.
+
     >>> isogloss.word_distances(model, tokenizer, ansa, bora)                # doctest: +SKIP
     >>> isogloss.word_distances(ansa_states, bora_states, links=links)       # doctest: +SKIP
     """

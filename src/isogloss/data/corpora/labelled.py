@@ -99,7 +99,6 @@ class LabelledCorpus(CorpusDefaults):
         """Return name, kind and tasks in a line."""
         return f"LabelledCorpus({self.name!r}, {self.kind}, tasks {', '.join(self.tasks)})"
 
-
     def choose(self, collection: str) -> "LabelledCorpus":
         """Return the part that a recipe names after a colon ("mlqa:en"); ConfigError for none."""
         layouts = (layout for layouts in self.layouts.values() for layout in layouts)
