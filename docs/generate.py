@@ -110,6 +110,9 @@ SAME_AS = {
 }
 """Functions whose docstring refers to another one for the other arguments."""
 
+QUOTE = "'"
+"""Around types that are written as texts."""
+
 FROM_METHODS = {
     ("MixupLoss", "learned_ratio"): (
         "whether the ratio is learned (Eq. 5). Default: yes, unless the preset fixes it"
@@ -432,7 +435,7 @@ def _arguments(name: str, sentences: list[str]) -> Iterator[tuple[str, str, str,
 
 
 def _argument_text(name: str, argument: str, sentences: list[str]) -> str:
-    """Return what describes an argument: its own sentence, the shared description, or one that mentions it."""
+    """Return what describes an argument: its own sentence, the shared text, or a sentence that mentions it."""
     of_other = _sentences_of(getattr(isogloss, SAME_AS[name])) if name in SAME_AS else []
     return (
         FROM_METHODS.get((name, argument))
@@ -447,7 +450,8 @@ def _argument_text(name: str, argument: str, sentences: list[str]) -> str:
 def _mention(argument: str, sentences: list[str], *, at_start: bool = False) -> str:
     mark = f"``{argument}``"
     for sentence in sentences:
-        if (sentence.startswith(mark) or (mark in sentence and not at_start)) and not ERROR.match(sentence):
+        is_about = sentence.startswith(mark) if at_start else mark in sentence
+        if is_about and not ERROR.match(sentence):
             return _as_markdown(sentence.rstrip(".;:"))
     return ""
 
@@ -500,7 +504,7 @@ def _written_annotations(thing: Any) -> dict[str, tuple[str, str]]:
     kinds = {each.arg: ast.unparse(each.annotation) for each in given if each.annotation}
     return {
         name: (
-            f"`{kinds.get(name, 'keyword arguments')}`".replace("'", ""),
+            f"`{kinds.get(name, 'keyword arguments').strip(QUOTE)}`",
             "required" if parameter.default is parameter.empty else _shown_default(parameter.default),
         )
         for name, parameter in inspect.signature(function).parameters.items()
