@@ -9,8 +9,8 @@ import inspect
 import json
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, Field, fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +18,7 @@ from typing import Any
 
 import typer
 
+import isogloss
 from isogloss.aligners import ALIGNERS
 from isogloss.cli.app import app
 from isogloss.core import run_parts
@@ -48,6 +49,78 @@ MANY = 8
 
 COMMON_OPTIONS = {"quiet", "as_json", "debug", "help"}
 """Options of every command, which the page lists once."""
+
+LOSSES = ("AlignmentLoss", "MetaLearner", "MixupLoss")
+"""Classes that users construct; others are made by functions."""
+
+SHARED = {
+    "alphas": "values of α, each a point",
+    "announce": "called once with the plan, before any run",
+    "baseline": "predictions that the system is compared with, in the same form",
+    "batch_size": "pairs of sentences in an update",
+    "candidates": "codes of languages to choose from",
+    "changes": "dotted keys of the recipe and their values",
+    "clip": "largest norm of a gradient of φ; 0: none",
+    "command": "what the plan notes as the command",
+    "data": "folder with corpora; the built-in languages need none",
+    "description": "a name, a TOML file, or its fields as a mapping",
+    "epochs": "times that all pairs are learned from",
+    "execution": "how runs are executed, as listed above or for `run`",
+    "gold": "right answers in the same form, or a file of them. Default: those that tables and files have",
+    "first": "sentences: texts, or lists of words",
+    "folder": "folder or name on the hub; several make an ensemble",
+    "language": "code of a language, or of a pair such as en-sw",
+    "languages": "codes of both languages; required by encoders with modules of languages",
+    "layer": "number of a layer from 1; -1 is the last, 0 the embeddings or the default",
+    "layers": "numbers of layers; 0 is the embeddings, -1 the last. Default: all",
+    "learning_rate": "highest rate of AdamW",
+    "links": "links of words, 0-based pairs for each sentence. Default: found by `align`",
+    "loss": "from a model and a batch to its loss. Default: the model's own, of a batch with labels",
+    "model": "a model of transformers, peft or sentence-transformers, or states where the signature allows",
+    "models": "models of one class",
+    "name": "name, folder or file",
+    "on_progress": "receives each `Progress`. Default: a bar after two seconds",
+    "on_trial": "receives each `Trial`",
+    "origin": "the model that differences are taken from",
+    "out": "folder of runs, or a URL",
+    "precision": "float32, bfloat16, or auto: the faster one on this machine",
+    "recipe": "TOML file, name of a packaged recipe, mapping, or `Recipe`; of `run` also several",
+    "report": "whether the report is written",
+    "scale": "name of a scale of the recipe",
+    "second": "their translations, in the same order and form; of models and states the other side",
+    "seed": "seed of all that is drawn",
+    "split": "train, dev or test",
+    "system": "predictions for each example, or a mapping from seeds to these",
+    "target": "code of the language to transfer to",
+    "texts": "texts or lists of words; of `anisotropy` their states, of `rank_sources` texts by language",
+    "tokenizer": "the model's tokenizer, or the states of the other side",
+    "translated": "the translations: texts, or lists of words",
+    "weight_decay": "weight decay of φ",
+}
+"""What arguments are that mean the same in all functions; a docstring's own sentence comes first."""
+
+SAME_AS = {
+    "retrieval": "cka",
+    "word_distances": "cka",
+    "plane": "path",
+    "language_gates": "gradient_conflict",
+    "search": "run",
+    "AlignmentLoss": "adjust",
+    "MixupLoss": "mixing",
+}
+"""Functions whose docstring refers to another one for the other arguments."""
+
+QUOTE = "'"
+"""Around types that are written as texts."""
+
+FROM_METHODS = {
+    ("MixupLoss", "learned_ratio"): (
+        "whether the ratio is learned (Eq. 5). Default: yes, unless the preset fixes it"
+    ),
+}
+
+SENTENCES = re.compile(r"(?<=[.:;])(?<!Eq\.)(?<!Eqs\.)(?<!al\.)(?<!Figs\.)\s+(?=[A-Z`0-9])")
+ERROR = re.compile(r"\b[A-Z]\w*Error\b")
 
 BLOCK = re.compile(r"(<!-- made: ([a-z-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -278,6 +351,186 @@ def _stated(value: object) -> str:
     return "–" if value is None else f"`{_toml(value)}`"
 
 
+@dataclass(frozen=True)
+class FunctionReference:
+    """What the reference says of a public function."""
+
+    name: str
+    summary: str
+    details: str
+    arguments: tuple[tuple[str, str, str, str], ...]
+    """Name, type, default and description of each."""
+    result: str
+    errors: tuple[str, ...]
+    device: str
+    cost: str
+
+
+def public_functions() -> dict[str, Callable[..., Any]]:
+    """Return the public functions, and the classes that users construct, by name."""
+    return {
+        name: thing
+        for name in isogloss.__all__
+        if inspect.isfunction(thing := getattr(isogloss, name)) or name in LOSSES
+    }
+
+
+def describe_function(name: str) -> FunctionReference:
+    """Return the reference of a public function from its signature and docstring."""
+    thing = getattr(isogloss, name)
+    paragraphs = _paragraphs(thing)
+    facts = next((part for part in paragraphs if part.startswith("Device: ")), "")
+    device, _, cost = _as_markdown(facts.removeprefix("Device: ")).partition(" Cost: ")
+    paragraphs = [part for part in paragraphs if part is not facts]
+    sentences = [sentence for part in paragraphs for sentence in SENTENCES.split(part)]
+    return FunctionReference(
+        name=name,
+        summary=paragraphs[0],
+        details="\n\n".join(_as_markdown(part) for part in paragraphs[1:] if not ERROR.match(part)),
+        arguments=tuple(_arguments(name, sentences)),
+        result=_result(thing, paragraphs[0], sentences),
+        errors=tuple(_errors(sentences)),
+        device=device,
+        cost=cost,
+    )
+
+
+def function_sections() -> str:
+    """Return a section for each public function."""
+    return "\n\n".join(
+        _section(describe_function(name)) for name in sorted(public_functions(), key=str.lower)
+    )
+
+
+def _section(reference: FunctionReference) -> str:
+    rows = [
+        f"| `{name}` | {kind} | {default} | {text} |" for name, kind, default, text in reference.arguments
+    ]
+    table = "\n".join(["| argument | type | default | what it is |", "| --- | --- | --- | --- |", *rows])
+    errors = " ".join(reference.errors)
+    return (
+        "\n\n".join(
+            part
+            for part in (
+                f"### `{reference.name}`",
+                reference.summary,
+                reference.details,
+                table,
+                f"- **Result:** {reference.result}",
+                f"- **Errors:** {errors} ConfigError for an argument outside its choices or range.",
+                f"- **Device:** {reference.device}",
+                f"- **Cost:** {reference.cost}",
+            )
+            if part
+        )
+        .replace("\n\n- **", "\n- **")
+        .replace("|\n- **Result", "|\n\n- **Result")
+    )
+
+
+def _arguments(name: str, sentences: list[str]) -> Iterator[tuple[str, str, str, str]]:
+    annotations = _written_annotations(getattr(isogloss, name))
+    for argument, (kind, default) in annotations.items():
+        yield argument, kind.replace("|", "or"), default, _argument_text(name, argument, sentences)
+
+
+def _argument_text(name: str, argument: str, sentences: list[str]) -> str:
+    """Return what describes an argument: its own sentence, the shared text, or a sentence that mentions it."""
+    of_other = _sentences_of(getattr(isogloss, SAME_AS[name])) if name in SAME_AS else []
+    return (
+        FROM_METHODS.get((name, argument))
+        or _mention(argument, sentences, at_start=True)
+        or _mention(argument, of_other, at_start=True)
+        or SHARED.get(argument)
+        or _mention(argument, sentences)
+        or _mention(argument, of_other)
+    )
+
+
+def _mention(argument: str, sentences: list[str], *, at_start: bool = False) -> str:
+    mark = f"``{argument}``"
+    for sentence in sentences:
+        is_about = sentence.startswith(mark) if at_start else mark in sentence
+        if is_about and not ERROR.match(sentence):
+            return _as_markdown(sentence.rstrip(".;:"))
+    return ""
+
+
+def _sentences_of(thing: Any) -> list[str]:
+    return [sentence for part in _paragraphs(thing) for sentence in SENTENCES.split(part)]
+
+
+def _paragraphs(thing: Any) -> list[str]:
+    """Return the paragraphs of a docstring before its examples, each in a line; of a list each item."""
+    prose = (inspect.getdoc(thing) or "").partition("\n>>>")[0]
+    paragraphs = []
+    for part in prose.split("\n\n"):
+        items = re.split(r"\n(?=- )", part.strip())
+        paragraphs.append("\n".join(" ".join(item.split()) for item in items))
+    return [part for part in paragraphs if part]
+
+
+def _errors(sentences: list[str]) -> Iterator[str]:
+    for sentence in sentences:
+        if ERROR.search(sentence):
+            yield _as_markdown(sentence)
+
+
+def _result(thing: Any, summary: str, sentences: list[str]) -> str:
+    """Return the type of the result, and the sentences on its rows and columns."""
+    if inspect.isclass(thing):
+        forward = inspect.getdoc(thing.forward) or ""
+        return f"each call: {' '.join(forward.partition(chr(10) * 2)[0].split())} ({_returns(thing.forward)})"
+    about = [
+        sentence
+        for sentence in sentences[1:]
+        if re.search(r"\b[Cc]olumns?\b|\b[Rr]ows?\b|\b[Rr]esult\b|\bindex\b|\battrs\b", sentence)
+        and not ERROR.match(sentence)
+    ]
+    what = summary.removeprefix("Return ").rstrip(".")
+    return " ".join([f"{_returns(thing)}: {what[:1].lower()}{what[1:]}.", *map(_as_markdown, about)])
+
+
+def _returns(function: Any) -> str:
+    node = _function_node(function)
+    return f"`{ast.unparse(node.returns)}`".replace("'", "").replace('"', "") if node.returns else ""
+
+
+def _written_annotations(thing: Any) -> dict[str, tuple[str, str]]:
+    """Return type and default of each argument; types as they are written, where aliases have their names."""
+    function = thing.__init__ if inspect.isclass(thing) else thing
+    arguments = _function_node(function).args
+    given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    kinds = {each.arg: ast.unparse(each.annotation) for each in given if each.annotation}
+    return {
+        name: (
+            f"`{kinds.get(name, 'keyword arguments').strip(QUOTE)}`",
+            "required" if parameter.default is parameter.empty else _shown_default(parameter.default),
+        )
+        for name, parameter in inspect.signature(function).parameters.items()
+        if name != "self"
+    }
+
+
+def _shown_default(value: object) -> str:
+    if callable(value):
+        return "nothing"
+    if isinstance(value, tuple) and len(value) > MANY:
+        return f"{len(value)} values from {value[0]:g} to {value[-1]:g}"
+    return f"`{value!r}`"
+
+
+def _function_node(function: Any) -> ast.FunctionDef:
+    (node,) = ast.parse(textwrap.dedent(inspect.getsource(inspect.unwrap(function)))).body
+    if not isinstance(node, ast.FunctionDef):
+        raise TypeError(f"{function} is no function.")
+    return node
+
+
+def _as_markdown(text: str) -> str:
+    return text.replace("``", "`")
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "commands": command_tables,
     "recipe": lambda: field_table(recipe.Recipe),
@@ -315,6 +568,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "step-times": step_times,
     "scale-times": scale_times,
     "description": lambda: field_table(descriptions.Description),
+    "functions": function_sections,
 }
 
 

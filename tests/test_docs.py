@@ -1,6 +1,7 @@
 """The pages are what the code says they should be."""
 
 import importlib.util
+import inspect
 import re
 import tomllib
 from pathlib import Path
@@ -43,6 +44,21 @@ def test_every_made_part_is_on_a_page(generate):
         name for page in PAGES for _, name, _ in generate.BLOCK.findall(page.read_text(encoding="utf-8"))
     }
     assert shown == set(generate.BLOCKS)
+
+
+def test_the_reference_of_each_function_has_arguments_result_errors_device_and_cost(generate):
+    page = (DOCS / "reference" / "functions.md").read_text(encoding="utf-8")
+    functions = generate.public_functions()
+    assert {"cka", "path", "MixupLoss", "compare", "run"} <= functions.keys() and len(functions) > 30
+    for name, function in functions.items():
+        reference = generate.describe_function(name)
+        assert f"### `{name}`\n" in page
+        assert reference.summary.endswith(".") and reference.result.startswith(("`", "each call"))
+        assert reference.errors and reference.device and reference.cost, name
+        signature = inspect.signature(function)
+        assert [argument for argument, *_ in reference.arguments] == [*signature.parameters], name
+        for argument, kind, default, text in reference.arguments:
+            assert text and kind.strip("`") and default, f"{name}: {argument}"
 
 
 def test_every_field_of_a_recipe_is_explained(generate):

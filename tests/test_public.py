@@ -17,13 +17,22 @@ KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYW
 
 
 def parameters(function):
-    """Return the parameters of a function: names, keyword-only ones, and required ones."""
+    """Return the parameters of a function: names, marks of keyword-only ones, and defaults."""
     return [
-        ("" if parameter.kind in KINDS else "*")
-        + name
-        + ("" if parameter.default is parameter.empty else "=")
+        ("" if parameter.kind in KINDS else "*") + name + default_of(parameter)
         for name, parameter in inspect.signature(function).parameters.items()
     ]
+
+
+def default_of(parameter):
+    """Return the default of a parameter as text; of a function or a value of a class, its name."""
+    default = parameter.default
+    if default is parameter.empty:
+        return ""
+    if callable(default):
+        return f"={default.__name__}"
+    own = type(default).__module__.startswith("isogloss")
+    return f"={type(default).__name__ if own else repr(default)}"
 
 
 def signatures():

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
     from isogloss.core.errors import (
         ConfigError,
         DataError,
+        DivergedError,
         InputError,
         IsoglossError,
+        MissingPackageError,
         ModelError,
         RunError,
         StorageError,
     )
+    from isogloss.core.progress import Progress
+    from isogloss.core.records import Record
     from isogloss.data.examples import (
         Choice,
         ComparableText,
@@ -31,8 +35,11 @@ if TYPE_CHECKING:
         TextLine,
         Translation,
     )
+    from isogloss.encoders.mixup import MixingTrace
+    from isogloss.engine.searching import Search, Trial
     from isogloss.functional.adjusting import AlignmentLoss, adjust
     from isogloss.functional.alignment import WordLinks, align, project_labels
+    from isogloss.functional.given_models import TextModel, TextTokenizer
     from isogloss.functional.gradients import MetaLearner, gradient_conflict, language_gates
     from isogloss.functional.mixup import MixupLoss, mixing
     from isogloss.functional.models import load_corpus, load_encoder
@@ -43,21 +50,40 @@ if TYPE_CHECKING:
     from isogloss.functional.word_order import reorder_questions
     from isogloss.functional.word_pairs import word_distances
     from isogloss.metrics.source_choice import SourceCandidate, rank_sources
-    from isogloss.recipes.recipe import Recipe
+    from isogloss.recipes.recipe import (
+        AdjustTable,
+        EncoderTable,
+        GridTable,
+        MeasureTable,
+        MethodTable,
+        PretrainTable,
+        Recipe,
+    )
     from isogloss.reports.comparison import Compared
+    from isogloss.reports.measurements import PlannedRun
+    from isogloss.reports.report import Report
+    from isogloss.store.store import Outcome
     from isogloss.study import Result, Study, read
     from isogloss.using import Model, load_model
     from isogloss.using.formats import Prediction
 
 _NAMES = {
     "api": "compare_outputs compare_runs corpus run search",
-    "core.errors": "ConfigError DataError InputError IsoglossError ModelError RunError StorageError",
+    "core.errors": (
+        "ConfigError DataError DivergedError InputError IsoglossError MissingPackageError ModelError "
+        "RunError StorageError"
+    ),
+    "core.progress": "Progress",
+    "core.records": "Record",
     "data.examples": (
         "Choice ComparableText LabelledText ParsedSentence Question "
         "SentencePair TaggedSentence TextLine Translation"
     ),
+    "encoders.mixup": "MixingTrace",
+    "engine.searching": "Search Trial",
     "functional.adjusting": "AlignmentLoss adjust",
     "functional.alignment": "WordLinks align project_labels",
+    "functional.given_models": "TextModel TextTokenizer",
     "functional.gradients": "MetaLearner gradient_conflict language_gates",
     "functional.mixup": "MixupLoss mixing",
     "functional.models": "load_corpus load_encoder",
@@ -68,8 +94,11 @@ _NAMES = {
     "functional.word_order": "reorder_questions",
     "functional.word_pairs": "word_distances",
     "metrics.source_choice": "SourceCandidate rank_sources",
-    "recipes.recipe": "Recipe",
+    "recipes.recipe": "AdjustTable EncoderTable GridTable MeasureTable MethodTable PretrainTable Recipe",
     "reports.comparison": "Compared",
+    "reports.measurements": "PlannedRun",
+    "reports.report": "Report",
+    "store.store": "Outcome",
     "study": "Result Study read",
     "using": "Model load_model",
     "using.formats": "Prediction",
@@ -79,6 +108,7 @@ _NAMES = {
 _HOMES = {name: f"isogloss.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
+    "AdjustTable",
     "AlignmentLoss",
     "Choice",
     "ComparableText",
@@ -86,19 +116,33 @@ __all__ = [
     "Comparison",
     "ConfigError",
     "DataError",
+    "DivergedError",
+    "EncoderTable",
+    "GridTable",
     "InputError",
     "IsoglossError",
     "LabelledText",
+    "MeasureTable",
     "MetaLearner",
+    "MethodTable",
+    "MissingPackageError",
+    "MixingTrace",
     "MixupLoss",
     "Model",
     "ModelError",
+    "Outcome",
     "ParsedSentence",
+    "PlannedRun",
     "Prediction",
+    "PretrainTable",
+    "Progress",
     "Question",
     "Recipe",
+    "Record",
+    "Report",
     "Result",
     "RunError",
+    "Search",
     "SentencePair",
     "SourceCandidate",
     "States",
@@ -106,7 +150,10 @@ __all__ = [
     "Study",
     "TaggedSentence",
     "TextLine",
+    "TextModel",
+    "TextTokenizer",
     "Translation",
+    "Trial",
     "WordLinks",
     "__version__",
     "adjust",

@@ -22,7 +22,7 @@ from isogloss.core.arguments import checks_arguments
 from isogloss.core.errors import ConfigError, explaining_missing_models
 from isogloss.core.processes import launched
 from isogloss.core.progress import OnProgress, no_progress
-from isogloss.core.run_parts import Positive, Rate, Whole
+from isogloss.core.run_parts import Positive, Rate, Weight, Whole
 from isogloss.engine.engines import ExecutionOptions, parse_execution
 from isogloss.engine.fork_server import start_early
 from isogloss.recipes.recipe_text import QUICKSTART, Source, folder_for, recipe_folder, recipe_text
@@ -74,6 +74,8 @@ def run(
     - ``devices``: numbers or UUIDs of the GPUs to use (all if left out), or "cpu";
     - ``retry_failed``: also make runs that failed in an earlier call;
     - ``track``: trackers that follow the runs while they train: tensorboard, mlflow, wandb.
+
+    Device: chosen by ``devices``: all GPUs, or the CPU. Cost: the runs that have no record yet.
     """
     options = parse_execution(**execution)
     recipes: list[Source] = [*recipe] if isinstance(recipe, list | tuple) else [cast("Source", recipe)]
@@ -121,6 +123,8 @@ def compare_runs(
     (``p_examples``), both (``p_value``) and corrected (``p_holm``), and the seeds that would detect
     ``points`` percentage points (``seeds_needed``). ConfigError if nothing can be compared.
 
+    Device: none. Cost: reads the records, and the predictions of the runs compared.
+
     >>> compared = isogloss.compare_runs("runs/quickstart", against="source-only")   # doctest: +SKIP
     >>> compared.frame[["language", "method", "difference", "p_holm"]]          # doctest: +SKIP
     """
@@ -145,6 +149,7 @@ def compare_outputs(
     gold: str | Path = "",
     by: str = "",
     measure: str = "",
+    margin: Weight | None = None,
 ) -> "Compared":
     """Compare files of outputs, made here or elsewhere, with a baseline's, by language, over examples.
 
@@ -154,8 +159,14 @@ def compare_outputs(
     out. ``measure`` is the main one of the answers' task, unless named; the column ``task`` says which task
     the answers were taken for.
 
-    The ``frame`` of the result has a row for each file and language, and for the mean of several. DataError,
-    with file and line, where files do not fit; ConfigError for a single file or an unknown measure.
+    The ``frame`` of the result has a row for each file and language, and for the mean of several: both
+    scores, the ``difference`` (0 to 1) with its 95 % interval over examples (``low_examples``,
+    ``high_examples``), p over examples (``p_examples``, corrected ``p_examples_holm``), answers that became
+    right (``gained``), wrong (``lost``) and other (``changed``), and with a ``margin`` the p of the test that
+    both are equivalent within it (``p_equivalence``). DataError, with file and line, where files do not fit
+    or a sample has no finite number; ConfigError for a single file or an unknown measure.
+
+    Device: none. Cost: one pass over the files; the permutation test of F1 has 1,000 rounds.
 
     >>> compared = isogloss.compare_outputs(["ours.jsonl", "theirs.jsonl"])     # doctest: +SKIP
     >>> compared.frame[["system", "language", "difference", "p_examples_holm"]] # doctest: +SKIP
@@ -169,7 +180,7 @@ def compare_outputs(
     if not others:
         raise ConfigError("compare: one file alone. Give two: what is compared, and the baseline.")
     right = disk_file(Path(gold)) if gold else None
-    return compare_files(others, disk_file(Path(baseline)), gold=right, by=by, measure=measure)
+    return compare_files(others, disk_file(Path(baseline)), gold=right, by=by, measure=measure, margin=margin)
 
 
 @explaining_missing_models()
@@ -200,6 +211,11 @@ def search(
     ``target_dev`` the targets' dev sets choose, which is no zero-shot transfer. Trials are ordinary runs in
     the folder, so the same call, or one with more ``trials``, goes on where it was. The best one's recipe is
     written ``to`` a file that extends the recipe. The other arguments are those of ``run``.
+
+    ConfigError for a key of ``over`` that the recipe lacks, or a range without values.
+
+    Device: chosen by ``devices``, as of ``run``. Cost: ``trials`` times the runs of the recipe, without
+    those that have a record.
     """
     options = parse_execution(**execution)
     start_early(options.processes)
@@ -239,6 +255,8 @@ def corpus(
     mapping, with ``rows`` by language and split: mappings, a ``datasets.Dataset`` or a DataFrame, which are
     written into the user's cache folder, for other processes to read. ConfigError or DataError, with file and
     field or line, where the description or the rows that labels are read from are wrong.
+
+    Device: none. Cost: reads the rows that labels are read from.
 
     >>> isogloss.corpus("ud").about                                     # doctest: +SKIP
     >>> topics = isogloss.corpus("topics.toml")                         # doctest: +SKIP

@@ -120,6 +120,52 @@ def test_grow_diag_final_and_is_koehns(one, other):
     assert symmetrized(one, other, "grow-diag") == koehn(set(one), set(other), final=False)
 
 
+def moses_grown(forward, backward):
+    """Grow as Moses' symal does, second word by second word.
+
+    ``forward`` has one first word for each second word, ``backward`` one second word for each first.
+    """
+    first_of = {j: i for i, j in forward}
+    second_of = dict(backward)
+    found = {(j, i) for i, j in forward & backward}
+    is_growing = True
+    while is_growing:
+        is_growing = False
+        for point in [(j, i) for j in range(SIZE) for i in range(SIZE)]:
+            for down, right in NEIGHBOURS if point in found else ():
+                j, i = point[0] + down, point[1] + right
+                is_free = j not in {each for each, _ in found} or i not in {each for _, each in found}
+                if (first_of.get(j) == i or second_of.get(i) == j) and is_free:
+                    found.add((j, i))
+                    is_growing = True
+    return {(i, j) for j, i in found}
+
+
+def moses_final(found, forward, backward):
+    """Add links of two free words as Moses' symal does, second word by second word."""
+    for side in (forward - backward, backward - forward):
+        for j, i in sorted(exchanged(side)):
+            if i not in {each for each, _ in found} and j not in {each for _, each in found}:
+                found.add((i, j))
+    return found
+
+
+def exchanged(pairs):
+    return {(j, i) for i, j in pairs}
+
+
+@given(forward, backward)
+def test_growth_is_that_of_moses_with_the_languages_exchanged(one, other):
+    grown = exchanged(moses_grown(exchanged(other), exchanged(one)))
+    assert set(symmetrized(one, other, "grow-diag")) == grown
+    assert set(symmetrized(one, other, "grow-diag-final-and")) == moses_final(grown, one, other)
+
+
+def test_growth_differs_from_that_of_moses_where_it_depends_on_the_order():
+    one, other = {(1, 0), (0, 2), (2, 1)}, {(0, 2), (1, 2), (2, 1)}
+    assert set(symmetrized(one, other, "grow-diag")) - moses_grown(one, other) == {(1, 2)}
+
+
 @given(links, links)
 def test_every_growth_lies_between_intersection_and_union(one, other):
     steps = [

@@ -76,6 +76,83 @@ def test_files_are_compared_as_by_compare_outputs(tmp_path):
         assert isogloss.compare(*given).frame.equals(expected)
 
 
+def tags(words):
+    return [list(word) for word in words]
+
+
+ANSWERS_OF = {
+    "classes": ("label", OURS, THEIRS, GOLD, "accuracy"),
+    "texts": ("label", [*"abcabc"], [*"abccba"], [*"abcaaa"], "macro_f1"),
+    "tags": (
+        "labels",
+        tags(["NV", "NN", "VD"]),
+        tags(["NV", "VN", "VD"]),
+        tags(["NV", "NN", "DD"]),
+        "accuracy",
+    ),
+    "numbers": ("label", [0.1, 0.7, 0.2, 0.9], [0.3, 0.2, 0.1, 0.6], [0.2, 0.8, 0.4, 0.5], "pearson"),
+    "answers": ("answer", ["a b", "c", "d"], ["b", "c", "e"], [["a b"], ["c d"], ["e"]], "f1"),
+}
+"""By name: the key in a file, answers of a system and of a baseline, gold answers, and a measure."""
+
+SHARED = ("score", "baseline_score", "difference", "low_examples", "high_examples", "p_examples", "effect")
+SHARED += ("test", "examples", "gained", "lost", "changed", "margin", "p_equivalence")
+
+
+@pytest.mark.parametrize("margin", [None, 0.1])
+@pytest.mark.parametrize("name", ANSWERS_OF)
+def test_files_frames_and_lists_have_the_same_interval_flips_and_equivalence(name, margin, tmp_path):
+    key, ours, theirs, gold, metric = ANSWERS_OF[name]
+    tables = [
+        [{"id": str(n), key: answer, "gold": right} for n, (answer, right) in enumerate(pairs)]
+        for pairs in (zip(ours, gold, strict=True), zip(theirs, gold, strict=True))
+    ]
+    paths = [tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"]
+    for path, table in zip(paths, tables, strict=True):
+        path.write_text("".join(json.dumps(row) + "\n" for row in table), encoding="utf-8")
+    expected = isogloss.compare(ours, theirs, gold, metric=metric, margin=margin)
+    of_frames = isogloss.compare(*map(pd.DataFrame, tables), metric=metric, margin=margin)
+    assert repr(of_frames) == repr(expected)
+    for compared in (
+        isogloss.compare(*paths, metric=metric, margin=margin),
+        isogloss.compare_outputs(paths, measure=metric, margin=margin),
+    ):
+        [row] = compared.rows
+        assert {field: row[field] for field in SHARED} == pytest.approx(
+            {field: expected[field] for field in SHARED}, nan_ok=True
+        )
+
+
+def test_flips_of_several_languages_are_summed(tmp_path):
+    paths = [tmp_path / "ours.jsonl", tmp_path / "theirs.jsonl"]
+    for path, answers in zip(paths, (OURS, THEIRS), strict=True):
+        lines = [{**row, "language": code} for code in ("sw", "fi", "et") for row in rows(answers)]
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    frame = isogloss.compare_outputs(paths, margin=0.05).frame.set_index("language")
+    for field in ("gained", "lost", "changed"):
+        assert frame.loc["mean", field] == 3 * frame.loc["sw", field] > 0
+
+
+NOT_A_NUMBER = {
+    "list": lambda bad: isogloss.compare([0.5, 1.0, bad], [0.5, 1.0, 0.0]),
+    "array": lambda bad: isogloss.compare(np.array([0.5, 1.0, bad]), np.zeros(3)),
+    "tensor": lambda bad: isogloss.compare(torch.tensor([0.5, 1.0, bad]), torch.zeros(3)),
+    "Series": lambda bad: isogloss.compare(pd.Series([0.5, 1.0, bad]), pd.Series([0.0] * 3)),
+    "seeds": lambda bad: isogloss.compare({7: [0.5, 1.0, bad]}, {7: [0.5, 1.0, 0.0]}),
+    "frame": lambda bad: isogloss.compare(
+        pd.DataFrame({"label": [0.5, 1.0, bad]}), pd.DataFrame({"label": [0.0] * 3})
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+@pytest.mark.parametrize("name", NOT_A_NUMBER)
+def test_a_value_that_is_no_finite_number_is_refused_with_its_place(name, bad):
+    with pytest.raises(DataError) as caught:
+        NOT_A_NUMBER[name](bad)
+    assert "system[2]" in str(caught.value) and str(bad) in str(caught.value)
+
+
 @pytest.mark.parametrize("margin", [0.05, 0.2, 0.6])
 def test_intervals_and_equivalence_are_those_of_student_over_examples(margin):
     ours, theirs = np.random.default_rng(0).normal(size=(2, 40))

@@ -15,7 +15,7 @@ from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import identity
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.methods.average import Average, dropped, elected, limit_of, mean, summed
+from isogloss.methods.average import Average, LargestChanges, dropped, elected, mean, summed
 from isogloss.planning.plan import plan_recipe
 from isogloss.tasks import TASKS
 from isogloss.training.fine_tuning import fine_tune
@@ -52,26 +52,28 @@ def test_a_mean_is_the_weighted_sum_in_any_order(tensors, weights):
 def test_ties_of_vectors_that_agree_in_sign_is_their_scaled_mean(tensors):
     agreeing = [one.abs() for one in tensors]
     weights = [0.7] * len(agreeing)
-    limits = [limit_of([one], 1.0) for one in agreeing]
-    found = elected(weights, agreeing, limits)
+    kept = [LargestChanges.of([one], 1.0).keep(one) for one in agreeing]
+    found = elected(weights, kept, sum(weights))
     mean_of_those_there = torch.stack(agreeing).sum(0) / torch.stack(agreeing).sign().sum(0).clamp(min=1)
     torch.testing.assert_close(found, sum(weights) * mean_of_those_there)
 
 
 def test_ties_trims_elects_and_averages_those_that_agree():
     first, second, third = torch.tensor([[4.0, -1.0, 0.1], [2.0, 3.0, 0.2], [-1.0, -5.0, 3.0]])
-    limits = [limit_of([one[:1], one[1:]], 2 / 3) for one in (first, second, third)]
-    assert limits == [1.0, 2.0, 3.0]
+    vectors = (first, second, third)
+    largest = [LargestChanges.of([one[:1], one[1:]], 2 / 3) for one in vectors]
+    assert [changes.limit for changes in largest] == [1.0, 2.0, 3.0]
+    kept = [changes.keep(one) for changes, one in zip(largest, vectors, strict=True)]
     # Second numbers: -1 + 3 - 5 < 0, so the mean of -1 and -5; the third's -1 is trimmed.
-    found = elected([1 / 3] * 3, [first, second, third], limits)
+    found = elected([1 / 3] * 3, kept, 1.0)
     torch.testing.assert_close(found, torch.tensor([3.0, -3.0, 3.0]))
 
 
 def test_ties_of_halves_is_half_of_ties_of_wholes():
     first, second = torch.tensor([[4.0, -1.0, 0.1], [2.0, 3.0, 0.2]])
-    limits = [limit_of([one], 2 / 3) for one in (first, second)]
-    whole = elected([1.0, 1.0], [first, second], limits)
-    torch.testing.assert_close(elected([0.5, 0.5], [first, second], limits), whole / 2)
+    kept = [LargestChanges.of([one], 2 / 3).keep(one) for one in (first, second)]
+    whole = elected([1.0, 1.0], kept, 2.0)
+    torch.testing.assert_close(elected([0.5, 0.5], kept, 1.0), whole / 2)
     assert Average(weights=(0.5, 0.5), density=0.2).weights_of(2) == (0.5, 0.5)
 
 

@@ -25,7 +25,7 @@ from isogloss.reports.choosing import (
     regret_tables,
 )
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
-from isogloss.reports.comparison_cells import CELLS
+from isogloss.reports.comparison_cells import CELLS, interval_text
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, language, percent, test_set_name
 from isogloss.reports.verdicts import p_text
@@ -34,10 +34,13 @@ from isogloss.store import local_folder
 Row = Mapping[str, Any]
 
 OUTPUT_CELLS: Mapping[str, Callable[[Row], str]] = {
-    **{head: CELLS[head] for head in ("language", "system score", "baseline score", "difference", "d")},
+    **{head: CELLS[head] for head in ("language", "system score", "baseline score", "difference")},
+    "interval": lambda row: interval_text(row["low_examples"], row["high_examples"]),
+    "d": CELLS["d"],
     "p": CELLS["p (examples)"],
     "p (Holm)": lambda row: p_text(row["p_examples_holm"]),
     "examples": lambda row: str(row["examples"]),
+    "gained, lost": lambda row: "–" if row["gained"] is None else f"{row['gained']}, {row['lost']}",
 }
 """The cells of a comparison of files of outputs, which are tested over examples alone."""
 
@@ -71,8 +74,9 @@ def print_compared_outputs(compared: Compared, *, as_json: bool) -> None:
         _print_table(OUTPUT_CELLS, rows)
     show_line(
         f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
-        f"{_tests(compared.rows)}, after Holm's correction over {count(len(compared.rows), 'test')}); d is "
-        f"Cohen's over examples. One file is one training: no {SURE} is possible."
+        f"{_tests(compared.rows)}, after Holm's correction over {count(len(compared.rows), 'test')}); the "
+        f"interval (95 %) is over examples; d is Cohen's over examples; gained and lost are answers that "
+        f"became right and wrong. One file is one training: no {SURE} is possible."
     )
 
 

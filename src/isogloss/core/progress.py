@@ -22,6 +22,11 @@ class Progress:
     job: int = 0
     """Number of the reporting process, from 1. 0 for a single process."""
 
+    def __repr__(self) -> str:
+        """Return what is done, without rows."""
+        remark = f", {self.remark!r:.100}" if self.remark else ""
+        return f"Progress({self.what!r:.100}, {self.done} of {self.total}{remark})"
+
 
 OnProgress = Callable[[Progress], None]
 

@@ -120,6 +120,10 @@ class Record:
     read: DataRead | None = None
     """Data of a fine-tuned model. None in records of earlier versions and of other kinds of runs."""
 
+    def __repr__(self) -> str:
+        """Return id, title and number of rows in a line."""
+        return f"Record({self.id!r}, {self.title!r:.200}, {len(self.rows)} rows)"
+
     def body(self) -> dict[str, Any]:
         """Return the record as it is written to disk, without empty optional fields."""
         body = {name: getattr(self, name) for name in Record.__dataclass_fields__}

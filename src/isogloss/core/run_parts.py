@@ -10,26 +10,27 @@ from dataclasses import Field as DataclassField
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
-from pydantic import Field, model_validator
+from annotated_types import Ge, Gt, Le
+from pydantic import Field, Strict, model_validator
 
 from isogloss.core.errors import ConfigError
 
-Whole = Annotated[int, Field(strict=True)]
+Whole = Annotated[int, Strict()]
 """A whole number; true, false and texts are refused."""
 
-Count = Annotated[int, Field(strict=True, ge=0)]
+Count = Annotated[int, Strict(), Ge(0)]
 """A number of things, possibly none."""
 
-Positive = Annotated[int, Field(strict=True, ge=1)]
+Positive = Annotated[int, Strict(), Ge(1)]
 """A number of things, at least one."""
 
-Share = Annotated[float, Field(strict=True, ge=0, le=1)]
+Share = Annotated[float, Strict(), Ge(0), Le(1)]
 """A share, from 0 to 1."""
 
-Rate = Annotated[float, Field(strict=True, gt=0)]
+Rate = Annotated[float, Strict(), Gt(0)]
 """A step size, above 0."""
 
-Weight = Annotated[float, Field(strict=True, ge=0)]
+Weight = Annotated[float, Strict(), Ge(0)]
 """A factor that may be 0."""
 
 

@@ -137,6 +137,11 @@ class MixingTrace:
     """[pair head target source]: the weights of Eq. 3 in the last pass, before dropout; else empty. By links,
     those of a subword that has none are there too, and unused."""
 
+    def __repr__(self) -> str:
+        """Return the number of pairs, and the shape of the weights."""
+        pairs = 0 if self.ratios is None else len(self.ratios)
+        return f"MixingTrace(ratios of {pairs} pairs, weights {list(self.weights.shape)})"
+
 
 def check_mixup(config: Config, layer: int, mixed: Mixed | None = None) -> None:
     """Raise ModelError for a family that cannot mix, ConfigError for a layer that does not exist."""

@@ -110,6 +110,11 @@ class Trial:
     failed: tuple[str, ...] = ()
     """Why runs failed."""
 
+    def __repr__(self) -> str:
+        """Return number, setting and score in a line."""
+        score = "failed" if self.score is None else f"score {self.score:.4f}, {self.seeds} seeds"
+        return f"Trial({self.number}, {dict(self.values)!r:.180}, {score})"
+
 
 @dataclass(frozen=True)
 class Search:
@@ -119,6 +124,10 @@ class Search:
     recipe: Path | None
     """None where every trial failed."""
     chosen_by: str
+
+    def __repr__(self) -> str:
+        """Return the number of trials and the best of them."""
+        return f"Search({len(self.trials)} trials, best: {self.best!r:.250})"
 
     @property
     def best(self) -> Trial | None:

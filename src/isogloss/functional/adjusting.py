@@ -8,7 +8,7 @@ from copy import deepcopy
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Literal
+from typing import Literal, TypeVar, cast
 from warnings import warn
 
 from torch import Tensor, nn
@@ -18,10 +18,11 @@ from isogloss.core.errors import DataError
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import Positive, Rate, Weight, Whole, with_fields
 from isogloss.data.examples import Translation
-from isogloss.encoders.family import Model, Tokenizer
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
 from isogloss.functional.alignment import Links, align, translations
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare_trained, refuse_parallel, text_encoder, unwrap
 from isogloss.functional.states import Sentence
 from isogloss.methods import alignment_loss as methods
@@ -31,14 +32,16 @@ from isogloss.training.aligned_batches import Form, frozen_copy
 from isogloss.training.bitext import AlignedBitext, PairEncoding, Word, read_bitext
 from isogloss.training.states import check_layers
 
+Adjusted = TypeVar("Adjusted", bound=TextModel)
+
 PAPER = CrossLingualAdjustment()
 CONTINUAL = methods.AlignmentTerm()
 
 
 @checks_arguments
 def adjust(
-    model: Model,
-    tokenizer: Tokenizer,
+    model: Adjusted,
+    tokenizer: TextTokenizer,
     first: Sequence[Sentence],
     second: Sequence[Sentence],
     links: Iterable[Links] | None = None,
@@ -55,7 +58,7 @@ def adjust(
     learning_rate: Rate = PAPER.updates.learning_rate,
     seed: Whole = 0,
     on_progress: OnProgress | None = None,
-) -> Model:
+) -> Adjusted:
     """Return a copy of an encoder in which the states of words are near those of their translations (Eq. 1).
 
     Σ‖f(s) − f(t)‖² over linked words and over [CLS] and [SEP], the subwords that open and close a text: each
@@ -71,6 +74,9 @@ def adjust(
     are restored at the end: a training of yours that draws from them has to wait.
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
+
+    Device: a GPU if there is one, else the CPU; the result is there. Cost: ``epochs`` passes forward and
+    backward over both sides, and the memory of two more encoders.
 
     >>> adjusted = isogloss.adjust(model, tokenizer, english, swahili)       # doctest: +SKIP
     """
@@ -88,7 +94,7 @@ def adjust(
         adjusted = deepcopy(network).float()
         encoder = text_encoder(adjusted) if network.config.is_encoder_decoder else adjusted
         adjust_model(encoder, bitext, method, seed=seed, folder=Path(folder), on_progress=progress)
-    return adjusted.to(network.dtype).eval()
+    return cast(Adjusted, adjusted.to(network.dtype).eval())
 
 
 class AlignmentLoss(nn.Module):
@@ -104,6 +110,9 @@ class AlignmentLoss(nn.Module):
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
+    Device: that of the model at each call. Cost: a call has a pass forward over both sides of ``pairs``;
+    f⁰ has the memory of another encoder.
+
     >>> alignment = isogloss.AlignmentLoss(model, tokenizer, english, swahili)     # doctest: +SKIP
     >>> (model(**batch).loss + alignment()).backward()                       # doctest: +SKIP
     """
@@ -111,8 +120,8 @@ class AlignmentLoss(nn.Module):
     @checks_arguments
     def __init__(
         self,
-        model: Model,
-        tokenizer: Tokenizer,
+        model: TextModel,
+        tokenizer: TextTokenizer,
         first: Sequence[Sentence],
         second: Sequence[Sentence],
         links: Iterable[Links] | None = None,
@@ -127,7 +136,7 @@ class AlignmentLoss(nn.Module):
         pairs: Positive | None = None,
         word: Word = CONTINUAL.encoding.word,
         layer: Whole = CONTINUAL.encoding.layer,
-        original: Model | None = None,
+        original: TextModel | None = None,
         seed: Whole = 0,
     ) -> None:
         super().__init__()

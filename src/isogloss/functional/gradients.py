@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from threading import RLock
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pandas as pd
 import torch
-from pydantic import Field
+from annotated_types import Gt, Lt
 from torch import Tensor, nn
 
 from isogloss.core.arguments import checks_arguments
@@ -24,10 +25,12 @@ from isogloss.diagnostics.language_gates import similarity_rows
 from isogloss.encoders.added.active_language import active_language
 from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import ensure_modules, modules_of
-from isogloss.encoders.family import Model
+from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.gates import GateKinds, Mask, OfAttention, OfFeedForward, gate_groups
+from isogloss.encoders.saving import save_model
 from isogloss.encoders.shared_weights import copy_sharing_weights, differentiable_copy, keep_activations
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import refuse_parallel, require_layers, unwrap, unwrap_torch
 from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training import meta_learning
@@ -47,7 +50,7 @@ MIN_BATCHES = 2
 
 @checks_arguments
 def gradient_conflict(
-    model: Model,
+    model: TextModel,
     batches: Mapping[str, Iterable[Any]],
     loss: Callable[[Any, Any], Tensor] | None = None,
     *,
@@ -69,6 +72,9 @@ def gradient_conflict(
     ``layers``, single layers are left out. Negative cosines are conflict.
 
     ConfigError for a language with fewer than two batches.
+
+    Device: that of the model, where batches must be. Cost: a pass forward and backward for each batch,
+    and the memory of another model and of two gradients of each language.
 
     >>> isogloss.gradient_conflict(model, {"en": english, "sw": swahili})    # doctest: +SKIP
     """
@@ -98,11 +104,11 @@ def gradient_conflict(
 
 @checks_arguments
 def language_gates(
-    model: Model,
+    model: TextModel,
     batches: Mapping[str, Iterable[Any]],
     loss: Callable[[Any, Any], Tensor] | None = None,
     *,
-    sparsity: Annotated[float, Field(gt=0, lt=1)] = 0.5,
+    sparsity: Annotated[float, Gt(0), Lt(1)] = 0.5,
     attention: OfAttention = "row",
     feed_forward: OfFeedForward = "row",
     steps: Positive = 300,
@@ -123,6 +129,11 @@ def language_gates(
     ``module``, ``gates`` (their number), ``cosine`` and ``correlation`` of the gates' log α, the cosine of
     their probabilities of being open (``open_cosine``), the Jaccard index of those kept (``overlap``), and
     how many only one keeps.
+
+    ConfigError for fewer than two languages, ModelError for a family without known layers.
+
+    Device: that of the model, where batches must be. Cost: ``steps`` passes forward and backward for each
+    language and draw, and the memory of another model.
 
     >>> isogloss.language_gates(model, {"en": english, "sw": swahili})       # doctest: +SKIP
     """
@@ -184,15 +195,19 @@ class MetaLearner(nn.Module):
 
     ConfigError for a language or a name that the model lacks.
 
+    Device: that of the model, where batches must be. Cost: a step has a pass forward and backward for the
+    batch and for each language, three for the second order by finite differences.
+
     >>> meta = isogloss.MetaLearner(model, ["en", "sw"])                     # doctest: +SKIP
     >>> meta("sw", batch, {"en": english, "sw": swahili}).backward()         # doctest: +SKIP
     >>> with meta.language("sw"): states = model(**batch)                    # doctest: +SKIP
+    >>> meta.save("meta-learned", tokenizer)                                 # doctest: +SKIP
     """
 
     @checks_arguments
     def __init__(
         self,
-        model: Any,
+        model: nn.Module,
         languages: Sequence[str] | Mapping[str, Sequence[str]],
         loss: Callable[[Any, Any], Tensor] | None = None,
         *,
@@ -284,6 +299,27 @@ class MetaLearner(nn.Module):
         """
         with self._one_language, _reading(self._learner[0].model, language):
             yield
+
+    def save(self, folder: str | Path, tokenizer: TextTokenizer) -> Path:
+        """Write the model with its languages' adapters and return the folder.
+
+        transformers loads the shared weights from it, without the adapters; ``isogloss.load_encoder`` and
+        ``load_model`` load both, and read the language that they are asked for. (``save_pretrained`` of the
+        model writes the adapters among its weights, where nothing finds them.)
+
+        ConfigError where ``languages`` are names of parameters: these are the model's own, which its
+        ``save_pretrained`` writes.
+        """
+        [learner] = self._learner
+        model: Any = learner.model
+        if modules_of(model) is None:
+            raise ConfigError(
+                f"MetaLearner.save: the languages have parameters of {type(model).__name__} itself, and no "
+                f"adapters. Save the model by its save_pretrained."
+            )
+        path = Path(folder)
+        save_model(model, cast(Tokenizer, tokenizer), path)
+        return path
 
 
 def _pass_gradient(weight: nn.Parameter, copied: Tensor) -> None:

@@ -19,6 +19,7 @@ from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import Attends, Mixed, MixingTrace, Mixup, Residual
 from isogloss.encoders.shared_weights import copy_sharing_weights, recomputing
+from isogloss.functional.given_models import TextModel
 from isogloss.functional.preparing import refuse_parallel, require_layers
 from isogloss.methods.presets import Preset, preset_fields
 from isogloss.methods.x_mixup import MixedModel, XMixup
@@ -55,7 +56,7 @@ READ = ("input_ids", "attention_mask", "token_type_ids", "labels")
 
 @checks_arguments
 def mixing(
-    model: Model,
+    model: TextModel,
     *,
     layer: Positive,
     ratio: Share = 0.5,
@@ -77,6 +78,8 @@ def mixing(
     entered this context.
 
     ModelError for a family that cannot mix, ConfigError for a layer that does not exist.
+
+    Device: that of the model. Cost: the layer that mixes computes a second attention.
 
     >>> import torch, isogloss
     >>> model, tokenizer = isogloss.load_encoder("shipped")
@@ -112,6 +115,9 @@ class MixupLoss(nn.Module):
 
     ConfigError or ModelError for a model that cannot mix.
 
+    Device: that of the model, to which batches are moved. Cost: one pass over source and target together,
+    in which one layer computes a second attention.
+
     >>> loss = isogloss.MixupLoss(model)                                     # doctest: +SKIP
     >>> optimizer = torch.optim.AdamW([*model.parameters(), *loss.parameters()], lr=2e-5)  # doctest: +SKIP
     >>> loss(english, swahili).backward()                                    # doctest: +SKIP
@@ -120,7 +126,7 @@ class MixupLoss(nn.Module):
     @checks_arguments
     def __init__(
         self,
-        model: Model,
+        model: TextModel,
         *,
         layer: Count = 0,
         ratio: Share = 0.5,
@@ -136,8 +142,8 @@ class MixupLoss(nn.Module):
     ) -> None:
         super().__init__()
         refuse_parallel(model, "MixupLoss")
-        model = require_layers(model, "MixupLoss")
-        self._labels_texts = _labels_texts(model)
+        network = require_layers(model, "MixupLoss")
+        self._labels_texts = _labels_texts(network)
         unit = "" if self._labels_texts else "word"
         stated: dict[str, Any] = {"learned_ratio": True, "back_loss": None}
         stated |= preset_fields(XMixup.name, preset, unit=unit) if preset else {}
@@ -156,7 +162,9 @@ class MixupLoss(nn.Module):
             kl=kl,
         )
         # In a list: the model's parameters are not the loss's.
-        self._mixed = [self._method.mixed_model(_task(model, CLASS if self._labels_texts else WORDS), model)]
+        self._mixed = [
+            self._method.mixed_model(_task(network, CLASS if self._labels_texts else WORDS), network)
+        ]
         self.ratio = self._mixed[0].ratio
 
     @checks_arguments

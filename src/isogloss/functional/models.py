@@ -1,7 +1,7 @@
 """Encoders and corpora by name."""
 
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.run_parts import Count
@@ -10,19 +10,24 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence, Translation
 from isogloss.data.sources import Sources
 from isogloss.encoders.added.peft_folders import completed
-from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import SHIPPED, shipped_folder
 from isogloss.encoders.hub import is_hub_name
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.recipes.descriptions import register_corpus
 
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-def load_encoder(name: str | Path) -> tuple[Model, Tokenizer]:
+
+def load_encoder(name: str | Path) -> "tuple[PreTrainedModel, PreTrainedTokenizerFast]":
     """Load an encoder, without a head and in evaluation mode, and its tokenizer.
 
     ``name`` is "shipped", a folder of Hugging Face files or of adapters of peft, which are merged into their
     base, or a name on the hub (name@revision). ModelError says what is missing.
+
+    Device: the CPU; move the model by its ``to``. Cost: reads the folder once; a name on the hub is
+    downloaded unless it is in the cache.
 
     >>> import isogloss
     >>> model, tokenizer = isogloss.load_encoder("shipped")
@@ -93,6 +98,9 @@ def load_corpus(
     ``data`` is a folder, "hub" for the Hugging Face hub, or nothing for the built-in languages (qaa to qai);
     with ``examples`` so many are drawn. What ``isogloss list corpora`` names can be read, and the file of a
     description. ConfigError for an unknown name, DataError for a broken or missing file.
+
+    Device: none. Cost: reads the file of the split; text of the built-in languages is generated at the
+    first call.
 
     >>> import isogloss
     >>> [sentence] = isogloss.load_corpus("ud", "qaa", "test", examples=1)

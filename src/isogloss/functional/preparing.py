@@ -17,6 +17,7 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.sentence_parts import SentenceParts, has_sentence_parts, keep_sentence_parts
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.encoders.subwords import pad_rows, padding_mask, padding_of
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.training.precision import resolved_precision
 
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
@@ -47,7 +48,7 @@ class PreparedEncoder(NamedTuple):
 
 
 def prepare(
-    model: nn.Module, tokenizer: Tokenizer, function: str, precision: str, *, words: bool = False
+    model: TextModel, tokenizer: TextTokenizer, function: str, precision: str, *, words: bool = False
 ) -> PreparedEncoder:
     """Prepare a model for reading states of texts, or of ``words``, in float32 or bfloat16.
 
@@ -58,15 +59,15 @@ def prepare(
     copied = evaluation_copy(text_encoder(network))
     if not getattr(network, "is_quantized", False):
         copied = copied.float()
-    within = unwrap_torch(model)
+    within = unwrap_torch(cast(nn.Module, model))
     if isinstance(within, nn.Sequential):
         _keep_own_parts(within, copied)
-    check_states(copied, tokenizer, function)
+    check_states(copied, cast(Tokenizer, tokenizer), function)
     made = resolved_precision(precision, next(copied.parameters()).device)
-    return PreparedEncoder(copied, limited(tokenizer, copied), made)
+    return PreparedEncoder(copied, limited(cast(Tokenizer, tokenizer), copied), made)
 
 
-def prepare_trained(model: nn.Module, tokenizer: Tokenizer, function: str) -> tuple[Model, Tokenizer]:
+def prepare_trained(model: TextModel, tokenizer: TextTokenizer, function: str) -> tuple[Model, Tokenizer]:
     """Return the model within a wrapper and a tokenizer, for a function that trains states of words.
 
     ModelError for what returns no states of texts.
@@ -74,17 +75,18 @@ def prepare_trained(model: nn.Module, tokenizer: Tokenizer, function: str) -> tu
     network = unwrap(model, function)
     check_tokenizer(tokenizer, function, words=True)
     encoder = text_encoder(network)
-    check_states(evaluation_copy(encoder), tokenizer, function)
-    return network, limited(tokenizer, encoder)
+    known = cast(Tokenizer, tokenizer)
+    check_states(evaluation_copy(encoder), known, function)
+    return network, limited(known, encoder)
 
 
-def has_own_pooling(model: nn.Module, function: str) -> bool:
+def has_own_pooling(model: TextModel, function: str) -> bool:
     """Return whether a model, or the folder that it is from, makes vectors of texts in a way of its own."""
-    is_sequence = isinstance(unwrap_torch(model), nn.Sequential)
+    is_sequence = isinstance(unwrap_torch(cast(nn.Module, model)), nn.Sequential)
     return is_sequence or has_sentence_parts(unwrap(model, function).base_model)
 
 
-def unwrap(model: Any, function: str) -> Model:
+def unwrap(model: object, function: str) -> Model:
     """Return the model of transformers within a wrapper: of torch, peft or sentence-transformers.
 
     ModelError for anything else, and for weights that are not loaded.
@@ -137,7 +139,7 @@ def unwrap_torch(model: AnyModule) -> AnyModule:
             return cast(AnyModule, network)
 
 
-def require_layers(model: Any, function: str) -> Model:
+def require_layers(model: object, function: str) -> Model:
     """Return the model within a wrapper; ModelError unless its layers are those of a known family."""
     network = unwrap(model, function)
     family_named(network.config.model_type, f"{function}: {type(network).__name__}")
@@ -149,7 +151,7 @@ def require_layers(model: Any, function: str) -> Model:
     return network
 
 
-def refuse_parallel(model: nn.Module, function: str) -> None:
+def refuse_parallel(model: object, function: str) -> None:
     """Raise ModelError for a model in several processes: its wrapper averages gradients of its own calls."""
     if isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
         raise ModelError(
@@ -166,7 +168,7 @@ def text_encoder(network: Model) -> Model:
     return base
 
 
-def check_tokenizer(tokenizer: Any, function: str, *, words: bool = False) -> None:
+def check_tokenizer(tokenizer: object, function: str, *, words: bool = False) -> None:
     """Raise ModelError unless a value is a tokenizer, and a fast one where ``words`` are split."""
     if not hasattr(tokenizer, "pad_token_id") or not callable(tokenizer):
         raise ModelError(

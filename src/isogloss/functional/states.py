@@ -22,8 +22,8 @@ from isogloss.core.errors import ConfigError, DataError, located
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Positive, Whole
 from isogloss.encoders.added.active_language import active_language
-from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
 from isogloss.training.precision import Precision
 from isogloss.training.states import (
@@ -92,8 +92,8 @@ StatesLike = States | Tensor | npt.NDArray[Any] | Sequence[Any]
 
 @checks_arguments
 def states(
-    model: Model,
-    tokenizer: Tokenizer,
+    model: TextModel,
+    tokenizer: TextTokenizer,
     texts: Sequence[Sentence],
     *,
     layers: Sequence[Whole] = (),
@@ -114,6 +114,9 @@ def states(
     one on this machine, as in runs).
 
     ConfigError for a layer that the encoder lacks, ModelError where states are not finite.
+
+    Device: that of the model; the result is on the CPU. Cost: one pass over the texts; the result has
+    texts × layers × width numbers in float32.
 
     >>> import isogloss
     >>> model, tokenizer = isogloss.load_encoder("shipped")

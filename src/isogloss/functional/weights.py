@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal, SupportsFloat, TypeVar
 
 import pandas as pd
 import torch
-from pydantic import Field
+from annotated_types import Ge, Gt, Le, Lt
+from pydantic import Strict
 from torch import Tensor, nn
 
 from isogloss.core.arguments import checks_arguments
-from isogloss.core.errors import ConfigError, ModelError, check_named
+from isogloss.core.errors import ConfigError, DataError, ModelError, check_named
 from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress, Progress
 from isogloss.core.run_parts import Whole
@@ -45,9 +46,9 @@ AnyModel = TypeVar("AnyModel", bound=nn.Module)
 MATRIX = 2
 """Dimensions from which on a parameter has rows."""
 
-Finite = Annotated[float, Field(strict=True)]
-Density = Annotated[float, Field(strict=True, gt=0, le=1)]
-Dropped = Annotated[float, Field(strict=True, ge=0, lt=1)]
+Finite = Annotated[float, Strict()]
+Density = Annotated[float, Strict(), Gt(0), Le(1)]
+Dropped = Annotated[float, Strict(), Ge(0), Lt(1)]
 """Ranges of numbers: any, and those of the fields of ``Average``."""
 
 Part = Literal["all", "encoder", "head"]
@@ -81,6 +82,8 @@ def path(
     ModelError where the models differ in the names or shapes of parameters, in buffers, which do not move
     (such as the statistics of BatchNorm), or in the labels of their heads.
 
+    Device: that of ``start``. Cost: a call of ``score`` for each α, and the memory of another model.
+
     >>> import torch, isogloss
     >>> start, end = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
     >>> ends = isogloss.path(start, end, lambda model: model.bias.item(), alphas=[0, 1])["score"]
@@ -110,6 +113,11 @@ def plane(
     """Return the scores of θ_O + α₁(θ_1 - θ_O) + α₂(θ_2 - θ_O) (Eq. 3), by α₁ and α₂.
 
     ``alphas`` are the values on each of the two axes. ``score``, ``part`` and the rest are as for ``path``.
+
+    ModelError where the models differ, DataError for a score that is no number.
+
+    Device: that of ``origin``. Cost: a call of ``score`` for each pair of values, and the memory of
+    another model.
 
     >>> isogloss.plane(bilingual, source_only, target_only, score)["qab"].unstack()    # doctest: +SKIP
     """
@@ -153,9 +161,7 @@ def _scores(
     with showing_progress(on_progress) as progress:
         for number, _ in enumerate(visit_points(moved, names, points.tolist(), move), start=1):
             with recalled_states(states, moved):
-                scored = score(moved)
-            named = scored if isinstance(scored, Mapping) else {"score": scored}
-            rows.append({name: float(number) for name, number in named.items()})
+                rows.append(_numbers_of(score(moved)))
             progress(Progress("path", number, len(points)))
     if not used and len(rows) > 1 and all(row == rows[0] for row in rows):
         warnings.warn(
@@ -166,6 +172,18 @@ def _scores(
     return pd.DataFrame(rows, index=points)
 
 
+def _numbers_of(scored: Any) -> dict[str, float]:
+    """Return the numbers of a score by name; DataError for anything else."""
+    named = dict(scored.items()) if hasattr(scored, "items") else {"score": scored}
+    try:
+        return {str(name): float(number) for name, number in named.items()}
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"score: returned {scored!r:.60}; expected a number, or a mapping from names to numbers. Return "
+            f"one number for each, such as a mean."
+        ) from error
+
+
 @checks_arguments
 def random_direction(model: nn.Module, *, seed: Whole = 0) -> dict[str, Tensor]:
     """Return a random direction in weight space, by the names of parameters, as landscapes are drawn along.
@@ -173,6 +191,10 @@ def random_direction(model: nn.Module, *, seed: Whole = 0) -> dict[str, Tensor]:
     Li et al. (2018), "Visualizing the Loss Landscape of Neural Nets", Section 4: normal numbers, each row of
     a matrix as long as the model's row, and 0 for biases and norms. They depend on ``seed`` and the name of
     the parameter, and not on the device.
+
+    ConfigError for a seed that is no whole number.
+
+    Device: that of the model; numbers are drawn on the CPU. Cost: the memory of another model.
 
     >>> import torch, isogloss
     >>> model = torch.nn.Linear(2, 3)
@@ -201,6 +223,8 @@ def move(model: AnyModel, direction: Mapping[str, Tensor], alpha: Finite) -> Any
 
     ConfigError for a parameter that the model lacks, ModelError for one of another shape.
 
+    Device: that of the model. Cost: the memory of another model.
+
     >>> import torch, isogloss
     >>> model = torch.nn.Linear(2, 1)
     >>> moved = isogloss.move(model, {"bias": torch.ones(1)}, 0.5)
@@ -223,11 +247,12 @@ def move(model: AnyModel, direction: Mapping[str, Tensor], alpha: Finite) -> Any
 
 @checks_arguments
 def average(
-    models: Sequence[AnyModel],
-    weights: Sequence[float] | None = None,
+    models: Iterable[AnyModel],
+    weights: Iterable[Finite] | None = None,
     *,
     origin: nn.Module | None = None,
     density: Density | None = None,
+    scale: Finite | None = None,
     dropped: Dropped = 0.0,
     seed: Whole = 0,
 ) -> AnyModel:
@@ -238,9 +263,14 @@ def average(
     and the models have heads, the head is the mean of theirs by ``weights``. Adapters of peft that are not
     merged are averaged as they are, both factors of LoRA by themselves. ``density`` is the share of
     each vector's changes that TIES keeps (Yadav et al. 2023, Eqs 2 to 4), ``dropped`` the share that DARE
-    drops at random, by ``seed`` (Yu et al. 2024); both require ``origin``.
+    drops at random, by ``seed`` (Yu et al. 2024); both require ``origin``. ``scale`` is λ of TIES, by which
+    the merged vector is multiplied. Default: the sum of the weights, so that weights (1, 1) of two models
+    double it; mergekit and peft take 1.
 
     ConfigError where an origin is required, ModelError where the models differ in parameters or labels.
+
+    Device: that of the first model. Cost: the memory of another model; with ``density`` also that of one
+    vector of changes.
 
     >>> import torch, isogloss
     >>> first, second = torch.nn.Linear(2, 1), torch.nn.Linear(2, 1)
@@ -248,6 +278,8 @@ def average(
     >>> bool(torch.allclose(mean.bias, (first.bias + second.bias) / 2))
     True
     """
+    models = list(models)
+    weights = None if weights is None else tuple(weights)
     if not models or (weights is not None and len(weights) != len(models)):
         raise ConfigError(
             f"average: found {len(models)} models and {'no' if weights is None else len(weights)} weights. "
@@ -255,7 +287,7 @@ def average(
         )
     models = [unwrap_torch(model) for model in models]
     check_labels("average", {f"model {number}": model for number, model in enumerate(models)})
-    method = Average(weights=None if weights is None else tuple(weights), density=density, dropped=dropped)
+    method = Average(weights=weights, density=density, scale=scale, dropped=dropped)
     shares = method.weights_of(len(models))
     parts = [_part(f"model {n}", *pair) for n, pair in enumerate(zip(models, shares, strict=True))]
     if method.needs_origin(len(models)):
@@ -296,6 +328,10 @@ def deltas(origin: nn.Module, first: nn.Module, second: nn.Module, *, layers: bo
     is 0. The row ``all`` is of all parameters, or of those of the encoder where ``origin`` has no head.
     Models of a known family of encoders have a row for each layer (``embeddings``, ``layer 1`` …) and for the
     rest, unless ``layers`` is false.
+
+    ModelError where the models differ in parameters, buffers or labels.
+
+    Device: those of the models. Cost: one pass over the parameters.
 
     >>> isogloss.deltas(bilingual, source_only, target_only)                 # doctest: +SKIP
     """

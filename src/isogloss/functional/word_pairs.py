@@ -5,7 +5,7 @@ words as everywhere in isogloss, or lists of words.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +20,9 @@ from isogloss.core.identity import derive
 from isogloss.core.progress import OnProgress
 from isogloss.core.run_parts import Whole
 from isogloss.data.formats.word_links import pair_words
-from isogloss.encoders.family import Model, Tokenizer
 from isogloss.functional.alignment import Links, align, translations
 from isogloss.functional.beginning import showing_progress
+from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
 from isogloss.functional.similarity import refuse_settings
 from isogloss.functional.states import Sentence, States, read_layers
@@ -57,8 +57,8 @@ def word_distances(
 ) -> pd.DataFrame: ...
 @overload
 def word_distances(
-    model: Model,
-    tokenizer: Tokenizer,
+    model: TextModel,
+    tokenizer: TextTokenizer,
     first: Sequence[Sentence],
     second: Sequence[Sentence],
     links: Iterable[Links] | None = None,
@@ -73,8 +73,8 @@ def word_distances(
 ) -> pd.DataFrame: ...
 @checks_arguments
 def word_distances(
-    model: Any,
-    tokenizer: Any,
+    model: TextModel | States,
+    tokenizer: TextTokenizer | States,
     first: Sequence[Sentence] | None = None,
     second: Sequence[Sentence] | None = None,
     links: Iterable[Links] | None = None,
@@ -98,6 +98,11 @@ def word_distances(
     Instead of a model and a tokenizer, give states of words on two sides, with their ``links``, as
     ``isogloss.states(…, words="average")`` returns them.
 
+    DataError for fewer than two sentences with links, ConfigError for a layer that the encoder lacks.
+
+    Device: that of the model, and the CPU for states. Cost: one pass over both sides, and as many
+    unrelated pairs of words as linked ones; memory does not grow with the text.
+
     >>> isogloss.word_distances(model, tokenizer, ansa, bora)                # doctest: +SKIP
     >>> isogloss.word_distances(ansa_states, bora_states, links=links)       # doctest: +SKIP
     """
@@ -117,7 +122,9 @@ def word_distances(
         return _compare_states(model, tokenizer, links, options, on_progress)
     if first is None or second is None:
         raise ConfigError("word_distances: give sentences and their translations, in the same order.")
-    prepared = prepare(model, tokenizer, "word_distances", precision, words=True)
+    prepared = prepare(
+        cast(TextModel, model), cast(TextTokenizer, tokenizer), "word_distances", precision, words=True
+    )
     layer_count = prepared.layers + 1
     with located("word_distances"):
         chosen = layers_once(prepared.encoder, tuple(layers) or range(layer_count))

@@ -7,15 +7,17 @@ point of the path between two (Wu et al. 2022, Eq. 1). Otherwise θ₀ is the pr
 (Ilharco et al. 2023, Section 2). If θᵢ is an encoder trained on text from θ₀, τᵢ is a language vector. TIES
 (Yadav et al. 2023, Algorithm 1) merges vectors with different signs:
 
-    τ̂ᵢ = τᵢ where |τᵢ| is among the largest, else 0                                           (2)
+    τ̂ᵢ = τᵢ where |τᵢ| is among the k largest, else 0                                         (2)
     γ = sgn(Σᵢ wᵢ τ̂ᵢ)                                                                        (3)
-    θ = θ₀ + Σᵢ wᵢ · Σ_A wᵢ τ̂ᵢ / Σ_A wᵢ,  A = {i : sgn τ̂ᵢ = γ}, for each weight by itself       (4)
+    θ = θ₀ + λ · Σ_A wᵢ τ̂ᵢ / Σ_A wᵢ,  A = {i : sgn τ̂ᵢ = γ}, for each weight by itself           (4)
+
+λ is Σ wᵢ by default, so that halves of all weights give half the change; mergekit and peft take 1.
 
 DARE (Yu et al. 2024) drops a share p of each τᵢ at random and divides the rest by 1 - p. The head has no
 origin in the encoder: it is the mean of the models' heads, weighted by wᵢ.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -75,8 +77,17 @@ class Average(Method):
     dropped: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.0
     """DARE: share of each vector's changes that is dropped at random, by the seed."""
 
+    scale: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None = None
+    """TIES: λ, by which the merged vector is multiplied (1 in mergekit and peft). Default: the sum of the
+    weights."""
+
     def __post_init__(self) -> None:
-        """Refuse weights below 0 where signs are elected by them."""
+        """Refuse weights below 0 where signs are elected by them, and a scale that nothing reads."""
+        if self.scale is not None and self.density is None:
+            raise ConfigError(
+                f"{self.name}: scale: found {self.scale:g} without density; scale is λ of TIES. Add density, "
+                f"or multiply the weights by it."
+            )
         if self.density and any(weight < 0 for weight in self.weights or ()):
             raise ConfigError(
                 f"{self.name}: weights: {list(self.weights or ())} has numbers below 0; with density each "
@@ -136,28 +147,33 @@ class Average(Method):
         weights = [part.weight for part in parts[:count]]
 
         def vector(number: int, name: str) -> Tensor:
-            change = parts[number].read(name) - parts[-1].read(name)
+            change = widen(parts[number].read(name)) - widen(parts[-1].read(name))
             return dropped(change, self.dropped, seed=derive(seed, "dropped", number, name))
 
-        limits = [
-            limit_of((vector(number, name) for name in shared), self.density)
+        largest = [
+            LargestChanges.of([vector(number, name) for name in shared], self.density)
             for number in range(count)
-            if self.density
+            if self.density is not None
         ]
+        scale = fsum(weights) if self.scale is None else self.scale
         for name, tensor in tensors.items():
             if name in shared and self.is_sparse:
                 vectors = [vector(number, name) for number in range(count)]
-                added = elected(weights, vectors, limits) if limits else summed(weights, vectors)
-                tensor.copy_(parts[-1].read(name) + added)
+                if largest:
+                    kept = [changes.keep(vector) for changes, vector in zip(largest, vectors, strict=True)]
+                    added = elected(weights, kept, scale)
+                else:
+                    added = summed(weights, vectors)
+                tensor.copy_(widen(parts[-1].read(name)) + added)
             else:
                 averaged = parts if name in shared else models
                 tensor.copy_(mean([part.weight for part in averaged], [part.read(name) for part in averaged]))
 
 
 def mean(weights: Sequence[float], tensors: Sequence[Tensor]) -> Tensor:
-    """Return Σ wᵢ θᵢ / Σ wᵢ in float32; the mean of one tensor, or of equal ones, is exact to the bit.
+    """Return Σ wᵢ θᵢ / Σ wᵢ in float32 or float64.
 
-    ModelError for different whole numbers.
+    The mean of one tensor, or of equal ones, is exact to the bit. ModelError for different whole numbers.
     """
     if not tensors[0].is_floating_point():
         if any(not torch.equal(tensors[0], tensor) for tensor in tensors[1:]):
@@ -166,7 +182,7 @@ def mean(weights: Sequence[float], tensors: Sequence[Tensor]) -> Tensor:
     # Weights of the opposite sign to their sum come last: then no partial sum is 0.
     sign = fsum(weights)
     ordered = sorted(zip(weights, tensors, strict=True), key=lambda pair: pair[0] * sign < 0)
-    (total, average), *others = [(weight, tensor.float()) for weight, tensor in ordered if weight]
+    (total, average), *others = [(weight, widen(tensor)) for weight, tensor in ordered if weight]
     for weight, tensor in others:
         total += weight
         average = torch.lerp(average, tensor, weight / total)
@@ -186,25 +202,51 @@ def dropped(change: Tensor, share: float, *, seed: int) -> Tensor:
     return torch.where(drawn >= share, change / (1 - share), 0.0)
 
 
-def limit_of(changes: Iterable[Tensor], density: float) -> float:
-    """Return the smallest size among the largest numbers of a vector, ``density`` of them all."""
-    sizes = torch.cat([change.abs().flatten() for change in changes])
-    count = max(1, round(density * len(sizes)))
-    return float(sizes.kthvalue(len(sizes) - count + 1).values)
+@dataclass
+class LargestChanges:
+    """The k largest changes of one vector, which tensors keep one after the other (Eq. 2).
+
+    Differences of bfloat16 weights have few distinct sizes. Of changes that are all as large as the smallest
+    kept one, the first in the order of the tensors are kept.
+    """
+
+    limit: float
+    """Size of the smallest kept change."""
+    equal: int
+    """Changes of exactly this size that are still to be kept."""
+
+    @classmethod
+    def of(cls, changes: Sequence[Tensor], density: float) -> "LargestChanges":
+        """Find the largest changes of a vector, ``density`` of them all."""
+        sizes = torch.cat([change.abs().flatten() for change in changes])
+        count = max(1, round(density * len(sizes)))
+        limit = float(sizes.kthvalue(len(sizes) - count + 1).values)
+        return cls(limit, count - int((sizes > limit).sum()))
+
+    def keep(self, change: Tensor) -> Tensor:
+        """Return the next tensor of the vector with 0 for changes that are not kept."""
+        sizes = change.abs()
+        equal = sizes == self.limit
+        number = equal.flatten().cumsum(dim=0).view_as(equal)
+        kept = (sizes > self.limit) | (equal & (number <= self.equal))
+        self.equal = max(0, self.equal - int(equal.sum()))
+        return torch.where(kept, change, 0.0)
 
 
-def elected(weights: Sequence[float], changes: Sequence[Tensor], limits: Sequence[float]) -> Tensor:
-    """Return the change of the origin by TIES (Eqs 2 to 4)."""
-    trimmed = [
-        torch.where(change.abs() >= limit, change, 0.0) for change, limit in zip(changes, limits, strict=True)
-    ]
-    sign = summed(weights, trimmed).sign()
-    agreeing = [(change.sign() == sign) & (sign != 0) for change in trimmed]
-    voted = summed(weights, [agrees.float() for agrees in agreeing])
+def elected(weights: Sequence[float], kept: Sequence[Tensor], scale: float) -> Tensor:
+    """Return the change of the origin by TIES (Eqs 3 and 4) from the kept changes of each vector."""
+    sign = summed(weights, kept).sign()
+    agreeing = [(change.sign() == sign) & (sign != 0) for change in kept]
+    voted = summed(weights, [agrees.to(sign) for agrees in agreeing])
     total = summed(
-        weights, [torch.where(agrees, change, 0.0) for agrees, change in zip(agreeing, trimmed, strict=True)]
+        weights, [torch.where(agrees, change, 0.0) for agrees, change in zip(agreeing, kept, strict=True)]
     )
-    return torch.where(voted > 0, fsum(weights) * total / voted, 0.0)
+    return torch.where(voted > 0, scale * total / voted, 0.0)
+
+
+def widen(tensor: Tensor) -> Tensor:
+    """Return a tensor in float32, or in float64 if it is that."""
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
 
 
 @dataclass(frozen=True)

@@ -64,6 +64,8 @@ def rank_sources(
     ``texts`` are unlabelled texts by language, a few hundred sentences each. Without texts of the target,
     only facts decide. Raises ConfigError without a candidate other than the target.
 
+    Device: none. Cost: with ``texts`` one pass over them.
+
     >>> [candidate.language for candidate in rank_sources("pt", ["en", "hi", "es"], {
     ...     "pt": ["uma casa nova"], "es": ["una casa nueva"], "en": ["a new house"], "hi": ["एक नया घर"]})]
     ['es', 'en', 'hi']

@@ -21,6 +21,7 @@ from isogloss.reports.comparison import (
     Compared,
     SystemComparison,
     compare_means,
+    count_flips,
     holm_corrected,
     over_examples,
 )
@@ -64,11 +65,18 @@ Outputs = Mapping[tuple[str, str], ExampleOutput]
 
 
 def compare_outputs(
-    files: Sequence[File], baseline: File, *, gold: File | None = None, by: str = "", measure: str = ""
+    files: Sequence[File],
+    baseline: File,
+    *,
+    gold: File | None = None,
+    by: str = "",
+    measure: str = "",
+    margin: float | None = None,
 ) -> Compared:
     """Compare each file with the baseline's, by language, with Holm's correction over all of these tests.
 
     ``by`` pairs examples by their ids ("id") or by their "order". Default: by ids if all examples have one.
+    With a ``margin`` there is the p of the test of equivalence at it.
     Raises DataError, with file and line, for lines that are not outputs or do not match, and ConfigError for
     an unknown measure.
     """
@@ -91,10 +99,13 @@ def compare_outputs(
     sides = [(file, [*paired[file.name].values()]) for file in (*files, baseline)]
     task = task_of(sides, measure=measure)
     comparisons: dict[tuple[str, str, str], SystemComparison] = {}
+    changes: dict[tuple[str, str, str], dict[str, int | None]] = {}
     for file in files:
         ours, theirs = paired[file.name], paired[baseline.name]
         name, by_language = _comparisons((file, ours), (baseline, theirs), task, measure)
-        comparisons |= {(file.name, name, code): comparison for code, comparison in by_language.items()}
+        for code, (comparison, changed) in by_language.items():
+            comparisons[file.name, name, code] = comparison
+            changes[file.name, name, code] = changed
     return Compared(
         [
             {
@@ -102,6 +113,10 @@ def compare_outputs(
                 "paired_by": by,
                 **{"language": language, "languages": list(comparison.languages)},
                 **comparison.numbers(),
+                **{end: getattr(comparison, end) for end in ("low_examples", "high_examples")},
+                **changes[system, name, language],
+                "margin": margin,
+                "p_equivalence": None if margin is None else comparison.p_equivalence(margin),
             }
             for (system, name, language), comparison in holm_corrected(comparisons).items()
         ]
@@ -205,9 +220,9 @@ def _add_gold(output: ExampleOutput, other: ExampleOutput) -> ExampleOutput:
 
 def _comparisons(
     system: tuple[File, Outputs], baseline: tuple[File, Outputs], task: OutputTask, measure: str
-) -> tuple[str, dict[str, SystemComparison]]:
-    """Return the measure, and the comparison by it of each language and of the mean of several."""
-    ours = system[1]
+) -> tuple[str, dict[str, tuple[SystemComparison, dict[str, int | None]]]]:
+    """Return the measure, and the comparison by it and changed answers of each language and of the mean."""
+    ours, theirs = system[1], baseline[1]
     if task.name == VALUES:
         measure = _measure_of_samples(system, baseline, measure)
     languages = list(dict.fromkeys(language for language, _ in ours))
@@ -225,14 +240,18 @@ def _comparisons(
     pairs = {code: SystemPair(*(_system(measures[name]) for measures in sides[code])) for code in languages}
     scores = {code: [total(measures[name]) for measures in sides[code]] for code in languages}
     groups = {code: [code] for code in languages} | ({MEAN: languages} if len(languages) > 1 else {})
-    return name, {
-        group: over_examples(
+    compared = {}
+    for group, codes in groups.items():
+        comparison = over_examples(
             compare_means(codes, *([fmean(scores[code][side] for code in codes)] for side in (0, 1))),
             {code: pairs[code] for code in codes},
             {code: [key for _, key in keys[code]] for code in codes},
         )
-        for group, codes in groups.items()
-    }
+        gained, lost = count_flips((sides[code][0][name], sides[code][1][name]) for code in codes)
+        answers = [(ours[key].answer, theirs[key].answer) for code in codes for key in keys[code]]
+        changed = None if task.name == VALUES else sum(new != old for new, old in answers)
+        compared[group] = comparison, {"gained": gained, "lost": lost, "changed": changed}
+    return name, compared
 
 
 def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outputs], measure: str) -> str:

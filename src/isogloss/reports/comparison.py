@@ -16,7 +16,15 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from isogloss.metrics.estimates import LEVEL, Estimate, crossed_estimate, independent_estimate
+from isogloss.core.rows.models import Contributions
+from isogloss.metrics.estimates import (
+    LEVEL,
+    Estimate,
+    crossed_estimate,
+    independent_estimate,
+    t_p_value,
+    t_quantile,
+)
 from isogloss.metrics.ranks import spearman
 from isogloss.metrics.significance import (
     System,
@@ -74,6 +82,8 @@ class SystemComparison:
     """The mean difference, with its error over units and, where predictions were recorded, examples."""
     examples: int = 0
     """Examples with recorded predictions of both systems."""
+    error_examples: float = math.nan
+    """Standard error of the difference over examples."""
     test: str = ""
     p_examples: float = math.nan
     """p of the test over examples, averaged over units."""
@@ -100,6 +110,44 @@ class SystemComparison:
         return self.estimate.p_value()
 
     @property
+    def low_examples(self) -> float:
+        """Lower end of the 95 % interval over examples, by Student's t; nan for fewer than two examples."""
+        return self.difference - self._half_over_examples
+
+    @property
+    def high_examples(self) -> float:
+        """Upper end of the 95 % interval over examples."""
+        return self.difference + self._half_over_examples
+
+    @property
+    def _half_over_examples(self) -> float:
+        if self.examples < 2:
+            return math.nan
+        return t_quantile(1 - LEVEL / 2, self.examples - 1) * self.error_examples
+
+    def p_equivalence(self, margin: float) -> float:
+        """Return the p of the two one-sided tests (TOST) that the difference is ``margin`` or more.
+
+        Schuirmann (1987): the larger p of the tests at both ends, over units and examples, or over examples
+        for one unit.
+        """
+        p_values = []
+        for bound, is_within in ((margin, self.difference < margin), (-margin, self.difference > -margin)):
+            p_value = self._p_of_bound(bound)
+            p_values.append(p_value / 2 if is_within else 1 - p_value / 2)
+        return max(p_values)
+
+    def _p_of_bound(self, bound: float) -> float:
+        """Return the two-sided p for the difference being this bound."""
+        if self.estimate.units > 1:
+            return self.estimate.p_value(bound)
+        if not self.error_examples:
+            return float(self.difference == bound)
+        if self.examples < 2:
+            return math.nan
+        return t_p_value((self.difference - bound) / self.error_examples, self.examples - 1)
+
+    @property
     def mark(self) -> str:
         """The mark of the score in tables."""
         if self.p_holm < LEVEL:
@@ -116,7 +164,7 @@ class SystemComparison:
         return {name: parts[name] if name in parts else getattr(self, name) for name in NUMBERS}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Compared:
     """Comparisons of systems with a baseline: a row for each pair of systems and each language."""
 
@@ -128,6 +176,15 @@ class Compared:
     def frame(self) -> pd.DataFrame:
         """The rows as a DataFrame."""
         return pd.DataFrame(list(self.rows))
+
+    def __repr__(self) -> str:
+        """Return the largest differences in a few lines; ``frame`` has all."""
+        by_size = sorted(self.rows, key=lambda row: -abs(row.get("difference") or 0.0))
+        shown = [
+            f"{row.get('language') or 'all'}: {row['difference']:+.4f}, p = {row['p_examples']:.3g}"
+            for row in by_size[:FEWEST]
+        ]
+        return "\n".join([f"Compared({len(self.rows)} rows, {len(self.notes)} notes; see .frame)", *shown])
 
     def _repr_html_(self) -> str:
         """Return the rows and the notes as HTML for a notebook."""
@@ -387,7 +444,24 @@ def over_examples(
         comparison,
         estimate=comparison.estimate.with_examples(error, examples),
         examples=examples,
+        error_examples=error,
         test=test.name,
         p_examples=test.p_value,
         effect=cohens_d(np.concatenate([values for _, values in added.values()])),
     )
+
+
+def count_flips(pairs: Iterable[tuple[Contributions, Contributions]]) -> tuple[int, int] | tuple[None, None]:
+    """Count examples that became right, and wrong, from the baseline to the system; None for shares.
+
+    Each pair has what the examples contribute to the score of the system, and of the baseline.
+    """
+    gained = 0
+    lost = 0
+    for ours, theirs in pairs:
+        if not {*ours.part, *theirs.part} <= {0.0, 1.0} or {*ours.whole, *theirs.whole} != {1.0}:
+            return None, None
+        differences = [new - old for new, old in zip(ours.part, theirs.part, strict=True)]
+        gained += differences.count(1.0)
+        lost += differences.count(-1.0)
+    return gained, lost

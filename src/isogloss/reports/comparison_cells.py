@@ -21,7 +21,7 @@ CELLS: Mapping[str, Callable[[Row], str]] = {
     "system score": lambda row: percent(row["score"]),
     "baseline score": lambda row: percent(row["baseline_score"]),
     "difference": lambda row: f"{100 * row['difference']:+.1f} {row['mark']}".rstrip(),
-    "interval": lambda row: _interval(row["low"], row["high"]),
+    "interval": lambda row: interval_text(row["low"], row["high"]),
     "d": lambda row: "–" if math.isnan(row["effect"]) else f"{row['effect']:.2f}",
     "p (seeds)": lambda row: p_text(row["p_units"]),
     "p (examples)": lambda row: p_text(row["p_examples"]),
@@ -49,7 +49,8 @@ NOTES = (
 """Explanations of the columns of the tests."""
 
 
-def _interval(low: float, high: float) -> str:
+def interval_text(low: float, high: float) -> str:
+    """Return the ends of an interval in percentage points; a dash where there is none."""
     return "–" if math.isnan(low) else f"{100 * low:+.1f} … {100 * high:+.1f}"
 
 

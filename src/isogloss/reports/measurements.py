@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property, wraps
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar, cast
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast
 
 import pandas as pd
 
@@ -46,6 +46,8 @@ from isogloss.reports.run_facts import (
     ModelFacts,
     add_data_read,
     check_inputs,
+    fields_of,
+    method_of,
     tested_inputs,
     treebanks_of,
 )
@@ -85,6 +87,47 @@ class PlannedRun:
         """The diagnostic of a measurement, else the kind of run; "" without a record."""
         return kind_of_run(self.record.kind, self.record.run)
 
+    @property
+    def method(self) -> str:
+        """The name of the method that trained the model, or the models measured; "" for none or several."""
+        methods = {method_of(run) for run in self._trainings}
+        return methods.pop() if len(methods) == 1 else ""
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of the training; of a measurement, that of the models measured. None for several."""
+        seeds = {str(run.get("seed", "")) for run in self._trainings}
+        seed = seeds.pop() if len(seeds) == 1 else ""
+        return int(seed) if seed.isdecimal() else None
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """The source languages; of a measurement, those of the models measured. Empty where they differ."""
+        return self._languages("source")
+
+    @property
+    def target(self) -> tuple[str, ...]:
+        """The target languages; of a measurement, those of the models measured. Empty where they differ."""
+        return self._languages("target")
+
+    def _languages(self, side: str) -> tuple[str, ...]:
+        languages = {tuple(map(str, run.get(side) or ())) for run in self._trainings}
+        return languages.pop() if len(languages) == 1 else ()
+
+    @cached_property
+    def _trainings(self) -> tuple[Mapping[str, Any], ...]:
+        """The fields of the run itself, or of the runs that a measurement is of."""
+        runs = [fields_of(self.record.run)]
+        while any("subjects" in run for run in runs):
+            runs = [fields_of(each) for run in runs for each in run.get("subjects", [run])]
+        return tuple(runs)
+
+    def __repr__(self) -> str:
+        """Return id, state, kind, method, languages and seed in a line."""
+        languages = "+".join(self.source) + (f" to {'+'.join(self.target)}" if self.target else "")
+        facts = (self.kind, self.method, languages, "" if self.seed is None else f"seed {self.seed}")
+        return f"{type(self).__name__}({', '.join(filter(None, (self.id, self.state, *facts))):.200})"
+
     @cached_property
     def models(self) -> Mapping[str, Facts]:
         """The facts of every model and encoder in the run, by id."""
@@ -111,7 +154,7 @@ class PlannedRun:
                 raise LookupError(f"{name} {unknown.pop()!r:.40} is not in it")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measurements:
     """All data for a report."""
 
@@ -132,6 +175,11 @@ class Measurements:
     _frames: dict[str, pd.DataFrame] = field(default_factory=dict)
     _predictions: dict[str, dict[str, StoredPredictions]] = field(default_factory=dict)
     _cache: dict[Callable[..., object], object] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return title, number of runs and names of frames in a line."""
+        shown = ", ".join(self.frames)
+        return f"Measurements({self.title!r:.80}, {len(self.runs)} runs, frames: {shown:.150})"
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return all rows of a kind as a tidy frame: their fields, and the facts of their models.

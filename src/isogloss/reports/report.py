@@ -129,6 +129,11 @@ class Report:
     """The number of finished runs, in words."""
     warnings: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        """Return the page and the numbers of its files."""
+        files = f"{len(self.figures)} figures, {len(self.tables)} tables, {len(self.claims)} claims"
+        return f"Report({str(self.html)!r:.150}, {files})"
+
     @property
     def summary(self) -> tuple[tuple[str, str], ...]:
         """Return (label, text) rows for a terminal."""

@@ -188,7 +188,7 @@ def _way(run: Content) -> Facts:
     facts = _part(fields["method"], "method") | _flat(fields["optimization"], "optimization")
     if auxiliary := fields.get("auxiliary"):
         facts |= {**_part(auxiliary, "auxiliary"), "auxiliary.method": facts["method"]}
-        facts["method"] = f"{facts['method']} + {auxiliary['kind']}"
+        facts["method"] = method_of(fields)
     facts |= _part(fields["peft"], "peft") if fields.get("peft") else {}
     # A separate name, because rows also have examples, which are the scored ones.
     facts |= {"optimization.examples": fields["examples"]} if fields.get("examples") else {}
@@ -200,6 +200,12 @@ def _way(run: Content) -> Facts:
     if teacher["method"] != PLAIN:
         facts |= {f"teacher.{name}": value for name, value in teacher.items()}
     return {**facts, "way": identity(facts)}
+
+
+def method_of(fields: Content) -> str:
+    """Return the name of a training's method, with that of its auxiliary loss; "" without a method."""
+    parts = (fields.get("method"), fields.get("auxiliary"))
+    return " + ".join(str(part["kind"]) for part in parts if part)
 
 
 def _parts_facts(fields: Content) -> Facts:

@@ -79,6 +79,11 @@ class Outcome:
     damaged: dict[str, str] = field(default_factory=dict)
     died: dict[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        """Return how many runs ended in which way."""
+        numbers = {name: len(getattr(self, name)) for name in self.__dataclass_fields__}
+        return f"Outcome({', '.join(f'{number} {name}' for name, number in numbers.items() if number)})"
+
     @property
     def ended(self) -> int:
         """Number of runs that need no more work."""

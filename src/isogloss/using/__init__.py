@@ -35,6 +35,7 @@ from isogloss.using.exporting import export
 from isogloss.using.fine_tuned import FineTuned, Translations
 from isogloss.using.formats import FileEntry, InputForm
 from isogloss.using.kinds import check_takes_inputs, kind_of
+from isogloss.using.labelled_examples import read_labelled_example
 from isogloss.using.predicting import PredictOptions, pair_in_order, predict_file, warn_of_unmixed
 from isogloss.using.provenance import (
     CONFIG,
@@ -48,7 +49,7 @@ from isogloss.using.provenance import (
     run_of_head,
 )
 from isogloss.using.pushing import Exportable, PushOptions, exportable, exportable_encoder, push
-from isogloss.using.scoring import EvaluateOptions, evaluate
+from isogloss.using.scoring import EvaluateOptions, evaluate, evaluate_examples
 
 Predicted = TypeVar("Predicted")
 """The answer to an input."""
@@ -165,21 +166,40 @@ class Model(FineTuned, Generic[Predicted]):
     @checks_arguments
     def evaluate(  # noqa: PLR0913 (the options of the command line)
         self,
-        corpus: str,
-        languages: str | Sequence[str],
+        corpus: str = "",
+        languages: str | Sequence[str] = (),
         *,
+        examples: Iterable[object] | None = None,
         split: Split = "test",
         inputs: str = "",
         data: str | Path | None = None,
         treebanks: Treebanks = (),
         on_progress: OnProgress = no_progress,
     ) -> list[Row]:
-        """Score it on a split of a corpus: a row for each language, with the majority baseline.
+        """Score it on a split of a corpus, or on your own labelled examples.
+
+        Returns a row for each language: ``run``, ``task``, ``method``, ``corpus``, ``language``, ``split``,
+        ``metric`` and ``score``, the task's other measures, the ``baseline`` of the majority label, and the
+        number of ``examples``.
 
         ``corpus`` is a name, or the path of a TOML file that describes one; ``inputs`` are those of recipes:
         "paired" for a model that mixes, "translated" for translate-test. ``data`` is the folder with the
         corpora; the built-in languages need none.
+
+        ``examples``, instead of a corpus, are those that ``load_corpus`` returns, or mappings, a DataFrame or
+        a Dataset with the keys of inputs of ``predict`` and the label under ``gold``, ``tags``, ``labels``,
+        ``label``, ``answers`` or ``answer``: a text, or the index of a label. They have no baseline, and are
+        of one language, if any is named.
+
+        ConfigError for a corpus without labels of its task, DataError for examples without a label.
+
+        >>> rows = [{"text": "Mvua ilinyesha.", "label": "weather"}]
+        >>> model.evaluate(examples=rows)[0]["score"]                        # doctest: +SKIP
         """
+        if examples is not None:
+            return self._evaluate_examples(examples, corpus, languages)
+        if not corpus:
+            raise ConfigError("evaluate: neither a corpus nor examples. Give either.")
         from isogloss.recipes.descriptions import register_corpus
 
         options = EvaluateOptions(
@@ -190,6 +210,25 @@ class Model(FineTuned, Generic[Predicted]):
             inputs=inputs,
         )
         return evaluate(self, options, Sources(str(data or "")), on_progress=on_progress)
+
+    def _evaluate_examples(
+        self, examples: Iterable[object], corpus: str, languages: str | Sequence[str]
+    ) -> list[Row]:
+        codes = languages_named((languages,) if isinstance(languages, str) else languages)
+        if corpus or len(codes) > 1 or isinstance(examples, str | Mapping):
+            raise ConfigError(
+                "evaluate: examples are a list, instead of a corpus, in one language. Give a corpus or "
+                "examples, those of each language by themselves."
+            )
+        language = next(iter(codes), "")
+        self.check_languages((language,))
+        if isinstance(examples, pd.DataFrame):
+            examples = examples.to_dict("records")
+        read = []
+        for number, value in enumerate(examples):
+            with located(name := f"example {number}"):
+                read.append(read_labelled_example(self.task, self.kind, value, name, language))
+        return evaluate_examples(self, read, language)
 
     @checks_arguments
     def export(
@@ -393,6 +432,9 @@ def load_model(folder: str | Path | Sequence[str | Path], *, precision: Precisio
     Models of other programs need a token, sequence, multiple-choice or question-answering head. ModelError
     unless all weights of the model are in the folder, and all weights there are the model's. Several folders
     are loaded as one model that predicts by the mean of their probabilities.
+
+    Device: a GPU if there is one, else the CPU; ``to`` of the model moves it. Cost: reads each folder
+    once; a name on the hub is downloaded unless it is in the cache.
 
     >>> both = isogloss.load_model(["runs/quickstart/<id>", "runs/quickstart/<other>"])     # doctest: +SKIP
     """

@@ -67,12 +67,29 @@ class FileEntry:
     """In the header of a table, the names of columns that may be added."""
 
 
+SHOWN_SCORES = 3
+"""Probabilities of a prediction that are printed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """The predicted answer for an example, and its probabilities if requested."""
 
     answer: Answer
     scores: Any = None
+
+    def __repr__(self) -> str:
+        """Return the answer and the most probable labels."""
+        scores = self.scores
+        if not isinstance(scores, Mapping) or len(scores) <= SHOWN_SCORES:
+            return f"Prediction({self.answer!r:.200})" if scores is None else _short_prediction(self)
+        best = sorted(scores, key=scores.__getitem__, reverse=True)[:SHOWN_SCORES]
+        shown = ", ".join(f"{name!r:.40}: {scores[name]:.4f}" for name in best)
+        return f"Prediction({self.answer!r:.80}, scores={{{shown}, … {len(scores)} labels}})"
+
+
+def _short_prediction(prediction: "Prediction") -> str:
+    return f"Prediction({prediction.answer!r:.80}, scores={prediction.scores!r:.180})"
 
 
 Answered = tuple[FileEntry, Prediction | None]

@@ -1,7 +1,7 @@
 """Scoring a saved model, and the majority baseline, on any corpus that has labels of its task."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -109,7 +109,12 @@ def evaluate(
         if predictions is not None:
             _check_written(model, options, language, examples)
         predicted = prepared.predict(evaluation_copy(model.network))
-        row = _row(model, options, language, all_measures(model.task, prepared.gold, predicted))
+        where = {
+            "corpus": f"{options.corpus} {options.inputs}".rstrip(),
+            "language": language,
+            "split": options.split,
+        }
+        row = _row(model, where, all_measures(model.task, prepared.gold, predicted))
         baseline = _baseline(model, options, sources, language, examples)
         rows.append(row | {"baseline": baseline, "examples": len(examples)})
         for warning in warnings:
@@ -124,6 +129,23 @@ def evaluate(
             f"unmixed. Score it with translations: --inputs {PAIRED}."
         )
     return rows
+
+
+def evaluate_examples(model: FineTuned, examples: Sequence[Example], language: str = "") -> list[Row]:
+    """Return a row of measures on labelled examples that are of no corpus.
+
+    DataError without an example, and for one without a label.
+    """
+    if not examples:
+        raise DataError("examples: none. Give at least one, with its label.")
+    for number, example in enumerate(examples):
+        if not is_labelled(example):
+            raise DataError(f"example {number}: no label, so no score. Add its label, or predict.")
+    prepared = model.prepared(examples, language=language)
+    predicted = prepared.predict(evaluation_copy(model.network))
+    where = {"corpus": "", "language": language, "split": ""}
+    row = _row(model, where, all_measures(model.task, prepared.gold, predicted))
+    return [row | {"baseline": None, "examples": len(examples)}]
 
 
 def _check_written(
@@ -248,17 +270,14 @@ def _compared(
     return {**parts_of(answered(example, answer), labels), "gold": gold.get("labels", gold.get("label"))}
 
 
-def _row(
-    model: FineTuned, options: EvaluateOptions, language: str, measures: dict[str, float]
-) -> dict[str, Value]:
+def _row(model: FineTuned, where: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
+    """Return measures with what was scored: the model, and the corpus, language and split."""
     metric, *_ = measures
     return {
         "run": model.provenance.run,
         "task": model.task.name,
         "method": model.provenance.method,
-        "corpus": f"{options.corpus} {options.inputs}".rstrip(),
-        "language": language,
-        "split": options.split,
+        **where,
         "metric": metric,
         "score": measures[metric],
         **{name: value for name, value in measures.items() if name != metric},

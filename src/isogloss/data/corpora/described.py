@@ -93,6 +93,11 @@ class DescribedCorpus(CorpusDefaults):
     """Whether none of its files is here: it is then assumed to have any language, unless it names some."""
     about: About = field(default=About())
 
+    def __repr__(self) -> str:
+        """Return name, kind, numbers of labels and languages in a line."""
+        languages = f"{len(self.languages)} languages" if self.languages else "any language"
+        return f"DescribedCorpus({self.name!r:.80}, {self.kind}, {len(self.labels)} labels, {languages})"
+
     @property
     def tasks(self) -> tuple[str, ...]:
         """The task of its labels, "bitext" or "text"; that of pairs with NLI's labels is NLI."""

@@ -95,6 +95,10 @@ class LabelledCorpus(CorpusDefaults):
     """Part of the corpus to read, where layouts have ``{collection}``; of MLQA the language of the questions,
     which is that of the passages where none is named."""
 
+    def __repr__(self) -> str:
+        """Return name, kind and tasks in a line."""
+        return f"LabelledCorpus({self.name!r}, {self.kind}, tasks {', '.join(self.tasks)})"
+
     def choose(self, collection: str) -> "LabelledCorpus":
         """Return the part that a recipe names after a colon ("mlqa:en"); ConfigError for none."""
         layouts = (layout for layouts in self.layouts.values() for layout in layouts)

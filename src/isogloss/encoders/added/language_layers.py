@@ -159,8 +159,8 @@ class LanguageSwitch:
             )
         raise ConfigError(
             f"this encoder has modules for each language, but the language it reads is unspecified. "
-            f"Known: {available}. Name it (--language, or language=; in Python run it within "
-            f"active_language(model, language))."
+            f"Known: {available}. Name it (--language, or language=; in a loop, run the model within "
+            f"language(code) of MetaLearner)."
         )
 
 

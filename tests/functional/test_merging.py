@@ -1,0 +1,133 @@
+"""Merges equal their formulas: as many changes as requested in every type of numbers, scaled as stated."""
+
+import pytest
+import torch
+from torch import nn
+
+import isogloss
+from any_models import make_model
+from isogloss.core.errors import ConfigError
+from says import says
+
+TYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+FAMILIES = ("bert", "xlm-roberta", "distilbert", "gpt2", "t5")
+
+
+def steps_from(origin, distinct, seed):
+    """Return a copy of a model, each weight one of few different steps away, as in low precision."""
+    moved = type(origin)(origin[0].in_features, origin[0].out_features).to(origin[0].weight.dtype)
+    random = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight, start in zip(moved.parameters(), origin.parameters(), strict=True):
+            steps = torch.randint(1, distinct + 1, start.shape, generator=random)
+            signs = torch.randint(0, 2, start.shape, generator=random) * 2 - 1
+            weight.copy_(start + (steps * signs).to(start) / 64)
+    return moved
+
+
+class Ones(nn.Sequential):
+    def __init__(self, inner=7, outer=13):
+        super().__init__(nn.Linear(inner, outer))
+        nn.init.ones_(self[0].weight)
+        nn.init.ones_(self[0].bias)
+
+
+def flat(model):
+    return torch.cat([weight.detach().double().flatten() for weight in model.parameters()])
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 9])
+@pytest.mark.parametrize("density", [0.01, 0.2, 0.5, 0.75, 1.0])
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_exactly_the_share_that_is_named_is_kept_however_many_changes_are_equal(kind, density, distinct):
+    origin = Ones().to(kind)
+    model = steps_from(origin, distinct, seed=0)
+    merged = isogloss.average([model], origin=origin, density=density)
+    changes = (flat(model) - flat(origin)).abs()
+    kept = flat(merged) != flat(origin)
+    assert int(kept.sum()) == max(1, round(density * len(changes)))
+    assert changes[kept].min() >= changes[~kept].max() if not kept.all() else True
+    assert torch.equal(flat(merged)[kept], flat(model)[kept])
+
+
+def ties_of(models, weights, origin, density, scale):
+    """Merge by Yadav et al. (2023), Algorithm 1, one number after the other."""
+    start = flat(origin).tolist()
+    vectors = [(flat(model) - flat(origin)).tolist() for model in models]
+    count = max(1, round(density * len(start)))
+    for vector in vectors:
+        order = sorted(range(len(vector)), key=lambda place: (-abs(vector[place]), place))
+        for place in order[count:]:
+            vector[place] = 0.0
+    merged = []
+    for place, value in enumerate(start):
+        changes = [(weight, vector[place]) for weight, vector in zip(weights, vectors, strict=True)]
+        sign = sum(weight * change for weight, change in changes)
+        agreeing = [(weight, change) for weight, change in changes if change * sign > 0]
+        total = sum(weight for weight, _ in agreeing)
+        mean = sum(weight * change for weight, change in agreeing) / total if agreeing else 0.0
+        merged.append(value + scale * mean)
+    return torch.tensor(merged, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("scale", [None, 1.0, 0.3, -1.0])
+@pytest.mark.parametrize("weights", [None, (1.0, 1.0, 1.0), (0.5, 2.0, 1.0)])
+@pytest.mark.parametrize("distinct", [2, 50])
+def test_ties_is_algorithm_1(distinct, weights, scale):
+    origin = Ones().double()
+    models = [steps_from(origin, distinct, seed) for seed in (1, 2, 3)]
+    found = isogloss.average(models, weights, origin=origin, density=0.4, scale=scale)
+    given = weights or (1 / 3,) * 3
+    expected = ties_of(models, given, origin, 0.4, sum(given) if scale is None else scale)
+    torch.testing.assert_close(flat(found), expected)
+
+
+def test_a_scale_of_1_makes_weights_relative_as_in_other_libraries():
+    origin = Ones().double()
+    models = [steps_from(origin, 9, seed) for seed in (1, 2)]
+    found = [
+        flat(isogloss.average(models, weights, origin=origin, density=0.2, scale=1.0))
+        for weights in ((1, 1), (0.5, 0.5), (30, 30))
+    ]
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0])
+    torch.testing.assert_close(found[0], flat(isogloss.average(models, origin=origin, density=0.2)))
+
+
+def test_a_scale_without_density_is_refused():
+    with says(ConfigError, "scale", "0.5", "density"):
+        isogloss.average([Ones(), Ones()], scale=0.5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("kind", TYPES, ids=str)
+def test_means_and_task_vectors_are_sums_within_one_rounding(kind, family):
+    origin, _ = make_model(family)
+    models = [isogloss.move(origin, isogloss.random_direction(origin, seed=seed), 0.1) for seed in (1, 2)]
+    origin = origin.to(kind)
+    models = [model.to(kind) for model in models]
+    widest = 0.0 if kind == torch.float64 else torch.finfo(kind).eps
+    for weights, factors in ((None, (0.5, 0.5)), ((1, 1), (1, 1)), ((0.25, 0.75), (0.25, 0.75))):
+        found = isogloss.average(models, weights, origin=origin).state_dict()
+        states = [model.state_dict() for model in models]
+        for name, start in origin.state_dict().items():
+            if not start.is_floating_point():
+                continue
+            rest = 1 - sum(factors)
+            expected = sum(
+                (factor * state[name].double() for factor, state in zip(factors, states, strict=True)),
+                start=rest * start.double(),
+            )
+            assert found[name].dtype == kind
+            torch.testing.assert_close(found[name].double(), expected, rtol=widest + 1e-9, atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_the_same_changes_are_dropped_at_random_by_the_seed(share):
+    origin = Ones().double()
+    model = steps_from(origin, 50, seed=0)
+    merged = [flat(isogloss.average([model], origin=origin, dropped=share, seed=seed)) for seed in (3, 3, 4)]
+    assert torch.equal(merged[0], merged[1]) and (torch.equal(merged[0], merged[2]) == (share == 0))
+    changes = flat(model) - flat(origin)
+    kept = merged[0] != flat(origin)
+    torch.testing.assert_close(merged[0][kept], (flat(origin) + changes / (1 - share))[kept])

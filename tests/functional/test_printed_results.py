@@ -1,0 +1,117 @@
+"""What public functions return prints in fewer than 300 characters, however much it holds."""
+
+import inspect
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import torch
+
+import isogloss
+from any_models import make_model
+from isogloss.core.progress import Progress
+from isogloss.data.corpora.described import KNOWN
+from isogloss.engine.searching import Search, Trial
+from isogloss.reports.report import Report
+from isogloss.store.store import Outcome
+from isogloss.using.formats import Prediction
+
+MOST = 300
+WORDS = [f"word{number}" for number in range(60)]
+LABELS = {f"label-number-{number}": 1 / 60 for number in range(60)}
+LONG = "x" * 500
+
+
+def own_corpus(tmp_path):
+    rows = {"sw": {"test": [{"text": f"a {label}", "label": label} for label in LABELS]}}
+    found = isogloss.corpus({"name": "printed", "kind": "text", "labels": [*LABELS]}, rows=rows)
+    KNOWN.pop("printed")
+    return found
+
+
+def trace(_):
+    model, tokenizer = make_model("bert")
+    batch = tokenizer(["ka lo"] * 2, return_tensors="pt")
+    with torch.no_grad(), isogloss.mixing(model, layer=2, mixed="states") as mixed:
+        model(**batch)
+    return mixed
+
+
+def compared_files(tmp_path):
+    paths = [tmp_path / f"{'long' * 20}{number}.jsonl" for number in range(3)]
+    for path in paths:
+        lines = [
+            f'{{"id": "{number}", "label": "a", "gold": "{"ab"[number % 2]}", "language": "{code}"}}\n'
+            for code in ("sw", "fi", "et", "en")
+            for number in range(9)
+        ]
+        path.write_text("".join(lines), encoding="utf-8")
+    return isogloss.compare_outputs(paths)
+
+
+RETURNED = {
+    "States": lambda _: isogloss.states(*make_model("bert"), WORDS),
+    "WordLinks": lambda _: isogloss.align([WORDS], [WORDS])[0],
+    "SourceCandidate": lambda _: isogloss.rank_sources("sw", ["en", "qqx"])[0],
+    "Comparison": lambda _: isogloss.compare([1, 0] * 500, [0, 1] * 500, [1, 1] * 500, margin=0.01),
+    "Comparison of seeds": lambda _: isogloss.compare(
+        {seed: [1, 0, 1] for seed in range(12)}, {seed: [0, 0, 1] for seed in range(12)}, [1, 0, 0]
+    ),
+    "Compared": compared_files,
+    "MixingTrace": trace,
+    "Corpus": own_corpus,
+    "built-in corpus": lambda _: isogloss.corpus("ud"),
+    "corpus of the catalogue": lambda _: isogloss.corpus("xnli"),
+    "Prediction": lambda _: Prediction("label-number-1", LABELS),
+    "Prediction of tags": lambda _: Prediction(WORDS, [LABELS] * 60),
+    "Prediction alone": lambda _: Prediction(LONG),
+    "Outcome": lambda _: Outcome(made=WORDS, done=WORDS, failed=dict.fromkeys(WORDS, LONG)),
+    "Progress": lambda _: Progress(LONG, 1, 2, LONG, rows=({"a": LONG},)),
+    "Trial": lambda _: Trial(number=0, values=LABELS, score=0.5),
+    "Search": lambda _: Search(
+        tuple(Trial(number=number, values=LABELS, score=0.5) for number in range(9)), Path(LONG), LONG
+    ),
+    "Report": lambda _: Report(
+        html=Path(LONG), figures=(Path(LONG),) * 9, tables=(), found=LONG, claims=(), runs=LONG, warnings=()
+    ),
+}
+"""By name: what makes a large value of a class that public functions return."""
+
+
+@pytest.mark.parametrize("name", RETURNED)
+def test_a_large_result_prints_in_few_characters(name, tmp_path):
+    shown = repr(RETURNED[name](tmp_path))
+    assert 0 < len(shown) < MOST
+
+
+def test_studies_and_models_print_in_few_characters(study_folder, tiny_runs):
+    study = isogloss.read(study_folder("transfer"))
+    model = isogloss.load_model(min(tiny_runs.glob("*/model")).parent)
+    for value in (study, study.report, study.measurements, study.runs[0], study.records[0], model):
+        assert 0 < len(repr(value)) < MOST
+
+
+RETURNED_CLASSES = {
+    *("States", "WordLinks", "SourceCandidate", "Comparison", "Compared", "MixingTrace", "Prediction"),
+    *("Outcome", "Progress", "Trial", "Search", "Report", "Study", "Result", "PlannedRun", "Record", "Model"),
+}
+
+
+def test_every_class_that_functions_return_is_printed_here():
+    """Examples, errors, tables of recipes and modules print their fields, as what users wrote."""
+    classes = {name for name in isogloss.__all__ if inspect.isclass(getattr(isogloss, name))}
+    others = {name for name in classes if name.endswith(("Error", "Table")) or name in GIVEN}
+    assert classes - others == RETURNED_CLASSES
+
+
+GIVEN = {name for name, home in isogloss._HOMES.items() if home.endswith((".examples", ".given_models"))} | {
+    "AlignmentLoss",
+    "MetaLearner",
+    "MixupLoss",
+    "Recipe",
+}
+
+
+def test_frames_have_their_facts_beside_the_numbers():
+    frame = isogloss.cka(*make_model("bert"), WORDS[:8], WORDS[8:16], on_progress=lambda _: None)
+    assert isinstance(frame, pd.Series) and frame.attrs == {"precision": "float32"}

@@ -1,0 +1,78 @@
+"""A meta-learner leaves the model trainable, and what it saves is read by transformers and by isogloss."""
+
+import logging
+
+import pytest
+import torch
+
+import isogloss
+from any_models import make_model
+from isogloss.core.errors import ConfigError
+from says import says
+
+TEXTS = ["ka lomi sute", "sute ka"]
+FAMILIES = ("bert", "xlm-roberta", "distilbert", "modernbert", "gemma3_text")
+
+
+def loss_of(model, batch):
+    return model(**batch)[0].square().mean()
+
+
+@pytest.fixture(params=FAMILIES)
+def learned(request):
+    """A model after a step of meta-learning, its tokenizer, the learner, and a batch."""
+    model, tokenizer = make_model(request.param)
+    encoded = tokenizer(TEXTS[:1], return_tensors="pt")
+    batch = {name: encoded[name] for name in ("input_ids", "attention_mask")}
+    meta = isogloss.MetaLearner(model, ["en", "sw"], loss_of, own_rate=0.1)
+    meta("sw", batch, {"en": batch, "sw": batch}).backward()
+    return model, tokenizer, meta, batch
+
+
+def test_all_parameters_of_a_model_still_require_gradients(learned):
+    model, _, _, _ = learned
+    assert all(weight.requires_grad for weight in model.parameters())
+    missing = [name for name, weight in model.named_parameters() if weight.grad is None]
+    assert all("language_modules" in name or "pooler" in name for name in missing)
+
+
+def test_isogloss_reads_each_language_as_it_was_learned(learned, tmp_path):
+    _, tokenizer, meta, batch = learned
+    folder = meta.save(tmp_path / "saved", tokenizer)
+    loaded = isogloss.load_encoder(folder)
+    for language in ("en", "sw"):
+        with torch.no_grad(), meta.language(language):
+            expected = meta._learner[0].model(**batch, output_hidden_states=True).hidden_states[-1]
+        found = isogloss.states(*loaded, TEXTS[:1], layers=[-1], language=language, words="average")
+        whole = isogloss.states(meta._learner[0].model, tokenizer, TEXTS[:1], layers=[-1],
+                                language=language, words="average")  # fmt: skip
+        torch.testing.assert_close(found.vectors, whole.vectors)
+        assert bool(expected.isfinite().all())
+
+
+def test_transformers_loads_the_shared_weights_without_a_remark(learned, tmp_path, caplog):
+    from transformers import AutoModel
+
+    model, tokenizer, meta, _ = learned
+    folder = meta.save(tmp_path / "saved", tokenizer)
+    with caplog.at_level(logging.WARNING, logger="transformers"):
+        loaded, report = AutoModel.from_pretrained(folder, output_loading_info=True)
+    assert not any(report.values()) and "language_modules" not in caplog.text
+    own = {name: weight for name, weight in model.state_dict().items() if "language_modules" not in name}
+    found = loaded.state_dict()
+    assert {*own} >= {*found}
+    assert all(torch.equal(own[name], weight) for name, weight in found.items())
+
+
+def test_a_model_that_reads_no_language_says_how_one_is_named(learned):
+    model, _, _, batch = learned
+    with says(ConfigError, "unspecified", "en, sw", "MetaLearner"):
+        model(**batch)
+
+
+def test_parameters_by_name_are_saved_by_the_model(tmp_path):
+    model, tokenizer = make_model("bert")
+    name = next(name for name, _ in model.named_parameters())
+    meta = isogloss.MetaLearner(model, {"sw": [name]}, loss_of)
+    with says(ConfigError, "MetaLearner.save", "BertModel", "save_pretrained"):
+        meta.save(tmp_path / "saved", tokenizer)

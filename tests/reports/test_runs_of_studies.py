@@ -1,0 +1,60 @@
+"""Runs of a study state method, languages and seed, and print in a line."""
+
+import json
+
+import pytest
+
+import isogloss
+
+STUDIES = ("transfer", "mixup", "adjustment", "interference")
+
+
+def within(run):
+    """Yield the content of a run, or of the runs that a measurement is of."""
+    for subject in run.get("subjects", ()):
+        yield from within(subject)
+    if "subjects" not in run:
+        yield run
+
+
+def method_of(training):
+    parts = [training[name]["kind"] for name in ("method", "auxiliary") if training.get(name)]
+    return " + ".join(parts)
+
+
+@pytest.fixture(params=STUDIES)
+def runs(request, study_folder):
+    return isogloss.read(study_folder(request.param)).runs
+
+
+def test_each_run_has_the_method_seed_and_languages_of_its_record(runs):
+    for run in runs:
+        trainings = [*within(run.record.run)]
+        for name, value, nothing in (
+            ("method", [method_of(training) for training in trainings], ""),
+            ("seed", [training.get("seed") for training in trainings], None),
+            ("source", [tuple(training.get("source", ())) for training in trainings], ()),
+            ("target", [tuple(training.get("target", ())) for training in trainings], ()),
+        ):
+            assert getattr(run, name) == (value[0] if len({*value}) == 1 else nothing)
+
+
+def test_models_of_a_study_are_found_by_these_facts(runs):
+    tuned = [run for run in runs if run.kind == "fine-tune"]
+    found = {(run.method, run.seed, run.source, run.target) for run in tuned}
+    stated = {
+        (facts["method"], facts["seed"], facts["source"], facts["target"])
+        for run in tuned
+        for facts in [run.models[run.id]]
+    }
+    assert {
+        (method, seed, "+".join(source), "+".join(target)) for method, seed, source, target in found
+    } == stated
+    assert all(run.method and run.seed is not None for run in tuned)
+
+
+def test_runs_records_and_measurements_print_in_a_line(runs, study_folder):
+    for run in runs:
+        for shown in (repr(run), repr(run.record)):
+            assert "\n" not in shown and run.id in shown and len(shown) < 300
+            assert len(json.dumps(shown)) < 400
