@@ -161,7 +161,7 @@ WITH_PICTURES = [
 PICTURE = re.compile(r"!\[([^\]]*)\]\(([^)]+)\)")
 
 
-@pytest.mark.parametrize("page", WITH_PICTURES, ids=lambda page: "/".join(page.parts[-2:]))
+@pytest.mark.parametrize("page", WITH_PICTURES, ids=[str(page.relative_to(DOCS)) for page in WITH_PICTURES])
 def test_every_page_has_a_picture_with_a_description(page):
     pictures = PICTURE.findall(page.read_text(encoding="utf-8"))
     assert pictures, f"{page.name} has no picture: draw one with docs/images/diagrams.py or draw.py"

@@ -24,7 +24,7 @@ STYLE = """
 
 @dataclass(frozen=True)
 class Box:
-    """A box with a title and lines of text; position and size in pixels."""
+    """A box with a title and lines of text. Position and size are in pixels."""
 
     x: int
     y: int
@@ -44,7 +44,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Diagram:
-    """Boxes by name, and arrows: names of two boxes and a label."""
+    """Boxes by name, and arrows with the names of two boxes and a label."""
 
     alt: str
     width: int
@@ -72,7 +72,10 @@ def draw(diagram: Diagram) -> str:
 
 
 def draw_box(box: Box) -> str:
-    """Return a box with its texts; ValueError if a text is wider than the box."""
+    """Return a box with its texts as SVG.
+
+    Raises ValueError if a text is wider than the box.
+    """
     for text in (box.title, *box.lines):
         if LETTER * len(text) + 14 > box.width:
             raise ValueError(f"{text!r} needs {LETTER * len(text) + 14:.0f} pixels; its box has {box.width}")
@@ -86,23 +89,23 @@ def draw_box(box: Box) -> str:
 
 def draw_arrow(start: Box, end: Box, label: str) -> str:
     """Return an arrow between the nearest sides of two boxes, level or upright if these overlap."""
-    (x, y), (to_x, to_y) = start.middle, end.middle
+    (x, y), (end_x, end_y) = start.middle, end.middle
     is_upright = start.x < end.x + end.width and end.x < start.x + start.width
     if is_upright:
-        x = to_x = (max(start.x, end.x) + min(start.x + start.width, end.x + end.width)) / 2
+        x = end_x = (max(start.x, end.x) + min(start.x + start.width, end.x + end.width)) / 2
         y = start.y + start.height if start.y < end.y else start.y
-        to_y = end.y - 2 if start.y < end.y else end.y + end.height + 2
+        end_y = end.y - 2 if start.y < end.y else end.y + end.height + 2
     else:
         x = start.x + start.width
-        to_x = end.x - 2
+        end_x = end.x - 2
         overlap = max(start.y, end.y), min(start.y + start.height, end.y + end.height)
         if overlap[0] < overlap[1]:
-            y = to_y = sum(overlap) / 2
-    line = f'<path class="arrow" d="M{x:.0f} {y:.0f}L{to_x:.0f} {to_y:.0f}" marker-end="url(#head)"/>'
+            y = end_y = sum(overlap) / 2
+    line = f'<path class="arrow" d="M{x:.0f} {y:.0f}L{end_x:.0f} {end_y:.0f}" marker-end="url(#head)"/>'
     if not label:
         return line
-    label_x = (x + to_x) / 2 + (6 if is_upright else 0)
-    label_y = (y + to_y) / 2 + (4 if is_upright else -5)
+    label_x = (x + end_x) / 2 + (6 if is_upright else 0)
+    label_y = (y + end_y) / 2 + (4 if is_upright else -5)
     anchor = "start" if is_upright else "middle"
     text = f'<text class="text" x="{label_x:.0f}" y="{label_y:.0f}" text-anchor="{anchor}">{escape(label)}</text>'
     return line + text
@@ -285,7 +288,7 @@ DIAGRAMS = {
         for page in RECIPE.boxes
     },
 }
-"""By the name of the file; those of the recipe highlight the part that a page describes."""
+"""Diagrams by file name. Each diagram of the recipe highlights the part that a page describes."""
 
 
 def main() -> None:

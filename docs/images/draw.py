@@ -141,16 +141,16 @@ def claims(axes: Axes) -> None:
     rows = pd.read_csv(RESULTS / "claims/verdicts.csv")
     rows = rows[rows.claim.isin(CLAIMS) & (rows.verdict == rows.claim_verdict)].drop_duplicates("claim")
     labels = []
-    for height, row in enumerate(reversed([*rows.sort_values("claim").itertuples()])):
+    for height, row in enumerate(reversed(list(rows.sort_values("claim").itertuples()))):
         ends = pd.Series([row.low, row.high, row.above, row.below, row.mean]).dropna()
         start = ends.min()
         width = ends.max() - start or 1.0
-        low, middle, high = ((end - start) / width for end in (row.low, row.mean, row.high))
+        low, mean, high = ((end - start) / width for end in (row.low, row.mean, row.high))
         allowed_low = -0.08 if pd.isna(row.above) else (row.above - start) / width
         allowed_high = 1.08 if pd.isna(row.below) else (row.below - start) / width
         axes.barh(height, allowed_high - allowed_low, left=allowed_low, height=0.6, color=GREEN)
         axes.plot([low, high], [height, height], color="#222222", lw=1.2)
-        axes.plot(middle, height, "o", color="#222222", ms=4)
+        axes.plot(mean, height, "o", color="#222222", ms=4)
         labels.append(f"{row.claim} {CLAIMS[row.claim]}: {row.claim_verdict}")
     axes.set_yticks(range(len(labels)), labels)
     axes.set_xticks([])
@@ -161,7 +161,7 @@ def verdicts(axes: Axes) -> None:
     """The number of claims of each paper by verdict."""
     rows = page_table("claims/README.md", "| verdict | claims |").set_index("verdict")["claims"]
     papers = {"4": "interference", "3": "adjustment", "2": "X-Mixup", "1": "under-specified"}
-    left = pd.Series(0, index=[*papers.values()])
+    left = pd.Series(0, index=list(papers.values()))
     for verdict, color in VERDICTS.items():
         counts = pd.Series(rows[verdict].split(", ")).str[0].map(papers).value_counts()
         counts = counts.reindex(left.index, fill_value=0)
@@ -175,7 +175,7 @@ def steps(axes: Axes) -> None:
     """Shares of a training step of a base encoder, by kind of training."""
     kinds = json.loads((BENCHMARKS / "steps-base.json").read_text(encoding="utf-8"))["kinds"]
     parts = ("matrices", "dropout and masks", "copies", "softmax", "GELU", "norms", "optimizer", "other")
-    left = pd.Series(0.0, index=[*kinds][::-1])
+    left = pd.Series(0.0, index=list(kinds)[::-1])
     for part, shade in zip(
         parts, [BLUE, *plt.get_cmap("Oranges")([0.7, 0.6, 0.5, 0.4, 0.3, 0.2]), "#dddddd"], strict=True
     ):
@@ -214,7 +214,7 @@ def files_read(axes: Axes) -> None:
     """Files of the real corpora by folder, and how they are written back."""
     rows = pd.read_csv(RESULTS / "corpora/files.csv")
     kinds = {"bytes": BLUE, "bytes but empty lines": "#7fb2dc", "data": ORANGE, "data, new ids": "#f0b27a"}
-    counts = pd.crosstab(rows.folder, rows.written_back).reindex(columns=[*kinds], fill_value=0)
+    counts = pd.crosstab(rows.folder, rows.written_back).reindex(columns=list(kinds), fill_value=0)
     counts = counts.loc[counts.sum(axis=1).sort_values().index]
     left = pd.Series(0, index=counts.index)
     for kind, color in kinds.items():
@@ -234,8 +234,8 @@ def gpu(axes: Axes) -> None:
     ]
     heights = {label: height for height, label in enumerate(reversed(dict.fromkeys(labels)))}
     for precision, color, shift in (("bfloat16", ORANGE, 0.2), ("float32", BLUE, -0.2)):
-        shown = [(label, float(speed)) for label, kind, speed in zip(labels, rows["precision"], rows["of the plan"], strict=True) if kind == precision]  # fmt: skip
-        axes.barh([heights[label] + shift for label, _ in shown], [speed for _, speed in shown], height=0.38, color=color, label=precision)  # fmt: skip
+        speeds = [(label, float(speed)) for label, kind, speed in zip(labels, rows["precision"], rows["of the plan"], strict=True) if kind == precision]  # fmt: skip
+        axes.barh([heights[label] + shift for label, _ in speeds], [speed for _, speed in speeds], height=0.38, color=color, label=precision)  # fmt: skip
     axes.set_yticks(list(heights.values()), list(heights))
     axes.set_xlabel("TFLOP/s of the plan")
     axes.legend(frameon=False, fontsize=7)

@@ -185,10 +185,10 @@ def compare_mixed_inputs(m: Measurements) -> list[Check]:
     for form, task in MIXED.items() if ours["inputs"].isin([*MIXED]).any() else ():
         checks = []
         for _, group in ours[ours["task"] == task].groupby(["test", "setting", "way"]):
-            by_language = group.assign(unit=draws(group)).pivot_table(
+            language_gains = group.assign(unit=draws(group)).pivot_table(
                 index=["unit", "language"], columns="inputs", values="gain"
             )
-            complete = by_language.reindex(columns=[form, ""]).dropna()
+            complete = language_gains.reindex(columns=[form, ""]).dropna()
             gain = pd.DataFrame(complete.unstack("language")).dropna()
             if len(gain):
                 means = [100 * gain[inputs].to_numpy().mean() for inputs in (form, "")]

@@ -20,5 +20,5 @@ def split_by(
     table: pd.DataFrame, columns: Sequence[str], *, sort: bool = True, dropna: bool = True
 ) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
     """Yield each combination of values of columns with texts, and the rows that have it."""
-    groups = table.groupby([*columns], sort=sort, dropna=dropna)
+    groups = table.groupby(list(columns), sort=sort, dropna=dropna)
     return cast("Iterator[tuple[tuple[str, ...], pd.DataFrame]]", iter(groups))

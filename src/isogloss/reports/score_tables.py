@@ -136,7 +136,7 @@ def _shown(data: pd.DataFrame) -> pd.Series:
     by = rounded.groupby([data["metric"], data["column"]])
     best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (data["column"] != GAP)
     cells_of = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
-    shown = [
+    table_cells = [
         TableCell(
             f"{plus_minus(mean, std)} {mark}".strip(),
             "best" if first else "",
@@ -144,7 +144,7 @@ def _shown(data: pd.DataFrame) -> pd.Series:
         )
         for mean, std, mark, first in cells_of
     ]
-    return pd.Series(shown, data.index, dtype=object)
+    return pd.Series(table_cells, data.index, dtype=object)
 
 
 def _head(test_set: ScoredSet, column: str) -> TableCell:

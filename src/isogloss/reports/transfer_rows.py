@@ -184,8 +184,8 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
         lowest |= {key: float(distances[key]) for key in means.index[units == unit]}
     index = pd.MultiIndex.from_tuples(lowest, names=["unit", "target"]) if lowest else means.index[:0]
     barriers = pd.Series(lowest.values(), index=index, dtype=float)
-    added = [_below_line(row, places) for row in list_rows(group)]
-    return barriers, group.assign(added=pd.Series(added, group.index, dtype=object))
+    contributions = [_below_line(row, places) for row in list_rows(group)]
+    return barriers, group.assign(added=pd.Series(contributions, group.index, dtype=object))
 
 
 def _below_line(row: Mapping[str, Any], places: Mapping[object, float]) -> dict[str, ExampleTerms]:
