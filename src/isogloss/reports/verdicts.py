@@ -258,8 +258,8 @@ def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Clai
 
 def with_range(checks: Sequence[Check], ends: Mapping[str, float]) -> list[Check]:
     """Return checks whose judged numbers have another range."""
-    both = {"above": -math.inf, "below": math.inf, **ends}
-    return [replace(check, **both) if check.judged else check for check in checks]
+    bounds = {"above": -math.inf, "below": math.inf, **ends}
+    return [replace(check, **bounds) if check.judged else check for check in checks]
 
 
 def weigh_checks(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
