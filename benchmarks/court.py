@@ -52,15 +52,15 @@ class Drawn:
         return Rates(*self.kept[key])
 
 
-def false_rates(drawn: Drawn, claim: str, kept: Mapping[tuple[str, str], Sequence[Row]]) -> Iterator[Row]:
+def false_rates(drawn: Drawn, claim: str, stored: Mapping[tuple[str, str], Sequence[Row]]) -> Iterator[Row]:
     """Yield how often a claim is supported in each world where one of its statements is false.
 
-    ``kept`` has the rows of a claim and a world that are not drawn again.
+    ``stored`` has the rows of a claim and a world that are not drawn again.
     """
     parts = dict.fromkeys(PARTS[claim])
     worlds = dict.fromkeys(world for part in parts for world in worlds_of(part))
     for world in worlds:
-        if rows := kept.get((claim, world.name)):
+        if rows := stored.get((claim, world.name)):
             yield from rows
             continue
         for seeds in SEEDS:
@@ -108,12 +108,12 @@ def write(table: Path, rows: Sequence[Row]) -> None:
 
 def read_others(table: Path, worlds: Sequence[str]) -> dict[tuple[str, str], list[Row]]:
     """Return the rows of a table by claim and world, without those of some worlds."""
-    kept: dict[tuple[str, str], list[Row]] = {}
+    others: dict[tuple[str, str], list[Row]] = {}
     with table.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             if row["world"] not in worlds:
-                kept.setdefault((row["claim"], row["world"]), []).append({**row})
-    return kept
+                others.setdefault((row["claim"], row["world"]), []).append({**row})
+    return others
 
 
 def main() -> None:
@@ -121,8 +121,8 @@ def main() -> None:
     table = Path(sys.argv[1]) if len(sys.argv) > 1 else TABLE
     drawn = Drawn(table.with_suffix(".draws.json"))
     worlds = sys.argv[2:]
-    kept = read_others(table, worlds) if worlds else {}
-    write(table, [row for claim in PARTS for row in false_rates(drawn, claim, kept)])
+    stored = read_others(table, worlds) if worlds else {}
+    write(table, [row for claim in PARTS for row in false_rates(drawn, claim, stored)])
     if not worlds:
         power_rows = [row for claim in PARTS for row in powers(drawn, claim)]
         write(table.with_stem(f"{table.stem}-power"), power_rows)

@@ -326,9 +326,9 @@ def write_hours(hours: float) -> str:
     return f"{hours:.1f} h" if hours < 10 else f"{hours:,.0f} h"
 
 
-def name_statement(claim: str, about: str) -> str:
-    """Return the statement that a check is about, without its task, languages and numbers."""
-    text = about.split(": ")[0 if claim[0] == "4" else -1]
+def name_statement(claim: str, description: str) -> str:
+    """Return the statement of a check, without its task, languages and numbers."""
+    text = description.split(": ")[0 if claim[0] == "4" else -1]
     text = re.sub(r" [(].*?[)]|[+−-]?[0-9]+[.][0-9]+(?: →)? ?", "", text)
     return text.replace(" ,", ",").strip(" ,").replace("|", "/")
 

@@ -80,11 +80,11 @@ def reorder_words(sentence: ParsedSentence, order: str = "SOV") -> list[int]:
     spans: dict[int, list[int]] = {}
     for position in reversed(from_root):
         items = sorted([*children[position + 1], position])
-        ends = [place for item in items for place in (spans[item] if item != position else [item])]
+        ends = [word for item in items for word in (spans[item] if item != position else [item])]
         if max(ends) - min(ends) + 1 != len(ends):
             return list(range(number))
         spans[position] = _order_clause(sentence, position, items, spans, order)
-    return [place for root in children[0] for place in spans[root]]
+    return [word for root in children[0] for word in spans[root]]
 
 
 def _order_clause(
@@ -109,8 +109,8 @@ def _order_clause(
         else:
             groups.append((roles[item], words))
     places = [index for index, (role, _) in enumerate(groups) if role]
-    kept = sorted(places, key=lambda index: order.index(groups[index][0]))
-    moved = dict(zip(places, kept, strict=True))
+    ordered = sorted(places, key=lambda index: order.index(groups[index][0]))
+    moved = dict(zip(places, ordered, strict=True))
     return [word for index in range(len(groups)) for word in groups[moved.get(index, index)][1]]
 
 
@@ -205,12 +205,14 @@ def reorder_passages(
         several = list(of_passage)
         passage = _reorder_next(several[0].passage, sentences, order)
         for question in several:
-            asked = _reorder_next(question.question, sentences, order).text
+            new_question = _reorder_next(question.question, sentences, order).text
             moved = (passage.move_span(start, text) for start, text in question.answers)
             answers = tuple(answer for answer in moved if answer)
             if answers:
                 reordered.append(
-                    replace(question, passage=passage.text, question=asked, answers=answers, repaired="")
+                    replace(
+                        question, passage=passage.text, question=new_question, answers=answers, repaired=""
+                    )
                 )
             else:
                 left_out.append(question.id)
@@ -220,7 +222,7 @@ def reorder_passages(
 def _reorder_next(text: str, sentences: Iterator[ParsedSentence], order: str) -> ReorderedText:
     """Reorder a text with the next sentences, as many as it has."""
     length = sum(not character.isspace() for character in text)
-    taken = []
+    parsed = []
     while length > 0:
         sentence = next(sentences, None)
         if sentence is None:
@@ -228,6 +230,6 @@ def _reorder_next(text: str, sentences: Iterator[ParsedSentence], order: str) ->
                 f"the trees end before the text {short(text)}. Parse each passage and then its questions, in "
                 f"the order of the file."
             )
-        taken.append(sentence)
+        parsed.append(sentence)
         length -= sum(not character.isspace() for word in sentence.words for character in word)
-    return reorder_text(text, taken, order)
+    return reorder_text(text, parsed, order)

@@ -170,10 +170,10 @@ class Check:
         numbers = (statistic.mean, bound, statistic.smallest_seen(level), origin)
         if not all(map(math.isfinite, numbers)) or (self.ratio and min(numbers) <= 0):
             return None
-        mean, end, seen, start = map(transform, numbers)
-        if mean == end or seen == start:
+        mean, end, detected, start = map(transform, numbers)
+        if mean == end or detected == start:
             return None
-        times = ((seen - start) / (mean - end)) ** 2
+        times = ((detected - start) / (mean - end)) ** 2
         least = FEWEST_PERMUTED if self.ratio else 2
         units = math.ceil(max(least, len(self.values) * times))
         return units if units <= MAX_UNITS else None

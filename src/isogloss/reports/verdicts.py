@@ -249,8 +249,8 @@ def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Clai
         for _, over, check in outcome.over_tasks
     ]
     if outcome.to_decide:
-        units, check = max(outcome.to_decide, key=lambda pair: pair[0])
-        needed = count(units, check.unit, "families" if check.unit == "family" else "")
+        most, check = max(outcome.to_decide, key=lambda pair: pair[0])
+        needed = count(most, check.unit, "families" if check.unit == "family" else "")
         findings.append(f"{needed} would decide, if these numbers are true")
     findings += [outcome.condition] if outcome.condition else []
     return replace(outcome, found=scope + "; ".join(findings))
@@ -258,8 +258,9 @@ def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> Clai
 
 def with_range(checks: Sequence[Check], ends: Mapping[str, float]) -> list[Check]:
     """Return checks whose judged numbers have another range."""
-    both = {"above": -math.inf, "below": math.inf, **ends}
-    return [replace(check, **both) if check.judged else check for check in checks]
+    above = ends.get("above", -math.inf)
+    below = ends.get("below", math.inf)
+    return [replace(check, above=above, below=below) if check.judged else check for check in checks]
 
 
 def weigh_checks(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
