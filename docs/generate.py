@@ -435,7 +435,7 @@ def _arguments(name: str, sentences: list[str]) -> Iterator[tuple[str, str, str,
 
 
 def _argument_text(name: str, argument: str, sentences: list[str]) -> str:
-    """Return what describes an argument: its own sentence, the shared text, or a sentence that mentions it."""
+    """Return the text on an argument: its own sentence, the shared one, or one that mentions it."""
     of_other = _sentences_of(getattr(isogloss, SAME_AS[name])) if name in SAME_AS else []
     return (
         FROM_METHODS.get((name, argument))
