@@ -478,9 +478,10 @@ def _errors(sentences: list[str]) -> Iterator[str]:
 
 def _result(thing: Any, summary: str, sentences: list[str]) -> str:
     """Return the type of the result, and the sentences on its rows and columns."""
-    if inspect.isclass(thing):
-        forward = inspect.getdoc(thing.forward) or ""
-        return f"each call: {' '.join(forward.partition(chr(10) * 2)[0].split())} ({_returns(thing.forward)})"
+    forward = getattr(thing, "forward", None)
+    if forward is not None:
+        summary = " ".join((inspect.getdoc(forward) or "").partition("\n\n")[0].split())
+        return f"each call: {summary} ({_returns(forward)})"
     about = [
         sentence
         for sentence in sentences[1:]
