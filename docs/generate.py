@@ -435,7 +435,7 @@ def _arguments(name: str, sentences: list[str]) -> Iterator[tuple[str, str, str,
 
 
 def _argument_text(name: str, argument: str, sentences: list[str]) -> str:
-    """Return what describes an argument: its own sentence, the shared text, or a sentence that mentions it."""
+    """Return the text on an argument: its own sentence, the shared one, or one that mentions it."""
     of_other = _sentences_of(getattr(isogloss, SAME_AS[name])) if name in SAME_AS else []
     return (
         FROM_METHODS.get((name, argument))
@@ -450,8 +450,8 @@ def _argument_text(name: str, argument: str, sentences: list[str]) -> str:
 def _mention(argument: str, sentences: list[str], *, at_start: bool = False) -> str:
     mark = f"``{argument}``"
     for sentence in sentences:
-        is_about = sentence.startswith(mark) if at_start else mark in sentence
-        if is_about and not ERROR.match(sentence):
+        is_found = sentence.startswith(mark) if at_start else mark in sentence
+        if is_found and not ERROR.match(sentence):
             return _as_markdown(sentence.rstrip(".;:"))
     return ""
 
@@ -478,17 +478,18 @@ def _errors(sentences: list[str]) -> Iterator[str]:
 
 def _result(thing: Any, summary: str, sentences: list[str]) -> str:
     """Return the type of the result, and the sentences on its rows and columns."""
-    if inspect.isclass(thing):
-        forward = inspect.getdoc(thing.forward) or ""
-        return f"each call: {' '.join(forward.partition(chr(10) * 2)[0].split())} ({_returns(thing.forward)})"
-    about = [
+    forward = getattr(thing, "forward", None)
+    if forward is not None:
+        summary = " ".join((inspect.getdoc(forward) or "").partition("\n\n")[0].split())
+        return f"each call: {summary} ({_returns(forward)})"
+    facts = [
         sentence
         for sentence in sentences[1:]
         if re.search(r"\b[Cc]olumns?\b|\b[Rr]ows?\b|\b[Rr]esult\b|\bindex\b|\battrs\b", sentence)
         and not ERROR.match(sentence)
     ]
     what = summary.removeprefix("Return ").rstrip(".")
-    return " ".join([f"{_returns(thing)}: {what[:1].lower()}{what[1:]}.", *map(_as_markdown, about)])
+    return " ".join([f"{_returns(thing)}: {what[:1].lower()}{what[1:]}.", *map(_as_markdown, facts)])
 
 
 def _returns(function: Any) -> str:
@@ -500,8 +501,10 @@ def _written_annotations(thing: Any) -> dict[str, tuple[str, str]]:
     """Return type and default of each argument; types as they are written, where aliases have their names."""
     function = thing.__init__ if inspect.isclass(thing) else thing
     arguments = _function_node(function).args
-    given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    kinds = {each.arg: ast.unparse(each.annotation) for each in given if each.annotation}
+    all_arguments = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    kinds = {
+        argument.arg: ast.unparse(argument.annotation) for argument in all_arguments if argument.annotation
+    }
     return {
         name: (
             f"`{kinds.get(name, 'keyword arguments').strip(QUOTE)}`",

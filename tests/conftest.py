@@ -48,6 +48,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--real-data", default="../shared/data", help="folder of the real corpora, from the project's root"
     )
+    parser.addoption(
+        "--clones", default="../shared/clones", help="folder of other projects' clones, named owner+name"
+    )
     parser.addoption("--record-messages", action="store_true", help="record the wordings of errors anew")
     parser.addoption("--nightly", action="store_true", help="run the tests marked nightly, too")
     parser.addoption("--gpu", action="store_true", help="let tests see GPUs; test_on_gpu.py is for them")

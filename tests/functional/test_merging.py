@@ -6,6 +6,7 @@ from torch import nn
 
 import isogloss
 from any_models import make_model
+from each import each
 from isogloss.core.errors import ConfigError
 from says import says
 
@@ -110,9 +111,8 @@ def test_means_and_task_vectors_are_sums_within_one_rounding(kind, family):
     for weights, factors in ((None, (0.5, 0.5)), ((1, 1), (1, 1)), ((0.25, 0.75), (0.25, 0.75))):
         found = isogloss.average(models, weights, origin=origin).state_dict()
         states = [model.state_dict() for model in models]
-        for name, start in origin.state_dict().items():
-            if not start.is_floating_point():
-                continue
+        floating = {name: part for name, part in origin.state_dict().items() if part.is_floating_point()}
+        for name, start in each(floating.items()):
             rest = 1 - sum(factors)
             expected = sum(
                 (factor * state[name].double() for factor, state in zip(factors, states, strict=True)),

@@ -15,8 +15,9 @@ BUILT_IN = {"ud": "qaa", "bitext": "qaa-qab", "wikiann": "qaa", "xnli": "qaa", "
 
 
 @pytest.mark.nightly
-def test_lines_of_users_pass_a_strict_type_checker():
-    file = Path(__file__).with_name("typed_lines.py")
+@pytest.mark.parametrize("name", ["typed_lines", "typed_study"])
+def test_lines_of_users_pass_a_strict_type_checker(name):
+    file = Path(__file__).with_name(f"{name}.py")
     command = [sys.executable, "-m", "mypy", "--strict", str(file)]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert checked.stdout.startswith("Success"), checked.stdout + checked.stderr

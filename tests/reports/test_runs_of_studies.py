@@ -5,6 +5,7 @@ import json
 import pytest
 
 import isogloss
+from each import each
 
 STUDIES = ("transfer", "mixup", "adjustment", "interference")
 
@@ -28,7 +29,7 @@ def runs(request, study_folder):
 
 
 def test_each_run_has_the_method_seed_and_languages_of_its_record(runs):
-    for run in runs:
+    for run in each(runs):
         trainings = [*within(run.record.run)]
         for name, value, nothing in (
             ("method", [method_of(training) for training in trainings], ""),
@@ -54,7 +55,7 @@ def test_models_of_a_study_are_found_by_these_facts(runs):
 
 
 def test_runs_records_and_measurements_print_in_a_line(runs, study_folder):
-    for run in runs:
+    for run in each(runs):
         for shown in (repr(run), repr(run.record)):
             assert "\n" not in shown and run.id in shown and len(shown) < 300
             assert len(json.dumps(shown)) < 400

@@ -75,8 +75,8 @@ def adjust(
 
     DataError without a link, ConfigError for a layer that the encoder lacks.
 
-    Device: a GPU if there is one, else the CPU; the result is there. Cost: ``epochs`` passes forward and
-    backward over both sides, and the memory of two more encoders.
+    Device: a GPU if the machine has one, else the CPU; the result is there. Cost: ``epochs`` passes forward
+    and backward over both sides, and the memory of two more encoders.
 
     >>> adjusted = isogloss.adjust(model, tokenizer, english, swahili)       # doctest: +SKIP
     """

@@ -201,8 +201,8 @@ def compare(
     if _is_file(system) and _is_file(baseline):
         files = cast(str | Path, system), cast(str | Path, baseline)
         return _compare_files(*files, gold, metric, margin)
-    system, baseline, gold = _read_tables(system, baseline, gold)
-    sides = [side if isinstance(side, Mapping) else {0: side} for side in (system, baseline)]
+    ours, theirs, right = _read_tables(system, baseline, gold)
+    sides = [side if isinstance(side, Mapping) else {0: side} for side in (ours, theirs)]
     seeds = sorted(sides[0])
     if seeds != sorted(sides[1]):
         raise ConfigError(
@@ -213,12 +213,12 @@ def compare(
         for name, side in zip(("system", "baseline"), sides, strict=True)
     ]
     plain = [[(Listed(name), _plain_list(name, side)) for name, side in of_seeds] for of_seeds in lists]
-    if gold is None:
+    if right is None:
         task = VALUES
         name = metric or "mean"
         contributions = [[_values(origin, labels) for origin, labels in of_seeds] for of_seeds in plain]
     else:
-        task, measured = _measures(plain, _plain_list("gold", gold), metric, task)
+        task, measured = _measures(plain, _plain_list("gold", right), metric, task)
         shared = [name for name in measured[0][0] if all(name in seed for side in measured for seed in side)]
         name = named_measure("compare", "metric", metric, shared, task)
         contributions = [[seed[name] for seed in side] for side in measured]
@@ -252,7 +252,7 @@ def compare(
         examples=sizes[0],
         gained=gained,
         lost=lost,
-        changed=None if gold is None else _count_changed(plain),
+        changed=None if right is None else _count_changed(plain),
         margin=margin,
         p_equivalence=None if margin is None else tested.p_equivalence(margin),
     )

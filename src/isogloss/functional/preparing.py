@@ -75,9 +75,9 @@ def prepare_trained(model: TextModel, tokenizer: TextTokenizer, function: str) -
     network = unwrap(model, function)
     check_tokenizer(tokenizer, function, words=True)
     encoder = text_encoder(network)
-    known = cast(Tokenizer, tokenizer)
-    check_states(evaluation_copy(encoder), known, function)
-    return network, limited(known, encoder)
+    fast_tokenizer = cast(Tokenizer, tokenizer)
+    check_states(evaluation_copy(encoder), fast_tokenizer, function)
+    return network, limited(fast_tokenizer, encoder)
 
 
 def has_own_pooling(model: TextModel, function: str) -> bool:

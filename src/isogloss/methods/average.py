@@ -160,8 +160,8 @@ class Average(Method):
             if name in shared and self.is_sparse:
                 vectors = [vector(number, name) for number in range(count)]
                 if largest:
-                    kept = [changes.keep(vector) for changes, vector in zip(largest, vectors, strict=True)]
-                    added = elected(weights, kept, scale)
+                    trimmed = [changes.keep(vector) for changes, vector in zip(largest, vectors, strict=True)]
+                    added = elected(weights, trimmed, scale)
                 else:
                     added = summed(weights, vectors)
                 tensor.copy_(widen(parts[-1].read(name)) + added)
@@ -228,18 +228,18 @@ class LargestChanges:
         sizes = change.abs()
         equal = sizes == self.limit
         number = equal.flatten().cumsum(dim=0).view_as(equal)
-        kept = (sizes > self.limit) | (equal & (number <= self.equal))
+        is_large = (sizes > self.limit) | (equal & (number <= self.equal))
         self.equal = max(0, self.equal - int(equal.sum()))
-        return torch.where(kept, change, 0.0)
+        return torch.where(is_large, change, 0.0)
 
 
-def elected(weights: Sequence[float], kept: Sequence[Tensor], scale: float) -> Tensor:
+def elected(weights: Sequence[float], trimmed: Sequence[Tensor], scale: float) -> Tensor:
     """Return the change of the origin by TIES (Eqs 3 and 4) from the kept changes of each vector."""
-    sign = summed(weights, kept).sign()
-    agreeing = [(change.sign() == sign) & (sign != 0) for change in kept]
+    sign = summed(weights, trimmed).sign()
+    agreeing = [(change.sign() == sign) & (sign != 0) for change in trimmed]
     voted = summed(weights, [agrees.to(sign) for agrees in agreeing])
     total = summed(
-        weights, [torch.where(agrees, change, 0.0) for agrees, change in zip(agreeing, kept, strict=True)]
+        weights, [torch.where(agrees, change, 0.0) for agrees, change in zip(agreeing, trimmed, strict=True)]
     )
     return torch.where(voted > 0, scale * total / voted, 0.0)
 

@@ -76,7 +76,7 @@ def compare_outputs(
     """Compare each file with the baseline's, by language, with Holm's correction over all of these tests.
 
     ``by`` pairs examples by their ids ("id") or by their "order". Default: by ids if all examples have one.
-    With a ``margin`` there is the p of the test of equivalence at it.
+    With a ``margin`` rows have the p of the test of equivalence at it.
     Raises DataError, with file and line, for lines that are not outputs or do not match, and ConfigError for
     an unknown measure.
     """

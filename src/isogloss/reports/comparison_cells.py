@@ -50,7 +50,7 @@ NOTES = (
 
 
 def interval_text(low: float, high: float) -> str:
-    """Return the ends of an interval in percentage points; a dash where there is none."""
+    """Return the ends of an interval in percentage points; a dash for nan."""
     return "–" if math.isnan(low) else f"{100 * low:+.1f} … {100 * high:+.1f}"
 
 

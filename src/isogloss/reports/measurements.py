@@ -119,7 +119,7 @@ class PlannedRun:
         """The fields of the run itself, or of the runs that a measurement is of."""
         runs = [fields_of(self.record.run)]
         while any("subjects" in run for run in runs):
-            runs = [fields_of(each) for run in runs for each in run.get("subjects", [run])]
+            runs = [fields_of(subject) for run in runs for subject in run.get("subjects", [run])]
         return tuple(runs)
 
     def __repr__(self) -> str:

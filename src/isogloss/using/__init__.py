@@ -433,7 +433,7 @@ def load_model(folder: str | Path | Sequence[str | Path], *, precision: Precisio
     unless all weights of the model are in the folder, and all weights there are the model's. Several folders
     are loaded as one model that predicts by the mean of their probabilities.
 
-    Device: a GPU if there is one, else the CPU; ``to`` of the model moves it. Cost: reads each folder
+    Device: a GPU if the machine has one, else the CPU; ``to`` of the model moves it. Cost: reads each folder
     once; a name on the hub is downloaded unless it is in the cache.
 
     >>> both = isogloss.load_model(["runs/quickstart/<id>", "runs/quickstart/<other>"])     # doctest: +SKIP

@@ -109,12 +109,12 @@ def evaluate(
         if predictions is not None:
             _check_written(model, options, language, examples)
         predicted = prepared.predict(evaluation_copy(model.network))
-        where = {
+        scored = {
             "corpus": f"{options.corpus} {options.inputs}".rstrip(),
             "language": language,
             "split": options.split,
         }
-        row = _row(model, where, all_measures(model.task, prepared.gold, predicted))
+        row = _row(model, scored, all_measures(model.task, prepared.gold, predicted))
         baseline = _baseline(model, options, sources, language, examples)
         rows.append(row | {"baseline": baseline, "examples": len(examples)})
         for warning in warnings:
@@ -143,8 +143,8 @@ def evaluate_examples(model: FineTuned, examples: Sequence[Example], language: s
             raise DataError(f"example {number}: no label, so no score. Add its label, or predict.")
     prepared = model.prepared(examples, language=language)
     predicted = prepared.predict(evaluation_copy(model.network))
-    where = {"corpus": "", "language": language, "split": ""}
-    row = _row(model, where, all_measures(model.task, prepared.gold, predicted))
+    scored = {"corpus": "", "language": language, "split": ""}
+    row = _row(model, scored, all_measures(model.task, prepared.gold, predicted))
     return [row | {"baseline": None, "examples": len(examples)}]
 
 
@@ -270,14 +270,14 @@ def _compared(
     return {**parts_of(answered(example, answer), labels), "gold": gold.get("labels", gold.get("label"))}
 
 
-def _row(model: FineTuned, where: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
+def _row(model: FineTuned, scored: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
     """Return measures with what was scored: the model, and the corpus, language and split."""
     metric, *_ = measures
     return {
         "run": model.provenance.run,
         "task": model.task.name,
         "method": model.provenance.method,
-        **where,
+        **scored,
         "metric": metric,
         "score": measures[metric],
         **{name: value for name, value in measures.items() if name != metric},
