@@ -426,9 +426,9 @@ def test_a_sample_without_the_metric_is_named_and_never_compared_by_another(
 def test_a_single_path_is_one_file_alone(write_objects):
     path = write_objects("a.jsonl", labels({1}))
     for files in (path, str(path), [path]):
-        with pytest.raises(ConfigError, match="one file alone"):
+        with pytest.raises(ConfigError, match=r"^compare:"):
             isogloss.compare_outputs(files)
-    with pytest.raises(ConfigError, match="one file alone"):
+    with pytest.raises(ConfigError, match=r"^compare:"):
         isogloss.compare_outputs([])
     (row,) = isogloss.compare_outputs(path, against=write_objects("b.jsonl", labels({2}))).rows
     assert (row["task"], row["measure"]) == ("classification", "accuracy")

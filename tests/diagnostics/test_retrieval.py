@@ -200,5 +200,5 @@ def test_shuffled_translations_are_not_found(loaded):
 
 
 def test_no_translations_are_an_error(loaded):
-    with pytest.raises(DataError, match="no translations en-de"):
+    with pytest.raises(DataError, match="translations en-de"):
         measured(loaded, [])

@@ -130,7 +130,7 @@ def test_a_pickle_with_more_than_weights_runs_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "evil"))
     (folder / "pytorch_adapter.bin").write_bytes(pickle.dumps({"weight": Calls()}, protocol=2))
-    with pytest.raises(ModelError, match="holds more than weights, or is damaged"):
+    with pytest.raises(ModelError, match="weights"):
         read_hub_adapter(folder, pickle=True)
     assert not (tmp_path / "was_run").exists()
 
@@ -139,7 +139,7 @@ def test_a_pickle_with_more_than_weights_runs_nothing(tmp_path, monkeypatch):
 def test_a_pickle_of_anything_but_named_tensors_is_refused(tmp_path, weights):
     folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "odd"))
     torch.save(weights, folder / "pytorch_adapter.bin")
-    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: this pickle holds more than weights"):
+    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: .*weights"):
         read_hub_adapter(folder, pickle=True)
 
 

@@ -56,21 +56,19 @@ def test_values_are_ranges_or_lists(told, space):
 
 @pytest.mark.parametrize("told", ["8..2", "2..2", "a..b", "1..2..3", "0..1:log", "2..", "true..false"])
 def test_what_is_no_range_is_refused(told):
-    with pytest.raises(
-        ConfigError, match=r"--over k=.*: expected a range from a number .*learning_rate=1e-5"
-    ):
+    with pytest.raises(ConfigError, match=r"--over k=.*: .*learning_rate=1e-5"):
         space_of("k", told)
 
 
 @pytest.mark.parametrize("told", ["2", "2,2", [], ["x"]])
 def test_one_value_is_nothing_to_search(told):
-    with pytest.raises(ConfigError, match=r"expected two different values or more.* One is for --set"):
+    with pytest.raises(ConfigError, match="--set"):
         space_of("k", told)
 
 
 def test_a_field_without_values_is_refused():
     assert parse_over(" a.b = 1..2 ") == ("a.b", "1..2")
-    with pytest.raises(ConfigError, match=r"--over a\.b: expected key=values, as in optimization"):
+    with pytest.raises(ConfigError, match=r"--over a\.b: .*key=values.*optimization"):
         parse_over("a.b")
 
 
@@ -228,5 +226,5 @@ def test_the_engine_that_is_asked_for_makes_the_trials(tmp_path, monkeypatch):
     found = isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **asked)
     assert [one.score is not None for one in found.trials] == [True, True]
     assert len(made) == sum(one.made for one in found.trials) > 2
-    with pytest.raises(ConfigError, match="--address is for --engine ray; found --engine serial"):
+    with pytest.raises(ConfigError, match=r"--address.*--engine ray.*--engine serial"):
         isogloss.search(tiny(tmp_path), over=epochs, out=tmp_path / "runs", **{**asked, "engine": "serial"})

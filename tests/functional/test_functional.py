@@ -162,7 +162,7 @@ def test_a_path_gives_the_model_back(ends):
 
 
 def test_a_score_that_ignores_the_model_it_is_given_is_said(ends):
-    with pytest.warns(UserWarning, match="all 3 points are equal"):
+    with pytest.warns(UserWarning, match="3 points"):
         isogloss.path(*ends, lambda _: ends[0].bias.item(), alphas=[0, 0.5, 1])
 
 
@@ -371,7 +371,7 @@ def test_answers_are_scored_as_squad_does():
         (lambda e: isogloss.gradient_conflict(nn.Linear(1, 1), {"en": [1, 2]}), ModelError, "Linear"),
         (lambda e: isogloss.language_gates(e[0], {"en": [{}]}), ConfigError, "found 1 languages"),
         (lambda _: isogloss.average([nn.Linear(1, 1)], [2.0]), ConfigError, "as origin"),
-        (lambda _: isogloss.average([nn.Linear(1, 1), nn.Linear(2, 1)]), ModelError, "weight has the shape"),
+        (lambda _: isogloss.average([nn.Linear(1, 1), nn.Linear(2, 1)]), ModelError, "weight.*shape"),
         (lambda e: isogloss.cka(*e, [], []), DataError, "0 sentences"),
         (lambda e: isogloss.retrieval(*e, [], []), DataError, "no texts"),
         (lambda e: isogloss.gradient_conflict(e[0], {}), ConfigError, "no batches"),

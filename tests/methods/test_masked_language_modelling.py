@@ -266,7 +266,7 @@ def test_layers_that_are_computed_anew_give_the_same_model_to_the_bit(setting, t
 
 
 def test_perplexity_without_held_out_text_is_refused(setting):
-    with pytest.raises(DataError, match="evaluate_every needs held-out text, and none was given"):
+    with pytest.raises(DataError, match=r"evaluate_every.*held-out"):
         EVALUATED.train(replace(setting, text=unread, held_out=None))
 
 
@@ -284,14 +284,12 @@ def test_rows_longer_than_the_positions_are_refused(setting):
 
 
 def test_translation_without_bitext_is_refused(setting):
-    with pytest.raises(
-        DataError, match="translation LM needs bitext: name a corpus in the run's field 'bitext'"
-    ):
+    with pytest.raises(DataError, match=r"translation LM needs bitext: .*corpus.*run's.*'bitext'"):
         with_fields(METHOD, translation=0.1).train(replace(setting, text=unread, translations=None))
 
 
 def test_an_empty_language_is_an_error_that_names_it(setting):
-    with pytest.raises(DataError, match="sw: the text of this language is empty"):
+    with pytest.raises(DataError, match="sw:"):
         METHOD.train(
             replace(setting, text=lambda language: lines(language) if language != "sw" else iter(()))
         )
@@ -302,7 +300,7 @@ def test_a_full_disk_is_a_storage_error(setting, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StorageError, match="No space left on device"):
+    with pytest.raises(StorageError, match=r"left.*device"):
         METHOD.train(setting)
 
 

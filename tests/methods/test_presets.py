@@ -75,11 +75,11 @@ def test_every_difference_is_a_field_with_values_that_it_takes():
 @pytest.mark.parametrize(
     ("part", "preset", "message"),
     [
-        ("x-mixup", "papre", r"preset: no preset 'papre'. Did you mean 'paper'\? .*paper, released"),
+        ("x-mixup", "papre", r"preset: .*preset 'papre'.*'paper'\?.*released"),
         (
             "few-shot",
             "paper",
-            r"preset: few-shot has none\. Leave it out; these have: alignment",
+            "preset: .*few-shot.*alignment",
         ),
     ],
 )

@@ -61,7 +61,7 @@ def test_few_or_equal_values_have_known_deviations():
     assert one.mean == 0.25
     assert all(map(math.isnan, (one.std, one.low, one.high)))
     assert (equal.std, equal.low) == pytest.approx((0.0, 0.3), abs=1e-15)
-    with pytest.raises(InputError, match=r"no values\. Give at least one"):
+    with pytest.raises(InputError, match="least"):
         mean_std([])
 
 

@@ -212,7 +212,7 @@ def test_holms_correction_follows_its_values(p_values, random):
 
 @pytest.mark.parametrize("wrong", [[0.5, 1.5], [-0.1]])
 def test_holms_correction_refuses_what_is_no_p_value(wrong):
-    with pytest.raises(InputError, match=r"not all p-values\. Give numbers from 0 to 1"):
+    with pytest.raises(InputError, match=r"p-values.*0.*1"):
         holm(wrong)
 
 
@@ -220,9 +220,9 @@ def test_holms_correction_refuses_what_is_no_p_value(wrong):
 @pytest.mark.parametrize(
     ("system", "baseline", "said"),
     [
-        ([], [], "equally long lists of 1 or more"),
-        ([1, 0], [1], "equally long lists"),
-        ([1, float("nan")], [1, 0], "a value is not finite"),
+        ([], [], "lists.*1"),
+        ([1, 0], [1], "lists"),
+        ([1, float("nan")], [1, 0], "finite"),
     ],
 )
 def test_values_that_are_no_pairs_are_one_clear_error(test, system, baseline, said):
@@ -312,10 +312,10 @@ def test_cohens_d_has_an_answer_without_spread(values, d):
 
 @pytest.mark.parametrize("shapes", [((1, 2), (1, 3)), ((2, 2), (1, 2)), ((1, 0), (1, 0)), ((0, 2), (0, 2))])
 def test_pairs_need_the_same_seeds_and_examples(shapes):
-    with pytest.raises(InputError, match="the same seeds and examples, at least one of each"):
+    with pytest.raises(InputError, match=r"examples.*least"):
         SystemPair(*(System(np.ones(shape), np.ones(shape)) for shape in shapes))
 
 
 def test_pairs_need_numbers():
-    with pytest.raises(InputError, match="a value is not finite"):
+    with pytest.raises(InputError, match="finite"):
         means([0.5, math.nan], [0.5, 0.5])

@@ -172,9 +172,9 @@ def test_a_model_without_the_head_fails_and_says_why(headless, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        ("first-{seed}", "firsd-{seed}", ModelError, r"no such folder\. Did you mean 'first-\d'\?"),
-        ("seeds = [0]", "seeds = [0, 1]", ConfigError, r"'./second' is one model, and the grid has 2 seeds"),
-        ('model = "./second"', "", ConfigError, "given takes a model"),
+        ("first-{seed}", "firsd-{seed}", ModelError, r"'first-\d'\?"),
+        ("seeds = [0]", "seeds = [0, 1]", ConfigError, "'./second'.*grid.*2"),
+        ('model = "./second"', "", ConfigError, "takes"),
         ('model = "./second"', 'model = "x"\nstart = "first"', ConfigError, "trains nothing"),
     ],
 )

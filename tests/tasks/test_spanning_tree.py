@@ -121,7 +121,7 @@ def test_one_root_is_chosen_where_every_word_wants_to_be_it():
 def test_scores_that_are_no_numbers_are_refused(wrong):
     scores = np.zeros((2, 3))
     scores[1, 0] = wrong
-    with pytest.raises(ValueError, match=r"arc scores contain NaN or \+inf"):
+    with pytest.raises(ValueError, match="NaN"):
         best_tree(scores)
 
 

@@ -92,7 +92,7 @@ def test_spans_of_whole_words_are_the_same_after_a_round_trip(text, draw: random
 def test_a_span_that_cuts_a_word_is_an_error_with_its_position(script):
     text, _ = TEXTS[script]
     (start, end, type_name), *_ = offsets_of(script)
-    with pytest.raises(OffsetError, match=f"span {start}-{end - 1} .* cuts the word .* at "):
+    with pytest.raises(OffsetError, match=f"span {start}-{end - 1}.*cuts"):
         tag_text(text, [MarkedSpan(type_name, start, end - 1)])
 
 

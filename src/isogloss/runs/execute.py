@@ -29,7 +29,7 @@ from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
 from isogloss.store.store import Store
 from isogloss.training.memory import measured_peak, restart_measurement
-from isogloss.training.tracking import TrackedRun, tracked
+from isogloss.training.tracking import TrackedRun, track_run
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 """Libraries whose versions every record has."""
@@ -52,7 +52,7 @@ def make(context: RunContext, run: Run) -> Record:
     with (
         _threads(context.threads),
         _plug_ins_named(run),
-        tracked(context.track, followed, context.on_progress) as tracking,
+        track_run(context.track, followed, context.on_progress) as tracking,
     ):
         result = run.make(replace(context, on_progress=tracking.on_progress))
         tracking.finish(result.rows)
