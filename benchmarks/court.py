@@ -45,45 +45,45 @@ class Drawn:
         """Return the rates of a statement, drawn where they are not kept."""
         key = f"{part} {world.name} {seeds} {draws} {strength}"
         if key not in self.kept:
-            drawn = rates(part, world, seeds, draws, strength)
-            self.kept[key] = [drawn.supported, drawn.contradicted]
+            shares = rates(part, world, seeds, draws, strength)
+            self.kept[key] = [shares.supported, shares.contradicted]
             self.file.write_text(json.dumps(self.kept), encoding="utf-8")
         return Rates(*self.kept[key])
 
 
-def false_rates(drawn: Drawn, claim: str) -> Iterator[Row]:
+def false_rates(rates: Drawn, claim: str) -> Iterator[Row]:
     """Yield how often a claim is supported in each world where one of its statements is false."""
     parts = dict.fromkeys(PARTS[claim])
     worlds = dict.fromkeys(world for part in parts for world in worlds_of(part))
     for world in worlds:
         for seeds in SEEDS:
             draws = FEW
-            shares = [drawn.rates(part, world, seeds, FEW) for part in parts]
+            shares = [rates.rates(part, world, seeds, FEW) for part in parts]
             if max(of.supported for of in shares) >= HIGH:
                 draws = MANY
-                shares = [drawn.rates(part, world, seeds, MANY) for part in parts]
-            supported, contradicted = (
+                shares = [rates.rates(part, world, seeds, MANY) for part in parts]
+            supported_rate, contradicted_rate = (
                 max(getattr(of, name) for of in shares) for name in ("supported", "contradicted")
             )
             row = {"claim": claim, "world": world.name, "seeds": seeds, "draws": draws}
-            yield {**row, "supported": supported, "contradicted": contradicted}
+            yield {**row, "supported": supported_rate, "contradicted": contradicted_rate}
 
 
-def powers(drawn: Drawn, claim: str) -> Iterator[Row]:
+def powers(draws: Drawn, claim: str) -> Iterator[Row]:
     """Yield the power of a claim by the number of seeds, and the effect that is seen in 80 % of draws."""
     parts = PARTS[claim]
     for seeds in SEEDS:
 
         def power(strength: float, seeds: int = seeds) -> float:
             return math.prod(
-                drawn.rates(part, World, seeds, POWER_DRAWS, part.capped(strength)).supported
+                draws.rates(part, World, seeds, POWER_DRAWS, part.capped(strength)).supported
                 for part in parts
             )
 
         strength = first(lambda least: power(least) >= POWER, STRENGTHS)
-        detected = math.nan if strength is None else parts[0].value(parts[0].capped(strength))
+        detected_strength = math.nan if strength is None else parts[0].value(parts[0].capped(strength))
         row = {"claim": claim, "seeds": seeds, "draws": POWER_DRAWS, "power": round(power(1.0), 3)}
-        yield {**row, "true": parts[0].true, "false": parts[0].false, "detected": detected}
+        yield {**row, "true": parts[0].true, "false": parts[0].false, "detected": detected_strength}
 
 
 def first(condition: Callable[[float], bool], values: Sequence[float]) -> float | None:
@@ -102,9 +102,9 @@ def write(table: Path, rows: Sequence[Row]) -> None:
 def main() -> None:
     """Write both tables."""
     table = Path(sys.argv[1]) if len(sys.argv) > 1 else TABLE
-    drawn = Drawn(table.with_suffix(".draws.json"))
-    write(table, [row for claim in PARTS for row in false_rates(drawn, claim)])
-    write(table.with_stem(f"{table.stem}-power"), [row for claim in PARTS for row in powers(drawn, claim)])
+    draws = Drawn(table.with_suffix(".draws.json"))
+    write(table, [row for claim in PARTS for row in false_rates(draws, claim)])
+    write(table.with_stem(f"{table.stem}-power"), [row for claim in PARTS for row in powers(draws, claim)])
 
 
 if __name__ == "__main__":

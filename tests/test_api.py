@@ -189,7 +189,7 @@ def test_only_a_finished_fine_tuning_is_loaded(tiny_runs, tmp_path):
         isogloss.load_model(tmp_path)
     finished = [path.parent for path in sorted(tiny_runs.glob("*/record.json"))]
     measured = next(path for path in finished if not (path / "model").exists())
-    with pytest.raises(ModelError, match=r"measure.*fine-tune:.*head.*predicts"):
+    with pytest.raises(ModelError, match=r"measure.*fine-tune:.*head"):
         isogloss.load_model(measured)
     assert issubclass(ModelError, IsoglossError)
 

@@ -52,23 +52,23 @@ def mixing(axes: Axes) -> None:
     """X-Mixup: what mixing brings against the same training without it, by what the mixing weights lie on."""
     rows = pd.read_csv(RESULTS / "x_mixup/mixing/effects.csv")
     rows = rows[(rows.target == "mean") & (rows.against == "without mixing")]
-    named = {
+    labels = {
         "x-mixup": "by the paper's attention",
         "by cosine": "by cosine of states",
         "by links": "by gold links",
     }
-    intervals(axes, [(label, rows[rows.system == name]) for name, label in named.items()], "difference")
+    intervals(axes, [(label, rows[rows.system == name]) for name, label in labels.items()], "difference")
     axes.set_xlabel("points of accuracy against no mixing")
 
 
 def adjusting(axes: Axes) -> None:
     """An adjusted encoder under each method, and each method on the original one."""
     rows = pd.read_csv(RESULTS / "combinations/upos/effects.csv", keep_default_na=False)
-    shown = [(f"adjusting, {name}", rows[(rows.what == "adjusting") & (rows.against == name)])
+    row_groups = [(f"adjusting, {name}", rows[(rows.what == "adjusting") & (rows.against == name)])
              for name in ("source-only", "translate-train", "x-mixup", "few-shot", "continual")]  # fmt: skip
-    shown += [(f"{name} alone", rows[(rows.what == name) & (rows.on == "original")])
+    row_groups += [(f"{name} alone", rows[(rows.what == name) & (rows.on == "original")])
               for name in ("continual", "x-mixup", "translate-train")]  # fmt: skip
-    intervals(axes, shown, "points")
+    intervals(axes, row_groups, "points")
     axes.set_xlabel("points of accuracy in the target")
 
 
@@ -87,35 +87,37 @@ def gradients(axes: Axes) -> None:
 
 def choosing(axes: Axes) -> None:
     """Points lost by choosing a model without labels: by the rule, by the source's score, at random."""
-    shown = []
+    row_groups = []
     for task, name in (("upos", "tags"), ("ner", "names"), ("topics", "topics")):
         rows = pd.read_csv(RESULTS / f"choosing/regret-{task}.csv")
         rows[["regret", "low", "high"]] *= 100
-        shown += [(f"{name}: {by}", rows[rows.by == by]) for by in ("the rule", "source score", "at random")]
-    intervals(axes, shown, "regret")
+        row_groups += [
+            (f"{name}: {by}", rows[rows.by == by]) for by in ("the rule", "source score", "at random")
+        ]
+    intervals(axes, row_groups, "regret")
     axes.set_xlabel("points below the best candidate")
 
 
 def averaging(axes: Axes) -> None:
-    """What the mean of the weights of seeds gains over its models."""
+    """Gain of the mean of seeds' weights over its models."""
     rows = pd.read_csv(RESULTS / "averaging/averages.csv").rename(
         columns={"gain_low": "low", "gain_high": "high"}
     )
-    shown = [(f"{system}: {language.replace('qaa', 'source')}", rows[(rows.system == system) & (rows.language == language)])
+    row_groups = [(f"{system}: {language.replace('qaa', 'source')}", rows[(rows.system == system) & (rows.language == language)])
              for system in ("mean of 3", "mean of 6", "TIES of 3") for language in ("qaa", "targets")]  # fmt: skip
-    intervals(axes, shown, "gain")
+    intervals(axes, row_groups, "gain")
     axes.set_xlabel("points of accuracy against the mean of its models")
 
 
-def intervals(axes: Axes, shown: list[tuple[str, pd.DataFrame]], column: str) -> None:
+def intervals(axes: Axes, row_groups: list[tuple[str, pd.DataFrame]], column: str) -> None:
     """Draw a row for each label: the estimate and its 95 % interval."""
-    for height, (_, row) in enumerate(reversed(shown)):
+    for height, (_, row) in enumerate(reversed(row_groups)):
         (middle,), (low,), (high,) = row[column], row["low"], row["high"]
         axes.plot([low, high], [height, height], color=GREY, lw=1.5)
         axes.plot(middle, height, "o", color=ORANGE)
     axes.axvline(0, color="#bbb", lw=0.8, zorder=0)
-    axes.set_yticks(range(len(shown)), [label for label, _ in reversed(shown)])
-    axes.set_ylim(-0.6, len(shown) - 0.4)
+    axes.set_yticks(range(len(row_groups)), [label for label, _ in reversed(row_groups)])
+    axes.set_ylim(-0.6, len(row_groups) - 0.4)
 
 
 PICTURES: list[Callable[[Axes], None]] = [seeds, paths, mixing, adjusting, gradients, choosing, averaging]

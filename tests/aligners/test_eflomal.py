@@ -74,7 +74,7 @@ def test_program_is_given_model_samplers_and_rounds(program):
 def test_no_program_is_said_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("isogloss.aligners.eflomal.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r"eflomal.*PATH.*eflomal .*fast-align.*encoder"):
+    with pytest.raises(ConfigError, match=r"eflomal.*PATH.*eflomal.*fast-align.*encoder"):
         align()
 
 

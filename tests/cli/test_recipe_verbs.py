@@ -139,7 +139,7 @@ def test_packaged_recipes_are_listed_and_copied_whole(command, tmp_path):
         encoding="utf-8"
     )
     again = command("recipes", "copy", "quickstart", "--to", tmp_path / "mine.toml").message
-    assert "this file exists already. Name another, or replace it by --force." in again
+    assert "--force" in again
     assert "Did you mean 'quickstart'?" in command("recipes", "copy", "quickstrt").message
 
 
@@ -236,7 +236,7 @@ def test_a_first_recipe_plans_without_a_change(command, tmp_path):
     own = tomllib.loads((tmp_path / "own.toml").read_text(encoding="utf-8"))
     assert own["grid"]["targets"] == ["qaa", "qad", "qag"] and own["grid"]["seeds"] == [0]
     assert len(planned_ids(str(tmp_path / "own.toml"), tmp_path)) == 4 + 4 + 1
-    assert "exists already" in command("init", tmp_path / "own.toml").message
+    assert "--force" in command("init", tmp_path / "own.toml").message
     assert re.search("comments|#", (tmp_path / "own.toml").read_text())
 
 
@@ -248,9 +248,8 @@ def test_a_first_recipe_of_a_task_is_about_a_built_in_corpus_with_its_labels(com
 
 def test_a_first_recipe_that_could_not_be_planned_is_not_written(command, tmp_path):
     message = command("init", tmp_path / "new" / "own.toml", "--corpus", "wikian").message
-    assert message.startswith(
-        "init: nothing was written because the recipe cannot be planned: own.toml: grid.corpus: no"
-    )
+    assert message.startswith("init: ")
+    assert "own.toml: grid.corpus: " in message and "'wikian'" in message
     assert not list(tmp_path.iterdir())
 
 

@@ -70,9 +70,10 @@ def test_a_dry_run_says_what_is_not_there(command, tmp_path):
 
 def test_a_dry_run_says_what_it_cannot_look_at(command, tmp_path, hub_cache):
     more = ("--set", "encoder=somebody/small-bert", "--out", tmp_path / "runs")
-    said = "somebody/small-bert: not looked at: not on this machine, and the Hugging Face hub cannot be"
     ended = command("run", tiny(tmp_path), "--dry-run", *more)
-    assert (ended.status, ended.err.splitlines()) == (0, [f"isogloss: {said} reached."])
+    (warning,) = ended.err.splitlines()
+    assert ended.status == 0
+    assert warning.startswith("isogloss: somebody/small-bert: ")
     refused = command("run", tiny(tmp_path), *more)
     assert (refused.status, refused.message[:39]) == (2, "somebody/small-bert: not found locally,")
 

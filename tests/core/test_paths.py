@@ -23,7 +23,7 @@ def test_a_name_that_is_no_text_is_refused(tmp_path, name):
 
 def test_checksums_that_name_what_is_elsewhere_are_refused(tmp_path):
     (tmp_path / CHECKSUMS).write_text('{"../../x": {"size": 5, "crc32": "0"}}')
-    with pytest.raises(StorageError, match=r"checksums.json: the name '../../x' leads out"):
+    with pytest.raises(StorageError, match=r"checksums.json: .*'../../x'"):
         read_checksums(tmp_path)
 
 

@@ -79,7 +79,7 @@ def test_one_file_for_each_label_is_read(write):
     ("description", "facts"),
     [
         (BY_LABEL.replace('labels = ["pos", "neg", "neu"]\n', ""), "labels:"),
-        (PARALLEL.replace('"text"', '"pair"', 1), "label_files: found pair"),
+        (PARALLEL.replace('"text"', '"pair"', 1), "label_files: .*pair"),
         (PARALLEL + 'format = "tsv"\n', "label_files:"),
         (PARALLEL.replace("{split}_text", "{split}_{label}"), r"label_files: .*\{label\}"),
         ('kind = "text"\nfiles = "{split}_text.txt"\nformat = "lines"\n', "label_files"),
@@ -161,5 +161,5 @@ def test_conll_2012_is_read_by_its_columns_and_refused_with_them(write):
         (("In", "Oslo"), ("O", "B-GPE")),
         (("Ana", "Li"), ("B-PERSON", "I-PERSON")),
     ]
-    with pytest.raises(DataError, match=r"train\.txt:1: .*word = 3, label = 10"):
+    with pytest.raises(DataError, match=r"train\.txt:1: .*= 3.*= 10"):
         list(write({"train.txt": CONLL_2012 * 3}, description).read(None, "sw", "train"))

@@ -50,7 +50,7 @@ def test_others_are_refused_with_what_is_there(corpus, split, languages, treeban
 
 
 def test_built_in_and_other_languages_have_nothing_in_common():
-    with pytest.raises(ConfigError, match=r"en qaa:.*built"):
+    with pytest.raises(ConfigError, match="en qaa:"):
         check_parallel("xnli", "test", ["en", "qaa"], {})
 
 

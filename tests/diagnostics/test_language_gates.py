@@ -226,7 +226,7 @@ def test_the_asked_sparsity_is_reached(measured):
     ],
 )
 def test_what_cannot_be_learned_is_refused_at_once(field):
-    with pytest.raises(ConfigError, match=r"language-gates: \w+ cannot be .* here\. "):
+    with pytest.raises(ConfigError, match="language-gates:"):
         LanguageGates(**field)
 
 

@@ -268,9 +268,9 @@ def test_states_that_are_no_numbers_are_an_error():
     ("fields", "message"),
     [
         ({"words": "avrage"}, "way.*subwords 'avrage'.*'average'"),
-        ({"distances": ("l3",)}, "distances: no distance 'l3'.*cosine, l2"),
+        ({"distances": ("l3",)}, "distances: .*distance 'l3'.*cosine, l2"),
         ({"bins": 0}, "bins.*0.*1"),
-        ({"unrelated": 0}, "unrelated is 0, but 1"),
+        ({"unrelated": 0}, "0.*1"),
     ],
 )
 def test_fields_that_cannot_be_are_refused(fields, message):

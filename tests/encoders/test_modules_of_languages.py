@@ -161,7 +161,7 @@ def test_a_language_without_a_module_and_none_said_are_refused():
 
 
 def test_languages_for_another_number_of_rows_are_refused():
-    with pytest.raises(ValueError, match="2 languages for 3 rows"):
+    with pytest.raises(ValueError, match=r"2.*3"):
         LanguageSwitch(linears(), ActiveLanguage(("en", "sw")))(torch.randn(3, 1, 4))
 
 

@@ -245,12 +245,12 @@ def test_pairs_that_are_empty_or_too_long_are_left_out_and_counted(setting):
     )
     assert adjusted.rows[0]["left_out"] == 3
     (warning,) = adjusted.warnings
-    assert "en-xx: 3 of 7 sentence pairs were left out" in warning
+    assert warning.startswith("en-xx: ") and "3 of 7" in warning
 
 
 def test_bitext_without_links_is_refused(setting):
     plain = Translation(id="7", first="a cat", second="tac a")
-    with pytest.raises(DataError, match=r"en-xx, translation '7': .*linked"):
+    with pytest.raises(DataError, match="en-xx, translation '7':"):
         EXACT.train(replace(setting, bitext={"en-xx": [plain]}))
     with pytest.raises(DataError, match=r"link 0-5.*2.*2"):
         EXACT.train(replace(setting, bitext={"en-xx": [replace(plain, links=((0, 5),))]}))

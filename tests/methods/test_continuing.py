@@ -113,7 +113,7 @@ def test_an_encoder_that_maps_states_is_refused(further, bert_folder, tmp_path):
     same = LanguageMap(torch.eye(32), torch.zeros(32))
     attach_language_maps(start, LanguageMaps("en", {"sw": same}))
     save_model(start, load_tokenizer(bert_folder), tmp_path / "mapped")
-    with pytest.raises(ConfigError, match=r"maps.*language's states"):
+    with pytest.raises(ConfigError, match="language's states"):
         METHOD.train(further(start=str(tmp_path / "mapped")))
 
 

@@ -279,7 +279,7 @@ def unread(language):
 
 
 def test_rows_longer_than_the_positions_are_refused(setting):
-    with pytest.raises(ConfigError, match=r"rows of 17 subwords \(block\), but .* only 16 positions"):
+    with pytest.raises(ConfigError, match=r"17 subwords \(block\).*16 positions"):
         with_fields(METHOD, block=17).train(replace(setting, text=unread))
 
 
@@ -300,7 +300,7 @@ def test_a_full_disk_is_a_storage_error(setting, monkeypatch):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(StorageError, match=r"left.*device"):
+    with pytest.raises(StorageError, match="device"):
         METHOD.train(setting)
 
 

@@ -226,7 +226,7 @@ def test_an_encoder_without_modules_of_several_languages_is_refused(setting, mod
         raise AssertionError(language)
 
     wrong = replace(setting, modules=modules, languages=languages, text=unread)
-    with pytest.raises(ConfigError, match=f"^meta-learning: .*trains modules.*languages.*{why}"):
+    with pytest.raises(ConfigError, match=f"^meta-learning: .*modules.*{why}"):
         METHOD.train(wrong)
 
 
@@ -234,7 +234,7 @@ def test_an_encoder_without_modules_of_several_languages_is_refused(setting, mod
     ("wrong", "why"),
     [
         ({"second_order": "exakt"}, "second_order: .*form 'exakt'.*'exact'"),
-        ({"inner_step": "adam"}, "inner_step: no step 'adam'.*plain, preconditioned"),
+        ({"inner_step": "adam"}, "inner_step: .*step 'adam'.*plain"),
     ],
 )
 def test_unknown_forms_are_refused_with_those_there_are(wrong, why):

@@ -138,7 +138,7 @@ def test_a_further_task_that_is_not_learned_warns_as_the_main_task_does(bert_fol
     [
         ((), r"multi-task: .*tasks = \[\].*nli"),
         (("nli",), "nli"),
-        (("upos", "upos:ud"), "each once"),
+        (("upos", "upos:ud"), "once"),
         (("upso",), "task 'upso'.*Did.*'upos'"),
     ],
 )

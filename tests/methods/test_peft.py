@@ -296,7 +296,7 @@ def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
 
 
 def test_models_without_adapters_have_no_factors(bert_folder):
-    with pytest.raises(ModelError, match=r"trained.*adapters"):
+    with pytest.raises(ModelError, match="adapters"):
         unmerge(loaded(bert_folder), bert_folder)
 
 
@@ -318,5 +318,5 @@ def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, st
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("isogloss.encoders.added.adapters.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r'peft lora: .*package peft.*"isogloss\[peft\]"'):
+    with pytest.raises(ConfigError, match=r'peft lora: .*package.*"isogloss\[peft\]"'):
         LoRA().check(FAMILIES["bert"])

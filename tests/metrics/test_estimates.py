@@ -148,7 +148,7 @@ def test_studies_of_equal_errors_that_agree_have_their_plain_mean(means):
 
 
 def test_one_study_has_no_mean_over_studies():
-    with pytest.raises(InputError, match=r"1 means and 1 standard errors"):
+    with pytest.raises(InputError, match=r"1.*1.*errors"):
         random_effects([1.0], [0.1])
 
 

@@ -141,9 +141,9 @@ def test_the_best_gold_answer_counts_for_each_measure():
 
 
 def test_what_cannot_be_scored_is_refused():
-    with pytest.raises(ValueError, match="1 questions but 0 predicted answers"):
+    with pytest.raises(ValueError, match=r"1 questions.*0"):
         answer_f1([GoldAnswers(("a",))], [])
-    with pytest.raises(ValueError, match=r"question.*gold answers.*scored"):
+    with pytest.raises(ValueError, match=r"question.*gold"):
         exact_match([GoldAnswers(())], ["a"])
     with pytest.raises(ValueError, match=r"MLQA's rules.*ar, de, en, es, hi, vi, zh.*'fr'"):
         answer_f1([GoldAnswers(("a",), "fr")], ["a"])

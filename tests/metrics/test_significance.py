@@ -84,7 +84,7 @@ def test_mcnemars_test_is_the_binomial_test_of_those_that_differ(bits):
 
 
 def test_mcnemars_test_refuses_shares():
-    with pytest.raises(InputError, match="other than 0 and 1"):
+    with pytest.raises(InputError, match=r"0.*1"):
         mcnemar_test([0.5], [1])
 
 
@@ -231,7 +231,7 @@ def test_values_that_are_no_pairs_are_one_clear_error(test, system, baseline, sa
 
 
 def test_no_rounds_are_refused():
-    with pytest.raises(InputError, match="Use 1 or more; 1000 is usual"):
+    with pytest.raises(InputError, match=r"1.*1000"):
         permutation_test(drawn_means(np.random.default_rng(0)), rounds=0)
 
 

@@ -175,7 +175,7 @@ def test_a_model_without_the_head_fails_and_says_why(headless, tmp_path):
         ("first-{seed}", "firsd-{seed}", ModelError, r"'first-\d'\?"),
         ("seeds = [0]", "seeds = [0, 1]", ConfigError, "'./second'.*grid.*2"),
         ('model = "./second"', "", ConfigError, "takes"),
-        ('model = "./second"', 'model = "x"\nstart = "first"', ConfigError, "trains nothing"),
+        ('model = "./second"', 'model = "x"\nstart = "first"', ConfigError, "nothing"),
     ],
 )
 def test_what_cannot_be_given_is_refused_in_the_plan(headless, tmp_path, old, new, error, message):

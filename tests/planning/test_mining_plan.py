@@ -70,7 +70,7 @@ def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
         (
             'corpus = "bucc2018"\n',
             "",
-            "measure.0.: mining.*comparable.*corpus",
+            "measure.0.: .*mining.*comparable.*corpus",
         ),
         ('"bucc2018"', '"bitext"', "corpus 'bitext'.*bitext.*comparable.*bucc2018"),
         ('name = "mining"', 'name = "retrieval"', "corpus 'bucc2018'.*comparable.*bitext"),

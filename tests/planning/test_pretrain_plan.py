@@ -188,7 +188,7 @@ def test_translation_modelling_needs_a_second_language(planned):
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"), [({"qac": 10}, "'qac'"), ({"qaa": 0}, "at least 1"), ({"qaa": "many"}, "whole number")]
+    ("lines", "said"), [({"qac": 10}, "'qac'"), ({"qaa": 0}, "at least 1"), ({"qaa": "many"}, "whole")]
 )
 def test_lines_that_cannot_be_are_refused(planned, lines, said):
     with pytest.raises(ConfigError, match=said):

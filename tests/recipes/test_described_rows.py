@@ -97,9 +97,7 @@ def test_names_that_are_first_in_use_change_no_identity(tmp_path):
 
 def test_two_names_of_one_split_are_refused():
     rows = {"sw": {"dev": ROWS, "validation": ROWS}}
-    with pytest.raises(
-        ConfigError, match=r"rows\['sw'\]\['validation'\]: found 'validation' and 'dev', which"
-    ):
+    with pytest.raises(ConfigError, match=r"rows\['sw'\]\['validation'\]:.*'validation'.*'dev'"):
         isogloss.corpus({"name": "own-twice", "kind": "text"}, rows=rows)
 
 
@@ -141,7 +139,7 @@ def test_questions_and_several_labels_of_a_dataset():
             {"kind": "text"},
             {"sw": {"train": [*ROWS, "x"]}},
             DataError,
-            r"rows\['sw'\]\['train'\]: row 2: 'x'",
+            r"rows\['sw'\]\['train'\]:.*2: 'x'",
         ),
         (
             {"kind": "text"},

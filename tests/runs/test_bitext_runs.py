@@ -216,7 +216,7 @@ def test_links_of_another_bitext_are_no_links(tmp_path):
     wanted = BitextToAlign(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
     (made,) = align_bitext(wanted, out=tmp_path)
     pairs = Sources().examples("bitext", "qaa-qab", "train", examples=4)
-    with pytest.raises(DataError, match=r"3.*links.*4 pairs"):
+    with pytest.raises(DataError, match=r"3.*links.*4"):
         list(read_pharaoh(disk_file(made.file), pairs))
 
 

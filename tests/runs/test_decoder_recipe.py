@@ -112,5 +112,5 @@ method = {{ name = "masked-next-token", steps = 2 }}
         with pytest.raises(ConfigError, match=r"masked-next-token: .*'lifted'.*mask"):
             plan_recipe(path, out=tmp_path)
     else:
-        with pytest.raises(ConfigError, match=r"head.*predicts"):
+        with pytest.raises(ConfigError, match="head"):
             plan_recipe(path, out=tmp_path)

@@ -151,7 +151,7 @@ def test_a_store_that_was_moved_is_read_and_a_base_that_is_gone_is_missed(made, 
     )
     path = lora / "adapter_config.json"
     path.write_text(path.read_text() + "\n")
-    with pytest.raises(ModelError, match="changed since"):
+    with pytest.raises(ModelError, match="since"):
         load_model(sparse)
     shutil.rmtree(lora)
     with pytest.raises(ModelError, match="folder"):

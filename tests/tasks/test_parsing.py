@@ -100,7 +100,7 @@ def test_heads_that_are_no_tree_are_named(tokenizer, heads):
 
 
 def test_a_tree_of_another_length_is_named(tokenizer):
-    with pytest.raises(DataError, match="example 's0': 1 heads, 2 relations and 0 tags for 2 words"):
+    with pytest.raises(DataError, match=r"example 's0': .*1 heads, 2 relations.*0 tags.*2"):
         PARSING.encode([parsed(["a", "b"], [0], ["root", "dep"])], tokenizer)
 
 

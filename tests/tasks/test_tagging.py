@@ -86,7 +86,7 @@ def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
 
 
 def test_sentences_with_too_few_tags_are_named(tokenizer):
-    with pytest.raises(DataError, match="example 's0': 2 words but 1 tags"):
+    with pytest.raises(DataError, match=r"example 's0': .*2.*1 tags"):
         UPOS.encode([tagged(["a", "cat"], ["DET"])], tokenizer)
 
 

@@ -120,11 +120,11 @@ def test_decoding_some_of_the_rows_or_some_twice_is_refused(task, tokenizer):
     examples = examples_of(task.name)
     rows = task.encode(examples, tokenizer)
     scores = perfect(task, rows, examples)
-    with pytest.raises(ValueError, match=r"decode.*rows"):
+    with pytest.raises(ValueError, match="decode"):
         task.decode(examples, rows[1:], scores[1:])
     if task.labels_are != "span":  # A question's windows may come in any number.
         for twice in ([*range(7), 0], [*range(8), 0]):
-            with pytest.raises(ValueError, match=r"decode.*rows"):
+            with pytest.raises(ValueError, match="decode"):
                 task.decode(examples, [rows[n] for n in twice], [scores[n] for n in twice])
 
 

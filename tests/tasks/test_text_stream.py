@@ -118,7 +118,7 @@ def test_a_full_disk_is_a_storage_error(tokenizer, tmp_path, monkeypatch, failin
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(failing, full)
-    with pytest.raises(StorageError, match=r"left.*device"):
+    with pytest.raises(StorageError, match="device"):
         write_stream([TEXT], tokenizer, tmp_path / "en", longest=7)
     monkeypatch.undo()
     assert not is_stream(tmp_path / "en")

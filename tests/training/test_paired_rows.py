@@ -135,9 +135,8 @@ def paired(make_setting, bert_folder):
 def test_an_example_without_translation_is_left_out_and_told_of(paired):
     batches, warnings = paired(examples(9), examples(7))
     assert len(batches.groups["en-de"]) == 7
-    assert warnings == (
-        "2 of 9 examples of en have no translation with the same label in en-de and were left out.",
-    )
+    (warning,) = warnings
+    assert "2 of 9 examples of en" in warning and "en-de" in warning
 
 
 def test_translations_of_other_examples_are_an_error(paired):
@@ -271,5 +270,5 @@ def test_only_tagging_has_a_teacher(bert_folder, tmp_path):
 
 
 def test_without_a_teacher_it_says_what_to_do(bert_folder, tmp_path):
-    with pytest.raises(ConfigError, match=r"upos: .*teacher.*needed.*Setting\.teacher"):
+    with pytest.raises(ConfigError, match=r"upos: .*teacher.*Setting\.teacher"):
         TAUGHT.train(setting("upos", bert_folder, tmp_path))

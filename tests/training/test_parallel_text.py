@@ -193,9 +193,8 @@ def test_an_example_without_a_translation_is_read_alone_and_told_of(paired, load
     some = replace(whole, translations=lambda code: translations(code)[3:], warn=said.append)
     alone = replace(whole, translations=None, mixup=None)
     some.pairs("en", "de")
-    assert said == [
-        "corpus dev de: 3 of 24 examples have no translation into en; they are read alone, unmixed."
-    ]
+    (warning,) = said
+    assert warning.startswith("corpus dev de: 3 of 24 examples ") and " en " in warning
     found, every, unmixed = (states_of(one, loaded) for one in (some, whole, alone))
     torch.testing.assert_close(found[:, :3], unmixed[:, :3], atol=1e-5, rtol=1e-4)
     torch.testing.assert_close(found[:, 3:], every[:, 3:], atol=1e-5, rtol=1e-4)

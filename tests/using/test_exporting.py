@@ -327,9 +327,7 @@ def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_m
     from isogloss.using import onnx
 
     monkeypatch.setattr(onnx, "ONNX_PACKAGES", ("onnx", "onnx_is_not_there"))
-    with pytest.raises(
-        ConfigError, match=r"onnx_is_not_there not installed. Install: pip install \"isogloss\[onnx"
-    ):
+    with pytest.raises(ConfigError, match=r"onnx_is_not_there.*\"isogloss\[onnx"):
         export(make_model(), tmp_path / "out", onnx=True)
     with pytest.raises(ConfigError, match=r"head.*task parsing"):
         export(make_model("parsing"), tmp_path / "out", onnx=True)
@@ -387,7 +385,7 @@ def test_an_onnx_file_has_the_numbers_of_the_model_or_is_not_kept(
     monkeypatch.setattr(torch.onnx, "export", lambda _, __, path, **___: path.write_bytes(of_another))
     with torch.no_grad():
         [*model.network.parameters()][-1][-1] += 0.01  # The last bias alone: one output of the last kind.
-    with pytest.raises(RunError, match=r"model.onnx: .*ONNX.*kept"):
+    with pytest.raises(RunError, match=r"model.onnx: .*ONNX"):
         export(model, tmp_path / "wrong", onnx=True)
     assert not (tmp_path / "wrong").exists()
 

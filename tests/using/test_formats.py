@@ -204,7 +204,7 @@ def test_json_lines_keep_their_keys():
     [
         ("upos", "{", "input:1: no JSON"),
         ("upos", '{"words": ["\\ud800"]}', "input:1: .*JSON"),
-        ("upos", "[]", r"input:1: '\[\]'; expected a JSON object"),
+        ("upos", "[]", r"input:1: .*'\[\]'.*JSON object"),
         ("upos", '{"word": 1}', "input:1:"),
         ("upos", '{"words": [1]}', "input:1: .*1"),
         ("upos", '{"words": 3}', "input:1: .*3"),

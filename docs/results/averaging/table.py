@@ -1,6 +1,7 @@
-"""Compare averages with the models that they are made of: `python docs/results/averaging/table.py [RUNS]`.
+"""Compare averages with their models: `python docs/results/averaging/table.py [RUNS]`.
 
-With the folder of the runs, scores.csv is written from their records first; averages.csv is made of it alone.
+With the folder of the runs, scores.csv is written from their records first. averages.csv is computed from
+scores.csv.
 """
 
 import sys
@@ -35,11 +36,12 @@ def scores(runs: str) -> pd.DataFrame:
 
 
 def compared(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each average and language: gain on its own models, and ratio of variances over seeds.
+    """Return, for each average and language, the gain on its own models and the ratio of variances over
+    seeds.
 
-    The gain is the average's score minus the mean score of the models it is made of, with a t interval over
-    averages. The ratio is the variance of single models over that of averages, with an interval by F. For
-    "targets" variances are averaged over languages, and the degrees of freedom are those of one language.
+    The gain is the average's score minus the mean score of its models, with a t interval over averages. The
+    ratio is the variance of single models over the variance of averages, with an interval by F. For
+    "targets", variances are averaged over languages, with the degrees of freedom of one language.
     """
     table = table.set_index(["system", "seed"])
     targets = [code for code in table if code != "qaa"]
@@ -51,9 +53,9 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
         for name, codes in {"qaa": ["qaa"], "targets": targets, **{code: [code] for code in targets}}.items():
             gain = gains[codes].mean(axis=1)
             half = stdtrit(len(gain) - 1, 0.975) * gain.std() / np.sqrt(len(gain))
-            single, averaged = (side[codes].var().mean() for side in (single_models, averages))
+            single, average_variance = (side[codes].var().mean() for side in (single_models, averages))
             freedom = len(single_models) - 1, len(averages) - 1
-            ratio, share = single / averaged, fdtr(*freedom, single / averaged)
+            ratio, share = single / average_variance, fdtr(*freedom, single / average_variance)
             rows.append(
                 {
                     "system": system,
@@ -65,7 +67,7 @@ def compared(table: pd.DataFrame) -> pd.DataFrame:
                     "gain_low": gain.mean() - half,
                     "gain_high": gain.mean() + half,
                     "std_models": np.sqrt(single),
-                    "std_average": np.sqrt(averaged),
+                    "std_average": np.sqrt(average_variance),
                     "variance_ratio": ratio,
                     "ratio_low": ratio / fdtri(*freedom, 0.975),
                     "ratio_high": ratio / fdtri(*freedom, 0.025),

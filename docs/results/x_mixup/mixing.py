@@ -1,8 +1,8 @@
-"""What mixing adds to the same training without it: `python docs/results/x_mixup/mixing.py [RUNS]`.
+"""Effects of mixing on the same training without it: `python docs/results/x_mixup/mixing.py [RUNS]`.
 
 With the folder of the runs, mixing/scores.csv and mixing/link-attention.csv are written from their records
-first; mixing/effects.csv is made of the scores alone. Differences are paired by seed, with a 95 % t interval
-and the difference that four of five such studies would see.
+first. mixing/effects.csv is computed from the scores. Differences are paired by seed, with a 95 % t interval
+and the difference that four of five such studies would detect.
 """
 
 import sys
@@ -21,7 +21,7 @@ BOTH = "mean"
 """In place of a target: the mean over both, seed by seed."""
 
 AGAINST = {"from source-only": "from source-only, without mixing"}
-"""What a system is held against, where that is not the training without mixing on the same encoder."""
+"""Baselines of systems, if not the training without mixing on the same encoder."""
 
 
 def scores(m: Measurements) -> pd.DataFrame:
@@ -36,13 +36,15 @@ def scores(m: Measurements) -> pd.DataFrame:
         side = to_target["language"].map({"qaa": "source", target: "target"})
         name = side + to_target["inputs"].map({"": "", "paired": ", paired"})
         encoder = to_target["encoder.adjusted"].map(lambda name: ADJUSTED if name else "")
-        named = to_target.assign(about=name, system=to_target["model"].map(labels) + encoder, to=target)
-        tables.append(named.pivot_table(index=["to", "system", "seed"], columns="about", values="score"))
+        system_rows = to_target.assign(about=name, system=to_target["model"].map(labels) + encoder, to=target)
+        tables.append(
+            system_rows.pivot_table(index=["to", "system", "seed"], columns="about", values="score")
+        )
     return (100 * pd.concat(tables)).dropna(subset="target").round(4).reset_index()
 
 
 def link_attention(m: Measurements) -> pd.DataFrame:
-    """Return what attention and cosine find in each layer of each encoder and model measured, in percent."""
+    """Return attention and cosine of links in each layer of each measured encoder and model, in percent."""
     labels = {key: label for label, ids in m.methods.items() for key in ids}
     rows = m.frame("link-attention")
     what = rows["model"].map(labels).fillna("the encoder")
@@ -70,16 +72,17 @@ def smallest_seen(std: float, seeds: int) -> float:
 
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
-    """Return for each target and system its difference from the system it is held against.
+    """Return, for each target and system, its difference from its baseline.
 
-    Of its answers, of the target read alone ("alone_"), and of the source ("source_").
+    Differences are of its answers, of the answers without translations ("alone_"), and of the source's
+    ("source_").
     """
     table_rows = []
     for target, of_target in answers(table).groupby("to", sort=False):
         by = {system: rows.set_index("seed") for system, rows in of_target.groupby("system", sort=False)}
         for system, rows in by.items():
-            plain, adjusted, _ = system.partition(ADJUSTED)
-            against = AGAINST.get(plain, WITHOUT) + adjusted
+            plain, adjustment, _ = system.partition(ADJUSTED)
+            against = AGAINST.get(plain, WITHOUT) + adjustment
             row = {"target": target, "system": system, "against": against, "seeds": len(rows)}
             row |= {
                 "score": rows["answer"].mean(),

@@ -55,7 +55,7 @@ def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> 
     outcome = result.outcome
     if display.as_json:
         emit({"event": "outcome", **asdict(outcome)})
-    summary = f"{counted(len(outcome.made), 'run')} made" + (
+    summary = f"{format_count(len(outcome.made), 'run')} made" + (
         f" in {processes} processes" if processes > 1 else ""
     )
     display.say(f"{summary}, {len(outcome.done)} were finished before, {len(outcome.failed)} failed.")

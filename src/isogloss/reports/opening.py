@@ -84,18 +84,21 @@ class Opening:
     figure: PathFigure | None
 
 
-def opening_of(m: Measurements) -> Opening:
+def opening_of(measurements: Measurements) -> Opening:
     """Return the opening of a page; its answer is the study's title where no transfer was measured."""
-    best = main_scores(m.frame("scores")).index
-    main = (test_set for test_set in scored_sets(m) if test_set.rows.index.isin(best).all())
-    answer, experiment, results = next(filter(None, map(_transfer, main)), (m.title, "", _nothing_found(m)))
-    return Opening(answer=answer, experiment=experiment, results=results, figure=path_figure(m))
+    best = main_scores(measurements.frame("scores")).index
+    main = (test_set for test_set in scored_sets(measurements) if test_set.rows.index.isin(best).all())
+    answer, experiment, results = next(
+        filter(None, map(_transfer, main)), (measurements.title, "", _nothing_found(measurements))
+    )
+    return Opening(answer=answer, experiment=experiment, results=results, figure=path_figure(measurements))
 
 
-def _nothing_found(m: Measurements) -> str:
-    scores, free = m.frame("scores"), m.frame("label-free")
-    scored = count(len(scores), "score")
-    text = f"These runs have {scored}, none of a source-only model on its source and targets."
+def _nothing_found(measurements: Measurements) -> str:
+    scores = measurements.frame("scores")
+    free = measurements.frame("label-free")
+    score_count = count(len(scores), "score")
+    text = f"These runs have {score_count}, none of a source-only model on its source and targets."
     if lacking := sorted({*free["language"]} - {*scores["language"]}) if len(free) and len(scores) else []:
         text += (
             f" Without a score: {and_list(map(language, lacking))}; the choice without labels ranks their "
@@ -104,88 +107,89 @@ def _nothing_found(m: Measurements) -> str:
     return text
 
 
-def _transfer(scored: ScoredSet) -> tuple[str, str, str] | None:
+def _transfer(test_set: ScoredSet) -> tuple[str, str, str] | None:
     """Return answer, experiment and results on a test set; None without a baseline on source and targets."""
-    values = values_of(scored)
-    by_system, sides = values.groupby(SYSTEM), {"high": scored.sources, "low": scored.targets}
-    means = by_system.mean().reindex(columns=[*scored.sources, *scored.targets])
-    systems = pd.DataFrame(scored.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
+    values = values_of(test_set)
+    by_system = values.groupby(SYSTEM)
+    sides = {"high": test_set.sources, "low": test_set.targets}
+    means = by_system.mean().reindex(columns=[*test_set.sources, *test_set.targets])
+    systems = pd.DataFrame(test_set.systems).set_index(SYSTEM, drop=False).assign(units=by_system.size())
     systems = systems.assign(
         **{side: means[[*languages]].mean(axis=1, skipna=False) for side, languages in sides.items()}
     )
-    compared = systems.dropna(subset=["high", "low"])
-    plain = compared["reference"].eq(ZERO_SHOT) & compared[["encoder.adjusted", "inputs"]].eq("").all(axis=1)
+    tested_systems = systems.dropna(subset=["high", "low"])
+    plain = tested_systems["reference"].eq(ZERO_SHOT) & tested_systems[["encoder.adjusted", "inputs"]].eq(
+        ""
+    ).all(axis=1)
     if not plain.any():
         return None
-    base = _most_compared_with(scored, compared[plain])
+    base = _most_compared_with(test_set, tested_systems[plain])
     of_base = values.loc[base.name] if isinstance(base.name, tuple) else values
     return (
-        _answer(scored, base, of_base[[*scored.targets]]),
-        _experiment(scored, base, systems),
-        _found(scored, base, systems),
+        _answer(test_set, base, of_base[[*test_set.targets]]),
+        _experiment(test_set, base, systems),
+        _found(test_set, base, systems),
     )
 
 
-def _most_compared_with(scored: ScoredSet, baselines: pd.DataFrame) -> pd.Series:
+def _most_compared_with(test_set: ScoredSet, baselines: pd.DataFrame) -> pd.Series:
     """Return the most frequent baseline of the systems; among several, the first in the order of tables."""
-    compared_with = [key_of(baseline) for baseline in scored.references.values()]
+    compared_with = [key_of(baseline) for baseline in test_set.references.values()]
     counts = [compared_with.count(key_of(row)) for row in baselines.to_dict("records")]
     return baselines.iloc[counts.index(max(counts))]
 
 
-def _answer(scored: ScoredSet, base: pd.Series, on_targets: pd.DataFrame) -> str:
+def _answer(test_set: ScoredSet, base: pd.Series, on_targets: pd.DataFrame) -> str:
     """Write the source score, the lowest score of a target, and its spread over seeds."""
     lowest = str(on_targets.mean().idxmin())
     text = (
-        f"{and_list(map(language_name, scored.sources))} {percent(base['high'])} → "
+        f"{and_list(map(language_name, test_set.sources))} {percent(base['high'])} → "
         f"{language_name(lowest)} {percent(on_targets[lowest].mean())}"
     )
     spread = on_targets[lowest].std()
-    return text if math.isnan(spread) else f"{text}; ±{percent(spread)} by {UNITS[scored.unit]} alone"
+    return text if math.isnan(spread) else f"{text}; ±{percent(spread)} by {UNITS[test_set.unit]} alone"
 
 
-def _experiment(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> str:
+def _experiment(test_set: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> str:
     """Write what was trained on what, and tested where."""
     others = [name for name in systems["name"].unique() if name != base["name"]]
-    listed = and_list([*others[:5], *([f"{len(others) - 5} others"] if len(others) > 5 else [])])
-    next_to = f" Next to them: {listed}." if others else ""
-    chosen_by = {*scored.targets} & {*base["read.dev"].split("+")}
+    name_list = and_list([*others[:5], *([f"{len(others) - 5} others"] if len(others) > 5 else [])])
+    next_to = f" Next to them: {name_list}." if others else ""
+    chosen_by = {*test_set.targets} & {*base["read.dev"].split("+")}
     use = "choose their epoch and train nothing" if chosen_by else "they never see"
-    lowest = " The headline shows the lowest target." if len(scored.targets) > 1 else ""
+    lowest = " The headline shows the lowest target." if len(test_set.targets) > 1 else ""
     return (
-        f"Models trained on labels in {and_list(map(language, scored.sources))} alone ({base['name']}, "
-        f"{count(base['units'], UNITS[scored.unit])}, encoder {base['encoder.label']}) are tested in "
-        f"{and_list(map(language, scored.targets))}, whose labels {use}.{next_to}{lowest}"
+        f"Models trained on labels in {and_list(map(language, test_set.sources))} alone ({base['name']}, "
+        f"{count(base['units'], UNITS[test_set.unit])}, encoder {base['encoder.label']}) are tested in "
+        f"{and_list(map(language, test_set.targets))}, whose labels {use}.{next_to}{lowest}"
     )
 
 
-def _found(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> str:
+def _found(scored_set: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> str:
     """Write the transfer gap, and the largest gains with target labels and without."""
-    described = {name: text for name, text in scored.about.items() if text}
-    test_set = " ".join(
-        described[name] for name in ("corpus", "treebank", "task", "split") if name in described
-    )
+    facts = {name: text for name, text in scored_set.about.items() if text}
+    test_set = " ".join(facts[name] for name in ("corpus", "treebank", "task", "split") if name in facts)
     plain = systems[systems["reference"].eq(ZERO_SHOT) & systems["inputs"].eq("")]
     plain = plain[plain["encoder"] == base["encoder"]]
     which = f" ({base['name']})" if len(plain) > 1 else ""
     transfer = (
-        f"Trained on {and_list(map(language, described['source'].split('+')))} alone{which}, models score "
+        f"Trained on {and_list(map(language, facts['source'].split('+')))} alone{which}, models score "
         f"{percent(base['high'])} percent on the source language and {percent(base['low'])} on the targets, "
-        f"a gap of {percent(base['high'] - base['low'])} points ({described['metric']} on {test_set}, mean "
-        f"over {count(base['units'], UNITS[scored.unit])})."
+        f"a gap of {percent(base['high'] - base['low'])} points ({facts['metric']} on {test_set}, mean "
+        f"over {count(base['units'], UNITS[scored_set.unit])})."
     )
-    return " ".join([transfer, *_gains(scored, base, systems)])
+    return " ".join([transfer, *_gains(scored_set, base, systems)])
 
 
-def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[str]:
+def _gains(test_set: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[str]:
     """Write the largest gains over the base, and over each other baseline of the tables."""
     keys = [key_of(row) for row in systems.to_dict("records")]
     baselines = pd.Series(
-        [key_of(scored.references[key]) if key in scored.references else None for key in keys],
+        [key_of(test_set.references[key]) if key in test_set.references else None for key in keys],
         index=systems.index,
         dtype=object,
     )
-    rows = systems.assign(baseline=baselines, labelled=_read_target_labels(scored, systems))
+    rows = systems.assign(baseline=baselines, labelled=_read_target_labels(test_set, systems))
     rows = rows[rows["baseline"].notna()]
     lows = dict(zip(keys, systems["low"], strict=True))
     rows = rows.assign(gain=rows["low"] - rows["baseline"].map(lows).astype(float)).dropna(subset="gain")
@@ -197,20 +201,21 @@ def _gains(scored: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> list[st
     return [*texts, *(_gain_over(names[baseline], group) for baseline, group in by_baseline)]
 
 
-def _read_target_labels(scored: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":
+def _read_target_labels(test_set: ScoredSet, systems: pd.DataFrame) -> "pd.Series[bool]":
     """Return a mask of systems that read labels of a target, in training or to choose an epoch."""
-    rows = scored.rows.drop_duplicates(["model", *SYSTEM]).to_dict("records")
-    targets = {*scored.targets}
-    labelled = {
+    rows = test_set.rows.drop_duplicates(["model", *SYSTEM]).to_dict("records")
+    targets = {*test_set.targets}
+    labelled_keys = {
         key_of(row) for row in rows if targets & {*row["read.labels"].split("+"), *row["read.dev"].split("+")}
     }
     keys = [key_of(row) for row in systems.to_dict("records")]
-    return pd.Series([key in labelled for key in keys], index=systems.index)
+    return pd.Series([key in labelled_keys for key in keys], index=systems.index)
 
 
 def _largest_gain(others: pd.DataFrame, labels: bool) -> str:
     """Describe the largest gain over the base among systems with or without target labels."""
-    best, number = others.nlargest(1, "gain").iloc[0], count(len(others), "other system")
+    best = others.nlargest(1, "gain").iloc[0]
+    number = count(len(others), "other system")
     which = "with" if labels else "without"
     if best["gain"] <= 0:
         return f"None of {number} {which} target labels scores higher there."
@@ -228,18 +233,19 @@ def _gain_over(baseline: str, others: pd.DataFrame) -> str:
     return f"Over {baseline}, {name} gains {percent(best['gain'])} points there."
 
 
-def path_figure(m: Measurements) -> PathFigure | None:
+def path_figure(measurements: Measurements) -> PathFigure | None:
     """Return the paths of the first setting, preferably from source-only models; None without paths."""
-    points = path_points(m)
-    merged = points[points["part"] == "all"] if len(points) else points
-    if merged.empty:
+    points = path_points(measurements)
+    whole_points = points[points["part"] == "all"] if len(points) else points
+    if whole_points.empty:
         return None
-    preferred = merged[merged["start.reference"] == ZERO_SHOT]
-    rows = preferred if len(preferred) else merged
+    zero_shot_points = whole_points[whole_points["start.reference"] == ZERO_SHOT]
+    rows = zero_shot_points if len(zero_shot_points) else whole_points
     keys = row_keys(rows, [*SETTING, *ENDS])
     rows = rows[keys == keys.iloc[0]]
     pairs = [group for _, group in rows.groupby(["source", "target"], sort=False)][:MOST_PANELS]
-    alphas, first = sorted(rows["alpha"].unique()), rows.iloc[0]
+    alphas = sorted(rows["alpha"].unique())
+    first = rows.iloc[0]
     return PathFigure(
         **{name: first[f"{name}.name"] for name in ("start", "end")},
         **{name: first[name] for name in ("metric", "split")},
@@ -247,7 +253,7 @@ def path_figure(m: Measurements) -> PathFigure | None:
         zero=min(alphas, key=abs),
         low=10 * math.floor(10 * min(0.9, *(pair["score"].min() for pair in pairs))),
         panels=[_panel(pair) for pair in pairs],
-        sentences=shown_sentences(m, pairs, alphas),
+        sentences=shown_sentences(measurements, pairs, alphas),
     )
 
 

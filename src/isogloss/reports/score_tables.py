@@ -14,15 +14,17 @@ from isogloss.reports.scores import GAP, ScoredSet, key_of, scored_sets, tested,
 from isogloss.reports.tables import Table, TableCell, cells
 
 
-def score_tables(m: Measurements) -> list[Table]:
+def score_tables(measurements: Measurements) -> list[Table]:
     """Return a table per test set, a folded one of all other measures of each, and one of all tests."""
     by_test_set: dict[tuple[str, ...], list[ScoredSet]] = {}
-    for test_set in scored_sets(m):
+    for test_set in scored_sets(measurements):
         metric = test_set.about["metric"] if test_set.rows["main"].all() else ""
         columns = {**test_set.about, "metric": metric}
         by_test_set.setdefault(tuple(columns.values()), []).append(test_set)
     tables = [
-        _score_table(m, *test_sets) if len(test_sets) == 1 else _measures_table(m, test_sets)
+        _score_table(measurements, *test_sets)
+        if len(test_sets) == 1
+        else _measures_table(measurements, test_sets)
         for test_sets in by_test_set.values()
     ]
     if not tables:
@@ -31,16 +33,19 @@ def score_tables(m: Measurements) -> list[Table]:
     return [*sorted(tables, key=lambda table: table.folded), *tests_table(data[data["difference"].notna()])]
 
 
-def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
-    values, columns, rows = values_of(test_set), test_set.about, test_set.rows
-    data, (title, heads) = _data(m, test_set, values), _heading(test_set)
+def _score_table(measurements: Measurements, test_set: ScoredSet) -> Table:
+    values = values_of(test_set)
+    columns = test_set.about
+    rows = test_set.rows
+    data = _data(measurements, test_set, values)
+    (title, heads) = _heading(test_set)
     against = ["compared with"] if data["against"].nunique() > 1 else []
     lines = [line if against else line[:-1] for line in _lines(data, [*heads], [*values])]
     majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
     if len(majority):
-        shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values)]
-        shown += [""] * len(against)
-        lines.append(tuple(TableCell(text, "baseline") for text in shown))
+        majority_cells = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in values)]
+        majority_cells += [""] * len(against)
+        lines.append(tuple(TableCell(text, "baseline") for text in majority_cells))
     return Table(
         name=slug("scores", *columns.values()),
         title=f"{title}: {columns['metric']} on {columns['split']}",
@@ -57,19 +62,24 @@ def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
     )
 
 
-def _measures_table(m: Measurements, test_sets: Sequence[ScoredSet]) -> Table:
+def _measures_table(measurements: Measurements, test_sets: Sequence[ScoredSet]) -> Table:
     """Return the table of several measures of one test set: a row for each language and system."""
     first, *_ = test_sets
-    data = pd.concat([_data(m, test_set, values_of(test_set)) for test_set in test_sets], ignore_index=True)
-    (title, heads), measures = _heading(first), list(dict.fromkeys(data["metric"]))
+    data = pd.concat(
+        [_data(measurements, test_set, values_of(test_set)) for test_set in test_sets], ignore_index=True
+    )
+    (title, heads) = _heading(first)
+    measures = list(dict.fromkeys(data["metric"]))
     against = ["compared with"] if data["against"].nunique() > 1 else []
     lines = []
     for column, of_column in data.assign(cell=_shown(data)).groupby("column", sort=False):
         for _, group in of_column.groupby(SYSTEM, sort=False):
             numbers = dict(zip(group["metric"], group["cell"], strict=True))
-            shown = (numbers.get(measure, TableCell("–")) for measure in measures)
+            measure_cells = (numbers.get(measure, TableCell("–")) for measure in measures)
             references = [TableCell(next(iter(group["against"].dropna()), "")) for _ in against]
-            lines.append((_head(first, str(column)), *cells(*group[[*heads]].iloc[0]), *shown, *references))
+            lines.append(
+                (_head(first, str(column)), *cells(*group[[*heads]].iloc[0]), *measure_cells, *references)
+            )
     return Table(
         name=slug("measures", *{**first.about, "metric": ""}.values()),
         title=f"{title}: {and_list(measures)} on {first.about['split']}",
@@ -88,7 +98,8 @@ def _measures_table(m: Measurements, test_sets: Sequence[ScoredSet]) -> Table:
 
 def _heading(test_set: ScoredSet) -> tuple[str, dict[str, str]]:
     """Return the name of a test set and its source, and the heads of the columns that name a system."""
-    rows, heads = test_set.rows, {"encoder.label": "encoder", "system": "method"}
+    rows = test_set.rows
+    heads = {"encoder.label": "encoder", "system": "method"}
     source = and_list(map(language, test_set.sources))
     title = [test_set_name(test_set.about), *[f"source {source}"] * bool(source)]
     if rows["encoder"].nunique() == 1:
@@ -97,18 +108,18 @@ def _heading(test_set: ScoredSet) -> tuple[str, dict[str, str]]:
     return ", ".join(title), heads
 
 
-def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
+def _data(measurements: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.DataFrame:
     scores = dict(iter(values.groupby(SYSTEM)))
     systems = [system for system in test_set.systems if key_of(system) in scores]
     against = {key: other for key, other in test_set.references.items() if key in scores}
-    tests = tested(m, test_set, {key: key_of(other) for key, other in against.items()})
-    shown = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size", "name")
+    tests = tested(measurements, test_set, {key: key_of(other) for key, other in against.items()})
+    fact_names = ("encoder.label", "system", "method", *SYSTEM, "encoder.adjusted", "encoder.size", "name")
     lines = []
     for facts, column in product(systems, values):
         key = key_of(facts)
         numbers = scores[key][column].dropna()
         if len(numbers):
-            line = {**test_set.about, **{name: facts[name] for name in shown}, "column": column}
+            line = {**test_set.about, **{name: facts[name] for name in fact_names}, "column": column}
             line |= {"mean": numbers.mean(), "std": numbers.std(), "units": len(numbers)}
             test = tests.get((key, column))
             lines.append(line | ({"against": against[key]["name"], **test.numbers()} if test else {}))
@@ -118,7 +129,8 @@ def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.Data
 def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[TableCell, ...]]:
     lines = []
     for _, group in data.assign(cell=_shown(data)).groupby(SYSTEM, sort=False):
-        line, against = dict(zip(group["column"], group["cell"], strict=True)), group["against"].dropna()
+        line = dict(zip(group["column"], group["cell"], strict=True))
+        against = group["against"].dropna()
         numbers = (line.get(name, TableCell("–")) for name in columns)
         lines.append((*cells(*group[heads].iloc[0]), *numbers, TableCell(next(iter(against), ""))))
     return lines
@@ -126,9 +138,9 @@ def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list
 
 def _shown(data: pd.DataFrame) -> list[TableCell]:
     """Return the cell of each number; the best of several systems in a column is highlighted."""
-    rounded = data["mean"].round(3)
-    by = rounded.groupby([data["metric"], data["column"]])
-    best = (rounded == by.transform("max")) & (by.transform("size") > 1) & (data["column"] != GAP)
+    rounded_means = data["mean"].round(3)
+    by = rounded_means.groupby([data["metric"], data["column"]])
+    best = (rounded_means == by.transform("max")) & (by.transform("size") > 1) & (data["column"] != GAP)
     cells_of = zip(data["mean"], data["std"], data["mark"].astype(object).fillna(""), best, strict=True)
     return [
         TableCell(
@@ -151,27 +163,28 @@ def _head(test_set: ScoredSet, column: str) -> TableCell:
 
 def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
     """Explain the marks and columns that a table of scores has."""
-    unit, tests = UNITS[test_set.unit], data[data["difference"].notna()]
-    crossed = max(tests.groupby("metric")["p_value"].count(), default=0)
+    unit = UNITS[test_set.unit]
+    tests = data[data["difference"].notna()]
+    test_count = max(tests.groupby("metric")["p_value"].count(), default=0)
     scope = "in this table" if data["metric"].nunique() == 1 else "of each measure"
-    targets, unseen = (and_list(map(language, codes)) for codes in (test_set.targets, test_set.unseen))
+    targets, unseen_names = (and_list(map(language, codes)) for codes in (test_set.targets, test_set.unseen))
     names = [TESTS[name] for name in tests["test"].unique() if name]
     parts = {
         "Bold: best of a column. ★: the source. Each target column has the models trained for that target, "
         "or for none.": True,
         f"Gap: source minus mean of {targets}.": GAP in set(data["column"]),
-        f"Unseen: {unseen}, for which no model here was trained.": test_set.unseen,
+        f"Unseen: {unseen_names}, for which no model here was trained.": test_set.unseen,
         "· paired: each input next to its translation; · translated: the translation alone.": (
             (test_set.rows["inputs"] != test_set.about["mixed"]).any()
         ),
         "Majority: the score of the most frequent label.": test_set.rows["baseline"].notna().any(),
         f"{SURE} {MEANING[SURE].format(unit=unit)}: p < 0.05 by the test that crosses {unit}s and examples, "
-        f"after Holm's correction over {count(crossed, 'test')} {scope}.": SURE in set(data["mark"]),
+        f"after Holm's correction over {count(test_count, 'test')} {scope}.": SURE in set(data["mark"]),
         f"{ON_EXAMPLES} {MEANING[ON_EXAMPLES].format(unit=unit)} ({and_list(names)}; Holm too).": (
             ON_EXAMPLES in set(data["mark"])
         ),
         f"One {unit} cannot show what other {unit}s would give: no {SURE} is possible.": (
-            len(tests) and not crossed
+            len(tests) and not test_count
         ),
         f"No predictions were kept: tests are over {unit}s alone.": len(tests) and not names,
     }
@@ -181,7 +194,7 @@ def _notes(test_set: ScoredSet, data: pd.DataFrame) -> str:
 def _undecided(test_set: ScoredSet) -> list[str]:
     """Name the systems without a baseline, with the reason: several are possible, or none is."""
     names = {key_of(system): system["name"] for system in test_set.systems}
-    undecided = {
+    undecided_baselines = {
         names[key]: [other["name"] for other in candidates]
         for key, candidates in test_set.candidates.items()
         if len(candidates) > 1
@@ -199,6 +212,6 @@ def _undecided(test_set: ScoredSet) -> list[str]:
         *(
             f"{name} is compared with none: {and_list(baselines)} differ from it in their method alone. Name "
             "one in its table of the recipe (against)."
-            for name, baselines in undecided.items()
+            for name, baselines in undecided_baselines.items()
         ),
     ]

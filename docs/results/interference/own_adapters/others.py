@@ -1,10 +1,10 @@
 """Own adapters by pair, steps and rival: `python docs/results/interference/own_adapters/others.py [RUNS]`.
 
-With the folder of the runs of others.toml others.csv is written from their records first; the table is made
-of it, of the scores of ../built-in (1,400 steps) and ../twice (2,800), and of arms.csv. Unit: the pretraining
-seed. On another kind of core a seed is another draw: embeddings are compared with the own adapters of
-arms.csv ("adapter again"), made on the same kinds of core as they, all others with those of their study.
-Differences are paired by it, with a 95 % t interval, p not corrected.
+With the folder of the runs of others.toml, others.csv is written from their records first. The table is
+computed from it, from the scores of ../built-in (1,400 steps) and ../twice (2,800), and from arms.csv. The
+unit is the pretraining seed. On a different kind of CPU a seed is a different draw: embeddings are compared
+with the own adapters of arms.csv ("adapter again"), trained on the same kinds of CPU, all others with the
+adapters of their study. Differences are paired by seed, with a 95 % t interval and an uncorrected p.
 """
 
 import sys
@@ -47,7 +47,7 @@ def write(runs: Path) -> None:
 
 
 def scores() -> pd.DataFrame:
-    """Return percent [pair modules steps language, seed], those of earlier studies among them."""
+    """Return percent [pair modules steps language, seed], earlier studies included."""
     tables = [pd.read_csv(HERE / "others.csv")]
     for (study, encoder), system in EARLIER.items():
         rows = pd.read_csv(HERE.parent / study / "rows-scores.csv")

@@ -1,8 +1,8 @@
-"""Whose labels, and what mixes: `python docs/results/x_mixup/labels/labels.py [RUNS]`.
+"""Compare label sources and mixing inputs: `python docs/results/x_mixup/labels/labels.py [RUNS]`.
 
-With the folder of the runs scores.csv is written from their records first. The table is made of it and, where
-systems are the same, of ../mixing/scores.csv. Differences are paired by seed, with a 95 % t interval, p not
-corrected.
+With the folder of the runs, scores.csv is written from their records first. The table is computed from it
+and, where systems are the same, from ../mixing/scores.csv. Differences are paired by seed, with a 95 % t
+interval and an uncorrected p.
 """
 
 import sys
@@ -21,7 +21,7 @@ EARLIER = {
     "translate-train": "teacher",
     "source-only": "source-only",
 }
-"""Systems of ../mixing that are those of this study, and what they are called here."""
+"""Systems of ../mixing that occur in this study, with their names here."""
 
 
 def write(runs: Path) -> None:
@@ -39,7 +39,7 @@ def write(runs: Path) -> None:
 
 
 def scores(language: str) -> pd.DataFrame:
-    """Return percent [system, seed]; the earlier study's must be equal where both have a seed."""
+    """Return percent [system, seed]. Raises an error if the earlier study differs for the same seed."""
     rows = pd.read_csv(HERE / "scores.csv")
     table = rows[rows["language"] == language].pivot_table(index="system", columns="seed", values="score")
     earlier = pd.read_csv(HERE.parent / "mixing" / "scores.csv")
@@ -66,7 +66,7 @@ def line(table: pd.DataFrame, system: str, against: str) -> str:
 
 
 def without_mixing(system: str) -> str:
-    """Return the same training without mixing; of training on translations alone source-only."""
+    """Return the same training without mixing, or source-only for training only on translations."""
     labels, _, rest = system.partition(" ")
     return f"{labels} {rest.split(' ')[0]} none" if rest not in ("", "twice") else "source-only"
 
