@@ -39,7 +39,7 @@ def write(runs: Path) -> None:
 
 
 def scores(language: str) -> pd.DataFrame:
-    """Return percent [system, seed]. Raises an error if the earlier study differs for the same seed."""
+    """Return percent [system, seed], filled with the earlier study's scores, and print the difference."""
     rows = pd.read_csv(HERE / "scores.csv")
     table = rows[rows["language"] == language].pivot_table(index="system", columns="seed", values="score")
     earlier = pd.read_csv(HERE.parent / "mixing" / "scores.csv")
