@@ -38,7 +38,7 @@ def test_compare_takes_a_measure_beside_the_metric(command, tiny_runs):
 def test_compare_refuses_what_it_does_not_know_with_the_nearest(command, tiny_runs):
     message = command("compare", tiny_runs, "--against", "bilinguall").message
     assert "no method, encoder, system or run 'bilinguall'. Did you mean 'bilingual'?" in message
-    assert "nothing to report on" in command("compare", tiny_runs.parent, "--against", "x").message
+    assert "nothing" in command("compare", tiny_runs.parent, "--against", "x").message
     assert "missing option '--against'" in command("compare", tiny_runs).message
 
 

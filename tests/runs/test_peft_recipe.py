@@ -98,7 +98,7 @@ def test_mistakes_are_told_before_anything_is_trained(peft, said, refused):
 def test_factors_are_mixed_of_models_with_one_kind_of_adapters(plan, refused):
     text = RECIPE + 'part = "factors"\n'
     said = refused(text)
-    assert "measure[1]: part: factors are those of models with one and the same lora, dora, ia3" in said
+    assert "lora, dora, ia3" in said
     assert "source-only + lora (rank=4), source-only." in said
     assert plan(
         text.replace('label = "whole"\npeft = { kind = "none" }', 'label = "whole"\nlearning_rate = 2e-3')

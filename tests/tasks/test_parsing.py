@@ -69,7 +69,7 @@ def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
 @pytest.mark.parametrize(
     ("relation", "said"),
     [
-        ("nusbj", "parsing has no relation 'nusbj'. Did you mean 'nsubj'? Allowed: acl, advcl,"),
+        ("nusbj", "relation 'nusbj'"),
         (
             "dobj",
             "no relation 'dobj'. It looks like Universal Dependencies version 1, where version 2 has 'obj'",

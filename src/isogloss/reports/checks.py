@@ -312,7 +312,7 @@ def check_spreads(
 
 
 def _check_spread(
-    label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], least: float, printed: str = ""
+    label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], least: float, text: str = ""
 ) -> Check:
     """Check that the first of two tables of scores on a scale varies more over seeds than the second."""
     words = f"{label}, in {scale}"
@@ -339,7 +339,7 @@ def _check_spread(
         above=least,
         scale=1,
         ratio=True,
-        printed=printed,
+        printed=text,
         statement=scale,
     )
 

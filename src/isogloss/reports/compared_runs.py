@@ -119,13 +119,13 @@ def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> li
     return [*test_sets]
 
 
-def _pairs(test_set: ScoredSet, is_baseline: IsBaseline, chosen: set[Key]) -> dict[Key, Key]:
+def _pairs(test_set: ScoredSet, is_baseline: IsBaseline, keys: set[Key]) -> dict[Key, Key]:
     """Return the baseline of every system, or of the chosen ones."""
     facts = {key_of(system): system for system in test_set.systems}
     return {
         key: other
         for key, other in product(facts, facts)
-        if key != other and (not chosen or key in chosen) and is_baseline(facts[key], facts[other])
+        if key != other and (not keys or key in keys) and is_baseline(facts[key], facts[other])
     }
 
 

@@ -304,11 +304,11 @@ def _check_truth_values(sides: Sequence[Side]) -> None:
         _check_each(sides, lambda label: label in (0, 1), "True or False, as other labels are")
 
 
-def _check_each(sides: Sequence[Side], fits: Callable[[float], bool], expected: str) -> None:
+def _check_each(sides: Sequence[Side], fits: Callable[[float], bool], expectation: str) -> None:
     for origin, output in _outputs(sides):
         for what, label in (("gold", output.gold), (output.kind, output.answer)):
             if not fits(label):
-                raise origin.broken(output.line, f"{what} {label!r}", expected)
+                raise origin.broken(output.line, f"{what} {label!r}", expectation)
 
 
 def _check_no_tags(sides: Sequence[Side], task: str) -> None:
