@@ -45,10 +45,10 @@ class PairEncoding:
     of words (Table 6's subword alignment)."""
 
     drop_identical: bool = False
-    """Whether words with the same spelling in both languages are left out (the released code does)."""
+    """Whether to skip words with the same spelling in both languages, as in the released code."""
 
     longest: Positive = 64
-    """Words of the longest sentence; pairs with a longer one are left out."""
+    """Maximum number of words per sentence. Longer pairs are skipped."""
 
     layer: Whole = -1
     """Layer whose states are aligned; -1 is the last, 0 the embeddings. Those above it stay as they are."""

@@ -35,7 +35,7 @@ Plain = TypeVar("Plain")
 """Any value that JSON can represent."""
 
 TIMEOUT = timedelta(days=1)
-"""How long processes wait for each other. The first process reads and tokenizes all text meanwhile."""
+"""Maximum time that processes wait for each other. The first one reads and tokenizes all text meanwhile."""
 
 SHARDED = "ACCELERATE_USE_FSDP"
 """Environment variable by which Accelerate's launcher requests sharded models."""

@@ -55,7 +55,7 @@ class Callback:
     """Records rows every ``every`` steps, and never affects which weights are selected."""
 
     rows: Callable[[int], list[Note]]
-    """Called with the number of finished steps. Its rows join those of the training."""
+    """Called with the number of finished steps. Returns rows for the record of the training."""
     every: int
     """Steps between two calls. It is also called after the last step."""
     at_start: bool = False

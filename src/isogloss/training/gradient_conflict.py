@@ -243,7 +243,7 @@ def parts_of(model: Model) -> dict[str, ParameterGroup]:
 def _undivided_parts(model: Model) -> dict[str, ParameterGroup]:
     """Return the part of each parameter for a family without described layers. Layers are not divided."""
     layers = list(transformer_layers(model))
-    if len(layers) != model.config.num_hidden_layers:  # Such as those of an encoder and of a decoder.
+    if len(layers) != model.config.num_hidden_layers:  # The layers of an encoder and a decoder, for example.
         layers = []
     prefix = encoder_prefix(model)
     embeddings = {id(weight) for weight in model.get_input_embeddings().parameters()}

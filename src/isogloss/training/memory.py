@@ -118,7 +118,7 @@ class AddedCost(NamedTuple):
     """The cost that a part adds to a training."""
 
     rows: int = 0
-    """Additional rows per batch, as long as those of the training."""
+    """Additional rows per batch, of the training's length."""
     copies: float = 0.0
     """Additional numbers of four bytes per parameter of the model, such as 1 for a second model in memory."""
 

@@ -235,7 +235,7 @@ def preconditioned_step(
     """Return Adam's step without momentum, because φ does not change older gradients.
 
     ``moments`` are the running means of squared gradients after ``updates`` steps. The new gradient enters
-    them first, as in Adam, so the derivative is that of the normalised step.
+    them first, as in Adam, so the normalised step is differentiated.
     """
     weight = 1 - beta2 ** (updates + 1)
 

@@ -221,7 +221,7 @@ def encode(
     rows = setting.task.encode(examples, tokenizer, limit=optimization.limit, overlap=optimization.overlap)
     if not pseudo or not is_translation(language):
         return rows
-    text = language_of_text(language)  # A teacher with modules uses those of the text's language.
+    text = language_of_text(language)  # A teacher with modules uses the modules of the text's language.
     soft = pseudo_labels(setting.task, setting.teacher, examples, optimization, language=text)
     return [replace(row, soft=soft[row.example][list(row.words)]) for row in rows]
 

@@ -46,7 +46,11 @@ class ParallelText(Protocol):
         ...
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[object], language: str, options: StateOptions
+        self,
+        model_and_tokenizer: tuple[Model, Tokenizer],
+        texts: Sequence[object],
+        language: str,
+        options: StateOptions,
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector per text, the mean of its subwords' states."""
         ...
@@ -64,10 +68,14 @@ class BitextSentences:
         return [Pair(pair.first, pair.first, pair.second) for pair in self.read(f"{first}-{second}")]
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, options: StateOptions
+        self,
+        model_and_tokenizer: tuple[Model, Tokenizer],
+        texts: Sequence[Any],
+        language: str,
+        options: StateOptions,
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector per sentence."""
-        return compute_language_states(loaded, texts, language, options)
+        return compute_language_states(model_and_tokenizer, texts, language, options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +106,11 @@ class ParallelExamples:
         return [Pair(example.id, example, partner) for example, partner in pairs]
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, options: StateOptions
+        self,
+        model_and_tokenizer: tuple[Model, Tokenizer],
+        texts: Sequence[Any],
+        language: str,
+        options: StateOptions,
     ) -> Float[Tensor, "layer text dim"]:
         """Return one vector per example, mixed with its translation if it has one.
 
@@ -109,16 +121,18 @@ class ParallelExamples:
                 f'{self.name}: pooling = "model" applies to sentences, not to examples of a task. Remove '
                 f"pooling, or measure on bitext."
             )
-        encode = partial(example_rows, self.task, loaded=loaded, limit=options.limit)
+        encode = partial(
+            example_rows, self.task, model_and_tokenizer=model_and_tokenizer, limit=options.limit
+        )
         rows = encode(examples=texts)
         translations = self._translations(language)
         batches = scored_batches(
             rows,
             scoring_partners(rows, translation_rows(texts, list(translations.values()), encode)),
-            padding=loaded[1].pad_token_id,
+            padding=model_and_tokenizer[1].pad_token_id,
             languages=(self.source, language),
         )
-        return row_states(loaded, batches, options, self.mixup or Mixup(layer=1, ratio=0.0))
+        return row_states(model_and_tokenizer, batches, options, self.mixup or Mixup(layer=1, ratio=0.0))
 
     def _translations(self, language: str) -> dict[str, Example]:
         """Return, by id, the translations that examples are mixed with. Empty without mixing."""
@@ -128,21 +142,21 @@ class ParallelExamples:
 
     def _warn_of_unmixed(self, language: str, ids: set[str]) -> None:
         translations = self._translations(language)
-        if translations and (unmixed := len(ids - translations.keys())):
+        if translations and (count := len(ids - translations.keys())):
             self.warn(
-                f"{self.name} {language}: {unmixed} of {len(ids)} examples have no translation into "
+                f"{self.name} {language}: {count} of {len(ids)} examples have no translation into "
                 f"{self.source} and are read unmixed."
             )
 
 
 def example_rows(
-    task: Task, examples: Sequence[Example], loaded: tuple[Model, Tokenizer], limit: int
+    task: Task, examples: Sequence[Example], model_and_tokenizer: tuple[Model, Tokenizer], limit: int
 ) -> list[EncodedRow]:
     """Encode examples as their task does, without labels, in one row each.
 
     Long examples are represented by their first window.
     """
-    model, tokenizer = loaded
+    model, tokenizer = model_and_tokenizer
     limit = min(limit, family_of(model).longest_text(model.config))
     rows: dict[int, EncodedRow] = {}
     for row in task.encode(examples, tokenizer, limit=limit, overlap=0):
@@ -151,7 +165,10 @@ def example_rows(
 
 
 def row_states(
-    loaded: tuple[Model, Tokenizer], batches: Sequence[ScoredBatch], options: StateOptions, mixup: Mixup
+    model_and_tokenizer: tuple[Model, Tokenizer],
+    batches: Sequence[ScoredBatch],
+    options: StateOptions,
+    mixup: Mixup,
 ) -> Float[Tensor, "layer row dim"]:
     """Return the mean of each row's states in some layers, without special subwords, on the CPU.
 
@@ -160,7 +177,7 @@ def row_states(
     inference: the translation is in the source half of the batch, and one layer mixes (``encoders.mixup``).
     Raises ModelError if states are not finite.
     """
-    model, tokenizer = loaded
+    model, tokenizer = model_and_tokenizer
     special = torch.tensor(sorted({*tokenizer.all_special_ids} - {tokenizer.unk_token_id}))
     row_vectors: dict[int, Tensor] = {}
     model.eval()

@@ -76,7 +76,7 @@ class PretrainingStart:
     held_out: Streams
     """Text that is not trained on. Empty if none is held out."""
     sampling: BatchSampling
-    """How batches are drawn from the text."""
+    """Sampling of batches from the text."""
     periodic: tuple[Callback, ...]
     """The callbacks that measure perplexity after each epoch."""
     rows: tuple[dict[str, Value], ...] = ()
@@ -325,7 +325,7 @@ def _read(setting: TextSetting, method: Pretraining) -> tuple[Tokenizer, Streams
 
 
 def _existing_tokenizer(setting: TextSetting, path: Path) -> Tokenizer | None:
-    """Return the tokenizer of an interrupted run, or that of the start, or None if one must be learned."""
+    """Return the tokenizer of an interrupted run or of the start, or None if one must be learned."""
     if setting.architecture is not None:
         return read_tokenizer(path, family=setting.architecture.family) if path.exists() else None
     if setting.vocabulary is not None and not path.exists():

@@ -70,7 +70,7 @@ class TextSetting(RunSetting):
     trained: TrainedPart | None = None
     """The part that is trained. None trains all parameters."""
     held_out: Callable[[str], Iterator[str]] | None = None
-    """From a language to lines that are not among those of ``text``. None if none are held out."""
+    """From a language to lines that ``text`` does not contain. None if none are held out."""
 
     @property
     def languages_read(self) -> tuple[str, ...]:
@@ -244,7 +244,7 @@ class Setting(RunSetting):
     auxiliary: "AuxiliaryLoss | None" = None
     """The loss added to the method's own, if any."""
     peft: "Peft | None" = None
-    """Which weights are trained. Default: all."""
+    """The choice of trained weights. Default: all."""
     teacher: str = ""
     """Folder of the model whose predictions are learned, if the method or its auxiliary loss needs one."""
     original: str = ""
@@ -274,8 +274,8 @@ class DataReader(Named, Protocol):
 
 
 WeightsFrom = Literal["training", "model", "parts"]
-"""Where the weights of a method's model come from. training: it trains them. model: its field ``model`` names
-an existing model. parts: it combines the models and encoders named by ``of`` in the recipe."""
+"""Origin of a method's weights. training: it trains them. model: its field ``model`` names an existing model.
+parts: it combines the models and encoders named by ``of`` in the recipe."""
 
 
 class Method(DataReader, Protocol):
@@ -290,7 +290,7 @@ class Method(DataReader, Protocol):
     with such a method."""
 
     def mixing(self, task: Task, layers: int) -> Hashable:  # noqa: ARG002
-        """Return how its models mix inputs with translations, in an encoder of ``layers`` layers.
+        """Return the form of mixing inputs with translations, in an encoder of ``layers`` layers.
 
         Models with different values have no path between them. None means that models do not mix
         (``Reads.mixes``).

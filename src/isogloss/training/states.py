@@ -270,10 +270,10 @@ class StateOptions:
 
 
 def compute_language_states(
-    loaded: tuple[Model, Tokenizer], texts: Sequence[str], language: str, options: StateOptions
+    model_and_tokenizer: tuple[Model, Tokenizer], texts: Sequence[str], language: str, options: StateOptions
 ) -> Float[Tensor, "layer sentence dim"]:
     """Return one vector per sentence, with the encoder's modules for ``language`` active."""
-    model, tokenizer = loaded
+    model, tokenizer = model_and_tokenizer
     with active_language(model, language):
         if options.pooling == "model":
             return encode_with_own_pooling(model, tokenizer, texts, options)
