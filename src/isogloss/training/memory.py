@@ -235,7 +235,7 @@ def restart_measurement() -> None:
 
 
 def measured_peak() -> int | None:
-    """Return the peak memory in bytes since the last reset, of the GPU if there is one, else of the process.
+    """Return the peak memory in bytes since the last reset, of any available GPU, else of the process.
 
     The result is None on systems without this measurement.
     """

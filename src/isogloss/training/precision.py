@@ -29,7 +29,7 @@ _ROWS_ELSEWHERE = 2048
 
 
 def device() -> torch.device:
-    """Return the GPU, if there is one, else the CPU."""
+    """Return the GPU if one is available, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
