@@ -61,7 +61,7 @@ def test_whole_without_a_split_says_which_corpus_to_join(put):
 def test_joined_corpora_have_the_tasks_that_all_have():
     assert corpus("snli+cad-nli+sick+xnli").tasks == ("nli",)
     assert corpus("mrpc+pawsx").tasks == ("paraphrase",)
-    with pytest.raises(ConfigError, match=r"task.*nli.*paraphrase"):
+    with pytest.raises(ConfigError, match=r"nli.*paraphrase"):
         corpus("snli+mrpc")
 
 
@@ -108,7 +108,7 @@ def test_names_are_taken_apart():
     [
         ("", "''.*corpus"),
         ("snli+", "''.*corpus"),
-        ("snli[dev", r"'snli\[dev'.*corpus"),
+        ("snli[dev", r"'snli\[dev'"),
         ("snli]dev[", "corpus"),
         ("[dev]", "corpus"),
         ("snli[]", "brackets"),

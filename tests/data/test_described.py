@@ -267,7 +267,7 @@ def test_what_is_missing_is_looked_for_where_the_others_are(tmp_path, place):
     (tmp_path / place / "en/train.tsv").write_text(TSV, encoding="utf-8")
     (tmp_path / "told/own.toml").write_text('kind = "text"\nfiles = "{language}/{split}.tsv"\n')
     data = DiskFolder(tmp_path / "data")
-    with pytest.raises(DataError, match=f"/{place}: .*corpus 'own'.*'en'"):
+    with pytest.raises(DataError, match=f"/{place}: .*'own'.*'en'"):
         list(described(tmp_path / "told/own.toml", data.name).stream(data, "en", "test"))
 
 

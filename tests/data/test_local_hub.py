@@ -162,8 +162,8 @@ def test_a_described_dataset_is_read_by_the_library_from_the_hub_and_then_withou
 @pytest.mark.parametrize(
     ("dataset", "kind", "said"),
     [
-        ("owner/nothing@main", DataError, "dataset owner/nothing.*revision 'main'"),
-        ("owner/news@mian", DataError, "dataset owner/news.*revision 'mian'"),
+        ("owner/nothing@main", DataError, "owner/nothing.*'main'"),
+        ("owner/news@mian", DataError, "owner/news.*'mian'"),
         ("owner news", ConfigError, "'owner news'.*owner/name, owner/name@BRANCH"),
         ("owner/news@../../x", ConfigError, "expected owner/name, owner/name@BRANCH or"),
     ],

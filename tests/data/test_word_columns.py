@@ -110,7 +110,7 @@ def test_keys_of_misc_and_feats_are_labels(own, put):
         None, "en", "test"
     )
     assert sentence.tags == ("Nom", "_", "_")
-    with pytest.raises(DataError, match=r"test\.conllu:1: .*MISC; .*MISC:NER"):
+    with pytest.raises(DataError, match=r"test\.conllu:1: .*MISC;.*MISC:NER"):
         own(f'{body}columns = {{ label = "MISC" }}\n')
 
 

@@ -198,7 +198,7 @@ def test_shares_of_few_dimensions_are_those_of_sorted_squares(encoder_folder):
     ]
     assert 5 / len(squares) < shares[1].unrelated_share < shares[2].unrelated_share == pytest.approx(1)
     assert [row for row in rows if row not in shares] == measured(loaded, pairs)
-    with pytest.raises(ConfigError, match=f"dimensions: .*999; states.*encoder.*{len(squares)}"):
+    with pytest.raises(ConfigError, match=f"dimensions: .*999;.*encoder.*{len(squares)}"):
         measured(loaded, pairs, dimensions=(5, 999))
 
 
@@ -255,20 +255,20 @@ def test_links_beyond_the_encoders_positions_are_left_out(encoder_folder):
 
 @pytest.mark.parametrize("pairs", [[], linked()[:1], linked(links=())])
 def test_too_few_translations_are_an_error(loaded, pairs):
-    with pytest.raises(DataError, match=r"translations en-de.*64.*links"):
+    with pytest.raises(DataError, match=r"en-de.*64"):
         measured(loaded, pairs)
 
 
 def test_states_that_are_no_numbers_are_an_error():
-    with pytest.raises(ModelError, match=r"states.*en-de"):
+    with pytest.raises(ModelError, match="en-de"):
         counted(torch.tensor([1.0, float("nan")]))
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"words": "avrage"}, "way.*subwords 'avrage'.*'average'"),
-        ({"distances": ("l3",)}, "distances: .*distance 'l3'.*cosine, l2"),
+        ({"words": "avrage"}, "'avrage'.*'average'"),
+        ({"distances": ("l3",)}, "distances: .*'l3'.*l2"),
         ({"bins": 0}, "bins.*0.*1"),
         ({"unrelated": 0}, "0.*1"),
     ],

@@ -283,7 +283,7 @@ def test_maps_of_another_encoder_are_refused(maps, bert_folder, tmp_path):
     copytree(bert_folder, tmp_path / "mapped")
     narrow = LanguageMaps("en", {"xx": LanguageMap(torch.eye(8), torch.zeros(8))})
     write_language_maps(narrow, tmp_path / "mapped")
-    with pytest.raises(ModelError, match=r"xx.matrix.*shape \(8, 8\).*\(32, 32\)"):
+    with pytest.raises(ModelError, match=r"\(8, 8\).*\(32, 32\)"):
         load_model(tmp_path / "mapped")
 
 

@@ -139,7 +139,7 @@ def test_a_pickle_with_more_than_weights_runs_nothing(tmp_path, monkeypatch):
 def test_a_pickle_of_anything_but_named_tensors_is_refused(tmp_path, weights):
     folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "odd"))
     torch.save(weights, folder / "pytorch_adapter.bin")
-    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: .*weights"):
+    with pytest.raises(ModelError, match=r"pytorch_adapter.bin:"):
         read_hub_adapter(folder, pickle=True)
 
 
@@ -152,7 +152,7 @@ def test_a_pickle_that_unpacks_to_far_more_is_refused_before_it_is_read(tmp_path
         for name, content in members.items():
             archive.writestr(name, bytes(64 << 20) if name.endswith("data/0") else content)
     assert path.stat().st_size < 1 << 20
-    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: .* unpacks to 67,"):
+    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: .*67,"):
         read_hub_adapter(folder, pickle=True)
 
 

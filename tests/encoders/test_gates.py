@@ -247,7 +247,7 @@ def test_a_frozen_model_is_given_back_as_it_was(bert_folder):
 def test_an_unknown_kind_is_an_error_that_names_the_nearest():
     with pytest.raises(ConfigError, match=r"gates: attention: .*'heads'.*'head'"):
         GateKinds(attention="heads")
-    with pytest.raises(ConfigError, match=r"feed_forward: .*'head'.*weight"):
+    with pytest.raises(ConfigError, match=r"feed_forward: .*'head'"):
         GateKinds(feed_forward="head")
 
 
@@ -287,16 +287,16 @@ def test_masks_are_read_as_they_were_written(bert_folder, tmp_path):
 
 def test_a_mask_that_is_not_there_is_an_error_that_names_those_there_are(bert_folder, tmp_path):
     path = written(tmp_path / "masks.safetensors", [mask(bert_folder, "sw"), mask(bert_folder, "ru")])
-    with pytest.raises(ConfigError, match=r"mask.*'rus'.*'ru'\?.*ru, sw"):
+    with pytest.raises(ConfigError, match=r"'rus'.*'ru'\?.*ru, sw"):
         read_mask(path, "rus")
-    with pytest.raises(ConfigError, match=r"draw 2.*sw.*1.*0"):
+    with pytest.raises(ConfigError, match=r"2.*sw.*1.*0"):
         read_mask(path, "sw", draw=2)
 
 
 def test_a_file_without_masks_is_an_error_that_says_which_to_give(tmp_path):
     path = tmp_path / "other.safetensors"
     write_tensors(path, {"x": torch.ones(1).numpy()}, {})
-    with pytest.raises(StorageError, match=r"masks.*masks.safetensors.*language-gates"):
+    with pytest.raises(StorageError, match="language-gates"):
         read_masks(path)
     path.write_bytes(b"damaged")
     with pytest.raises(StorageError, match="read"):
@@ -333,10 +333,10 @@ def test_a_mask_of_another_encoder_is_refused(bert_folder, tmp_path):
     own = mask(bert_folder)
     name = "layer.2.feed-forward.neurons"
     other = replace(own, log_alpha={**own.log_alpha, name: torch.zeros(7)})
-    with pytest.raises(ModelError, match=rf"mask.*en.*{name}.*gates.*shape \(7,\).*mask.*\(48,\)"):
+    with pytest.raises(ModelError, match=rf"en.*{name}.*\(7,\).*\(48,\)"):
         prune_encoder(bert_folder, other, tmp_path / "pruned")
     deeper = replace(own, log_alpha={**own.log_alpha, "layer.4.attention.heads": torch.zeros(4)})
-    with pytest.raises(ModelError, match=r"layer.4.attention.heads.*gates.*\(4,\).*mask"):
+    with pytest.raises(ModelError, match=r"layer.4.attention.heads.*\(4,\)"):
         prune_encoder(bert_folder, deeper, tmp_path / "pruned")
     assert not (tmp_path / "pruned").exists()
 

@@ -124,7 +124,7 @@ def test_a_head_that_cannot_undo_them_is_refused(deberta_v2_folder):
     config = load_encoder_config(deberta_v2_folder)
     config.legacy = False
     model = AutoModelForMaskedLM.from_config(config)
-    with pytest.raises(ModelError, match=r"invertible: .*masked-LM head.*Deberta\w+.*module"):
+    with pytest.raises(ModelError, match=r"invertible: .*masked-LM.*Deberta\w+"):
         modular(model, "adapter", invertible=True)
 
 
@@ -132,7 +132,7 @@ def test_narrow_embeddings_are_refused_although_the_head_is_as_wide_as_the_state
     config = load_encoder_config(rembert_folder)
     config.output_embedding_size = config.hidden_size
     model = AutoModelForMaskedLM.from_config(config)
-    with pytest.raises(ModelError, match=r"head.*RemBertForMaskedLM.*module.*states"):
+    with pytest.raises(ModelError, match="RemBertForMaskedLM"):
         modular(model, "adapter", invertible=True)
 
 
@@ -266,9 +266,9 @@ def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
 
 def test_a_language_that_is_there_cannot_be_modular(bert_folder):
     model = modular(fresh(bert_folder), "adapter")
-    with pytest.raises(ConfigError, match=r"modules: .*sw.*modules"):
+    with pytest.raises(ConfigError, match=r"modules: .*sw"):
         add_language(model, "sw")
-    with pytest.raises(ConfigError, match=r"adapter modules.*en, sw"):
+    with pytest.raises(ConfigError, match=r"adapter.*en, sw"):
         modular(model, "attention")
     shared = modular(fresh(bert_folder), "shared-adapter")
     with pytest.raises(ConfigError, match=r"fr.*adapter"):
@@ -280,7 +280,7 @@ def test_a_language_that_is_there_cannot_be_modular(bert_folder):
 @pytest.mark.parametrize("kind", OWN)
 def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder, kind):
     model = modular(fresh(bert_folder), kind)
-    message = rf"{kind} modules.*'ws'.*'sw'\?.*en, sw"
+    message = rf"{kind}.*'ws'.*'sw'\?.*en, sw"
     with pytest.raises(ConfigError, match=message), active_language(model, "ws"):
         pass
     with pytest.raises(ConfigError, match="'de'"), active_language(model, ("en", "de")):
@@ -307,7 +307,7 @@ def test_a_fallback_reads_what_has_no_modules(bert_folder):
         check_languages(model, ("de",))
     fall_back(model, "en")
     check_languages(model, ("de",))
-    with pytest.raises(ConfigError, match=r"fallback: .*modules 'fr'.*en, sw"):
+    with pytest.raises(ConfigError, match=r"fallback: .*'fr'.*en, sw"):
         fall_back(model, "fr")
 
 
@@ -395,5 +395,5 @@ def has_adapter(model, site):
 
 @pytest.mark.parametrize("layers", [(0,), (9,), (-9,), (1, 2, 3, 4)])
 def test_layers_left_out_must_be_there_and_leave_some(bert_folder, layers):
-    with pytest.raises(ConfigError, match=r"modules: leave_out: .*encoder.*layers 1"):
+    with pytest.raises(ConfigError, match=r"modules: leave_out: .*encoder.*1"):
         modular(fresh(bert_folder), "adapter", leave_out=layers)

@@ -255,13 +255,13 @@ def test_an_own_head_for_other_labels_is_replaced(saved):
 
 def test_a_head_of_other_sizes_or_with_a_part_missing_is_refused(saved, tmp_path):
     _, folder = saved
-    with pytest.raises(ModelError, match=r"head.*task's: .*head\.bias.*shape \(3,\)"):
+    with pytest.raises(ModelError, match=r"task's:.*head\.bias.*\(3,\)"):
         with_own_head(folder, out=4)
     broken = shutil.copytree(folder, tmp_path / "broken")
     left = load_file(broken / "model.safetensors")
     del left["head.bias"]
     save_file(left, broken / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"head\.bias.*shape.*weights.*\(3,\)"):
+    with pytest.raises(ModelError, match=r"head\.bias.*\(3,\)"):
         with_own_head(broken)
 
 

@@ -296,7 +296,7 @@ def test_other_families_are_refused_with_the_reason(deberta_v2_folder, modernber
 
 @pytest.mark.parametrize("layer", [0, 4])
 def test_a_layer_that_is_not_there_is_refused(bert_folder, layer):
-    with pytest.raises(ConfigError, match=f"layer {layer}.*encoder.*layers 1.*3"):
+    with pytest.raises(ConfigError, match=f"{layer}.*encoder.*1.*3"):
         check_mixup(fresh(bert_folder).config, layer)
 
 
@@ -353,6 +353,6 @@ def test_equal_modules_of_two_languages_mix_as_none_do(folder, kind):
 def test_a_side_in_two_languages_is_not_mixed(folder):
     model = modular(fresh(folder), "attention", ("en", "sw", "fr"))
     rows, mask = pairs()
-    found = r"side.*batch.*en.*fr\+sw"
+    found = r"en.*fr\+sw"
     with pytest.raises(ConfigError, match=found), active_language(model, ("en",) * 3 + ("sw", "sw", "fr")):
         states(model, rows, mask, mixup())

@@ -320,5 +320,5 @@ def test_no_window_is_needless(case):
 
 @pytest.mark.parametrize(("limit", "overlap"), [(4, 4), (4, 7), (4, -1), (0, 0)])
 def test_impossible_overlaps_are_refused(limit, overlap):
-    with pytest.raises(ValueError, match=f"{limit} positions.*overlap.*{overlap}"):
+    with pytest.raises(ValueError, match=f"{limit}.*{overlap}"):
         windows(10, limit=limit, overlap=overlap)

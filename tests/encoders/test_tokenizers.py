@@ -140,7 +140,7 @@ def test_a_kept_tokenizer_is_the_same_once_read(family, trained, tmp_path):
 @pytest.mark.parametrize("text", ["", "{}", '{"model": {"vocab": 3}}', '{"model": {}}', "[]"])
 def test_a_damaged_one_is_an_error_that_says_what_to_do(family, tmp_path, text):
     (tmp_path / "tokenizer.json").write_text(text)
-    with pytest.raises(StorageError, match=r"tokenizer\.json: .*tokenizer"):
+    with pytest.raises(StorageError, match=r"tokenizer\.json:"):
         read_tokenizer(tmp_path / "tokenizer.json", family=family)
 
 

@@ -44,7 +44,7 @@ def test_languages_in_one_batch_are_read_as_each_alone(model):
 
 def test_a_language_without_adapters_is_refused(model, xmod_folder):
     for ask in (lambda: states(model, languages="fr"), lambda: check_languages(model, ["en", "fr"])):
-        with pytest.raises(ConfigError, match=r"'fr'.*Known: .*en, sw, de"):
+        with pytest.raises(ConfigError, match=r"'fr'.*en, sw, de"):
             ask()
     model.config.default_language = None
     with pytest.raises(ConfigError, match="unspecified"):

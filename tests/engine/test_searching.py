@@ -56,7 +56,7 @@ def test_values_are_ranges_or_lists(told, space):
 
 @pytest.mark.parametrize("told", ["8..2", "2..2", "a..b", "1..2..3", "0..1:log", "2..", "true..false"])
 def test_what_is_no_range_is_refused(told):
-    with pytest.raises(ConfigError, match=r"--over k=.*: .*learning_rate=1e-5"):
+    with pytest.raises(ConfigError, match=r"--over k=.*learning_rate=1e-5"):
         space_of("k", told)
 
 
@@ -68,7 +68,7 @@ def test_one_value_is_nothing_to_search(told):
 
 def test_a_field_without_values_is_refused():
     assert parse_over(" a.b = 1..2 ") == ("a.b", "1..2")
-    with pytest.raises(ConfigError, match=r"--over a\.b: .*key=values.*optimization"):
+    with pytest.raises(ConfigError, match=r"--over a\.b: .*key=values"):
         parse_over("a.b")
 
 

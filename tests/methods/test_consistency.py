@@ -186,13 +186,13 @@ def test_in_tagging_it_learns_a_teachers_labels_or_projected_ones_of_linked_word
     projected = Consistency(labels="projected").train(setting("projected", **{**how, "teacher": ""}))
     apart = Consistency(labels="projected", weight=0.0).train(setting("apart", **{**how, "teacher": ""}))
     assert not equal(taught, projected) and not equal(projected, apart)
-    with pytest.raises(DataError, match=r"en-de: .*consistency.*tagging"):
+    with pytest.raises(DataError, match=r"en-de: .*consistency"):
         Consistency(labels="projected").train(setting("bare", **{**how, "train": sentences}))
 
 
 @pytest.mark.parametrize("task", ["parsing", "qa"])
 def test_tasks_on_places_are_refused_with_the_reason(setting, task):
-    with pytest.raises(ConfigError, match=f"'{task}' predicts.*translate-train"):
+    with pytest.raises(ConfigError, match=f"'{task}'.*translate-train"):
         Consistency().train(replace(setting("x"), task=TASKS[task]))
 
 

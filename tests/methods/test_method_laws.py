@@ -344,7 +344,7 @@ def test_a_language_without_modules_is_refused_before_anything_is_read(name, wit
     setting = replace(
         setting, train=never, dev=never, auxiliary=auxiliary, bitext={"en-de": translations(20)}
     )
-    with pytest.raises(ConfigError, match=r"adapter modules.*'..'"):
+    with pytest.raises(ConfigError, match=r"adapter.*'..'"):
         method.train(setting)
 
 

@@ -304,7 +304,7 @@ def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_
     model = TASKS["upos"].head(bert_folder, seed=0)
     add_modules(model, Modules(kind="adapter"), ("en", "de"), seed=0)
     put_into(LoRA(), deepcopy(model), tmp_path)
-    with pytest.raises(ConfigError, match=r"modules: attention_output: .*encoder.*adapters"):
+    with pytest.raises(ConfigError, match=r"modules: attention_output: .*encoder"):
         put_into(LoRA(modules=("attention_output",)), model, tmp_path)
 
 
@@ -318,5 +318,5 @@ def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, st
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("isogloss.encoders.added.adapters.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r'peft lora: .*package.*"isogloss\[peft\]"'):
+    with pytest.raises(ConfigError, match=r'peft lora: .*"isogloss\[peft\]"'):
         LoRA().check(FAMILIES["bert"])

@@ -145,7 +145,7 @@ def test_what_cannot_be_scored_is_refused():
         answer_f1([GoldAnswers(("a",))], [])
     with pytest.raises(ValueError, match=r"question.*gold"):
         exact_match([GoldAnswers(())], ["a"])
-    with pytest.raises(ValueError, match=r"MLQA's rules.*ar, de, en, es, hi, vi, zh.*'fr'"):
+    with pytest.raises(ValueError, match=r"MLQA's.*de, en,.*'fr'"):
         answer_f1([GoldAnswers(("a",), "fr")], ["a"])
 
 

@@ -173,7 +173,7 @@ def test_a_model_without_the_head_fails_and_says_why(headless, tmp_path):
     ("old", "new", "error", "message"),
     [
         ("first-{seed}", "firsd-{seed}", ModelError, r"'first-\d'\?"),
-        ("seeds = [0]", "seeds = [0, 1]", ConfigError, "'./second'.*grid.*2"),
+        ("seeds = [0]", "seeds = [0, 1]", ConfigError, "'./second'.*2"),
         ('model = "./second"', "", ConfigError, "takes"),
         ('model = "./second"', 'model = "x"\nstart = "first"', ConfigError, "nothing"),
     ],

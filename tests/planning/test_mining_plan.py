@@ -60,7 +60,7 @@ def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
     (place / "de-en.sample.gold").write_text("de-000000001\ten-000000002\n")
     assert not {*before} & {*ids()}
     (place / "de-en.sample.gold").unlink()
-    with pytest.raises(DataError, match=r"bucc2018/de-en/de-en.sample.gold.*pairs"):
+    with pytest.raises(DataError, match=r"bucc2018/de-en/de-en.sample.gold"):
         ids()
 
 
@@ -70,10 +70,10 @@ def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
         (
             'corpus = "bucc2018"\n',
             "",
-            "measure.0.: .*mining.*comparable.*corpus",
+            "measure.0.: .*mining",
         ),
-        ('"bucc2018"', '"bitext"', "corpus 'bitext'.*bitext.*comparable.*bucc2018"),
-        ('name = "mining"', 'name = "retrieval"', "corpus 'bucc2018'.*comparable.*bitext"),
+        ('"bucc2018"', '"bitext"', "'bitext'.*bucc2018"),
+        ('name = "mining"', 'name = "retrieval"', "'bucc2018'"),
         ('split = "test"', "examples = 9", "examples"),
     ],
 )

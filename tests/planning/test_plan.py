@@ -391,7 +391,7 @@ def test_encoders_alone_can_be_measured(plan):
     text = 'title = "t"\n[[measure]]\nname = "retrieval"\ncorpus = "bitext"\n'
     (run,) = plan(text + 'languages = ["qaa", "qab", "qad"]')
     assert run.languages == ("qaa", "qab", "qad")
-    with pytest.raises(ConfigError, match=r"retrieval.*recipe.*0"):
+    with pytest.raises(ConfigError, match=r"retrieval.*0"):
         plan(text)
 
 
@@ -553,7 +553,7 @@ def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
 def test_a_recipe_that_asks_for_nothing_is_refused(plan):
     with pytest.raises(ConfigError, match=r"recipe.*nothing"):
         plan('title = "t"')
-    with pytest.raises(ConfigError, match=r"recipe.*\[grid\]"):
+    with pytest.raises(ConfigError, match=r"\[grid\]"):
         plan('title = "t"\n[[measure]]\nname = "scores"')
 
 

@@ -115,11 +115,11 @@ def test_the_labels_of_many_are_part_of_a_run_and_numbers_have_none(folder):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"grid.corpus": "alike.toml"}, "consistency: .*task 'pair-regression'.*KL"),
-        ({"grid.corpus": "asked.toml"}, "consistency: .*task 'qa'"),
+        ({"grid.corpus": "alike.toml"}, "consistency: .*'pair-regression'.*KL"),
+        ({"grid.corpus": "asked.toml"}, "consistency: .*'qa'"),
         (
             {"grid.corpus": "named.toml", "grid.method.1.per": "label"},
-            "few-shot: .*per = 'label' counts examples.*multi-label-class",
+            "few-shot: .*= 'label'.*multi-label-class",
         ),
         (
             {"grid.corpus": "named.toml", "measure": [{"name": "scores", "inputs": "mixed"}]},
@@ -161,7 +161,7 @@ def test_methods_measurements_and_models_in_use_know_them(folder, tmp_path):
     expected = spearmanr([float(row[2]) for row in rows], numbers).statistic
     known = plain[plain["corpus"] == "alike"]["score"].item()
     assert known == pytest.approx(expected, abs=1e-6)
-    with pytest.raises(ConfigError, match=r"task pair-regression.*answer"):
+    with pytest.raises(ConfigError, match="pair-regression"):
         models["alike"].predict([["a", "b"]], scores=True)
     (felt,) = models["named"].predict(["a b c"], scores=True)
     assert felt.answer == tuple(name for name, one in felt.scores.items() if one > 0.5)

@@ -127,7 +127,7 @@ def test_questions_and_several_labels_of_a_dataset():
             {"kind": "text"},
             {"sw": {"tset": ROWS}},
             ConfigError,
-            r"rows\['sw'\]: .*'tset'.*'test'",
+            r"rows\['sw'\]:.*'tset'.*'test'",
         ),
         (
             {"kind": "text", "files": "x"},

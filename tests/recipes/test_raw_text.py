@@ -93,7 +93,7 @@ def test_one_language_is_enough(plan):
 @pytest.mark.parametrize(
     ("old", "new", "error", "said"),
     [
-        ('corpus = "rawtext"', "", ConfigError, r"measure\[0\]: counts-words.*raw"),
+        ('corpus = "rawtext"', "", ConfigError, r"measure\[0\]: counts-words"),
         (
             '"rawtext"',
             '"wikiann"',
@@ -105,15 +105,15 @@ def test_one_language_is_enough(plan):
             '"qab"',
             '"fr"',
             DataError,
-            r"measure\[0\]: corpus: fr:.*corpora",
+            r"measure\[0\]: corpus: fr:",
         ),
         (
             'languages = ["qaa", "qab"]',
             "",
             ConfigError,
-            "counts-words.*recipe.*0",
+            "counts-words.*0",
         ),
-        ("examples = 4", "tasks = []", ConfigError, "tasks: .*diagnostic counts-words"),
+        ("examples = 4", "tasks = []", ConfigError, "tasks: .*counts-words"),
     ],
 )
 def test_what_cannot_be_read_is_refused_before_anything_runs(plan, old, new, error, said):
@@ -134,7 +134,7 @@ def test_a_fine_tuned_model_has_no_masked_lm_head(tmp_path):
     model = FineTune(
         encoder=Pretrained(source="shipped"), corpus="ud", task="upos", method=SourceOnly(), source=()
     )
-    with pytest.raises(ModelError, match=r"source-only: .*: .*masked-LM head"):
+    with pytest.raises(ModelError, match=r"source-only:.*masked-LM"):
         masked_lm_of(context, model)
 
 

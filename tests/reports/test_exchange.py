@@ -129,7 +129,7 @@ def test_questions_have_euroevals_names_of_datasets_and_measures(
 
 
 def test_euroeval_refuses_what_it_does_not_report_with_what_it_does(tmp_path):
-    with pytest.raises(ConfigError, match=r"EuroEval.*wikiann"):
+    with pytest.raises(ConfigError, match="EuroEval"):
         write_results(measured(scores=[*REAL, *BUILT_IN, NAMES[-1]]), "euroeval", tmp_path / "out")
     translated = {**NAMES[0], "inputs": "translated"}
     with pytest.raises(ConfigError, match="EuroEval"):

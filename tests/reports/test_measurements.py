@@ -39,7 +39,7 @@ def test_every_frame_is_there_and_empty_where_nothing_was_measured() -> None:
     m = Measurements(runs=[])
     assert all(m.frame(name).empty and "method" in m.frame(name) for name in FRAMES)
     assert len(FRAMES) > 20
-    with pytest.raises(ConfigError, match=r"frame 'score'.*'scores'"):
+    with pytest.raises(ConfigError, match=r"'score'.*'scores'"):
         m.frame("score")
 
 

@@ -270,7 +270,7 @@ def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(out: 
 
 
 def test_an_unknown_style_is_refused(out: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--style: .*style 'alc'.*'acl'"):
+    with pytest.raises(ConfigError, match=r"--style: .*'alc'.*'acl'"):
         report.draw_figures(out, "alc")
 
 

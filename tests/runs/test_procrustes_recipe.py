@@ -104,7 +104,7 @@ def test_models_that_were_trained_are_used_in_a_language(made):
 @pytest.mark.nightly
 def test_a_target_without_a_map_is_refused_when_the_recipe_is_read(tmp_path):
     recipe = tiny(tmp_path, RECIPE)
-    with pytest.raises(ConfigError, match=r"encoder 'procrustes'.*'qab'.*qaa, qad"):
+    with pytest.raises(ConfigError, match=r"encoder 'procrustes'.*'qab'"):
         plan_recipe(str(recipe), changes=changed(grid__targets=["qad", "qab"]))
     only = {"name": "source-only", "encoders": ["original"], "targets": ["qab"]}
     mapped = {"name": "source-only", "encoders": ["procrustes"], "targets": ["qad"], "label": "mapped"}

@@ -153,9 +153,9 @@ def test_items_that_are_none_are_refused(bert):
     _, tokenizer = bert
     for item, said in (
         (choice("a", ["b"], 0, 7), "example 'c7'.*1 options"),
-        (choice("a", "bc", 2, 7), "example 'c7': .*2.*2 options.*0.*1"),
+        (choice("a", "bc", 2, 7), "example 'c7': .*2.*2.*0.*1"),
     ):
         with pytest.raises(DataError, match=said):
             CHOICE.encode([item], tokenizer)
-    with pytest.raises(DataError, match=r"multiple-choice: .*1.*2 examples"):
+    with pytest.raises(DataError, match=r"multiple-choice: .*1.*2"):
         CHOICE.score([None, 1], [0, 1])

@@ -95,7 +95,7 @@ def test_questions_without_answers_and_empty_passages_are_encoded(tokenizer):
 
 def test_an_answer_that_is_not_at_its_offset_is_named(tokenizer):
     wrong = Question(id="56be", passage=PASSAGE, question="?", answers=((5, "sat"),))
-    with pytest.raises(DataError, match=r"question '56be': .*answer 'sat'.*5"):
+    with pytest.raises(DataError, match=r"question '56be': .*'sat'.*5"):
         QA.encode([wrong], tokenizer)
 
 

@@ -86,13 +86,13 @@ def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
 
 
 def test_sentences_with_too_few_tags_are_named(tokenizer):
-    with pytest.raises(DataError, match=r"example 's0': .*2.*1 tags"):
+    with pytest.raises(DataError, match=r"example 's0': .*2.*1"):
         UPOS.encode([tagged(["a", "cat"], ["DET"])], tokenizer)
 
 
 @pytest.mark.parametrize(("limit", "overlap"), [(16, 14), (2, 0), (16, -1)])
 def test_impossible_limits_are_refused(tokenizer, limit, overlap):
-    with pytest.raises(ValueError, match=f"{limit} subwords, 2.*special.*overlap.*{overlap}"):
+    with pytest.raises(ValueError, match=f"{limit} subwords, 2.*{overlap}"):
         UPOS.encode([tagged(["a"])], tokenizer, limit=limit, overlap=overlap)
 
 

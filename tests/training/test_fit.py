@@ -191,7 +191,7 @@ def test_a_batch_that_has_no_parts_is_refused_with_accumulation():
     class Whole:
         x, y = Drawn()[0].x, Drawn()[0].y
 
-    with pytest.raises(ConfigError, match=r"training: .*batches"):
+    with pytest.raises(ConfigError, match="training:"):
         trained_in_parts(2, batches=[Whole()])
 
 

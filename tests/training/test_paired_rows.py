@@ -141,7 +141,7 @@ def test_an_example_without_translation_is_left_out_and_told_of(paired):
 
 def test_translations_of_other_examples_are_an_error(paired):
     turned = [replace(one, label=LABELS[(n + 1) % 3]) for n, one in enumerate(examples(9))]
-    with pytest.raises(DataError, match=r"en.*en-de: 9.*9 examples"):
+    with pytest.raises(DataError, match=r"en.*en-de: 9.*9"):
         paired(examples(9), turned)
 
 
@@ -270,5 +270,5 @@ def test_only_tagging_has_a_teacher(bert_folder, tmp_path):
 
 
 def test_without_a_teacher_it_says_what_to_do(bert_folder, tmp_path):
-    with pytest.raises(ConfigError, match=r"upos: .*teacher.*Setting\.teacher"):
+    with pytest.raises(ConfigError, match=r"upos: .*Setting\.teacher"):
         TAUGHT.train(setting("upos", bert_folder, tmp_path))

@@ -200,7 +200,7 @@ def test_what_cannot_be_sharded_is_refused(sharded):
 
     with pytest.raises(ConfigError, match=r"optimizer_states: .*--use_fsdp"):
         check_optimizer_states("8-bit")
-    with pytest.raises(ConfigError, match=r"conflict: .*conflict"):
+    with pytest.raises(ConfigError, match="conflict:"):
         conflict_callback(Conflict(), nn.Linear(1, 1), Pool({}, lambda *_: ()), seed=0)
     with pytest.raises(ConfigError, match=r"meta-learning: .*masked-language-modelling"):
         PRETRAINING["meta-learning"]().check("bert", Modules(kind="adapter"), ("en", "de"))

@@ -136,7 +136,7 @@ def test_what_transformers_remarks_on_does_not_reach_the_terminal(translate, nam
 
 
 def test_counts_that_cannot_be_are_refused(name) -> None:
-    with pytest.raises(ConfigError, match=f"{name}: .*beams.*0.*1"):
+    with pytest.raises(ConfigError, match=f"{name}: .*0.*1"):
         TRANSLATORS[name](beams=0)
     with pytest.raises(ConfigError, match=r"longest.*3.*8"):
         TRANSLATORS[name](longest=3)
@@ -147,7 +147,7 @@ def test_a_folder_without_weights_or_tokenizer_is_refused(translate, name, maria
 
     model = Path(shutil.copytree(marian_folder, tmp_path / "model"))
     (model / "model.safetensors").rename(model / "pytorch_model.bin")
-    with pytest.raises(ModelError, match=r"pickle.*AutoModelForSeq2SeqLM"):
+    with pytest.raises(ModelError, match="AutoModelForSeq2SeqLM"):
         translate(["what"], name, model=model)
     (model / "tokenizer.json").unlink()
     with pytest.raises(ModelError, match="no tokenizer"):

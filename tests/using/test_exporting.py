@@ -244,7 +244,7 @@ def test_an_earlier_export_is_replaced_and_nothing_else_is(make_model, tmp_path)
     other = tmp_path / "other"
     other.mkdir()
     (other / "thesis.txt").touch()
-    with pytest.raises(StorageError, match=r"\(thesis.txt.*--force"):
+    with pytest.raises(StorageError, match="--force"):
         export(model, other)
     assert (other / "thesis.txt").exists()
     export(model, other, force=True)
@@ -266,7 +266,7 @@ def test_a_link_in_the_folder_of_a_run_is_not_followed(runs_of, tmp_path, name):
         secret.write_text("a token")
     (run / "model" / name).symlink_to(secret)
     model = load_model(run)
-    with pytest.raises(StorageError, match=f"{name}: .*link"):
+    with pytest.raises(StorageError, match=f"{name}:"):
         model.export(tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -297,7 +297,7 @@ def test_what_lies_in_an_earlier_export_is_not_replaced_unasked(make_model, tmp_
     model, folder = make_model(), tmp_path / "out"
     export(model, folder)
     (folder / ".git").mkdir()
-    with pytest.raises(StorageError, match=r"folders.*--force"):
+    with pytest.raises(StorageError, match="--force"):
         export(model, folder)
     export(model, folder, force=True)
     assert not (folder / ".git").exists()
@@ -329,7 +329,7 @@ def test_onnx_without_what_it_needs_is_refused_before_anything_is_written(make_m
     monkeypatch.setattr(onnx, "ONNX_PACKAGES", ("onnx", "onnx_is_not_there"))
     with pytest.raises(ConfigError, match=r"onnx_is_not_there.*\"isogloss\[onnx"):
         export(make_model(), tmp_path / "out", onnx=True)
-    with pytest.raises(ConfigError, match=r"head.*task parsing"):
+    with pytest.raises(ConfigError, match="parsing"):
         export(make_model("parsing"), tmp_path / "out", onnx=True)
     assert list(tmp_path.iterdir()) == []
 

@@ -51,7 +51,7 @@ def test_strange_characters_have_labels_too(make_model):
 
 def test_a_language_is_checked(make_model):
     assert len(make_model().predict(["Anna"], language="sw")) == 1
-    with pytest.raises(ConfigError, match=r"language: .*'Swahili'.*code"):
+    with pytest.raises(ConfigError, match=r"language: .*'Swahili'"):
         make_model().predict(["Anna"], language="Swahili")
 
 
@@ -194,8 +194,8 @@ def test_an_export_of_another_version_is_refused(make_model, tmp_path):
     body = json.loads(config.read_text())
     for entry in ({"task": "upos"}, [], {**body["isogloss"], "more": 1}):
         config.write_text(json.dumps({**body, "isogloss": entry}))
-        with pytest.raises(ModelError, match=r"entry 'isogloss'.*isogloss"):
+        with pytest.raises(ModelError, match="'isogloss'"):
             load_model(folder)
     config.write_text(json.dumps({**body, "isogloss": {**body["isogloss"], "task": "upso"}}))
-    with pytest.raises(ConfigError, match=r"task 'upso'.*'upos'"):
+    with pytest.raises(ConfigError, match=r"'upso'.*'upos'"):
         load_model(folder)

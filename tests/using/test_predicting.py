@@ -67,7 +67,7 @@ def test_trees_go_into_their_columns(make_model):
     assert sorted(one.heads) in ([0, 1], [0, 2]) and one.relations.count("root") == 1
     plain = predicted(make_model("parsing"), "Anna saw\n")
     assert plain == f"Anna saw\t{one.heads[0]} {one.heads[1]}\t{' '.join(one.relations)}\n"
-    with pytest.raises(ConfigError, match=r"--scores: .*task parsing"):
+    with pytest.raises(ConfigError, match=r"--scores: .*parsing"):
         predict_file(make_model("parsing"), text_file(""), PredictOptions(scores=True))
 
 
@@ -101,7 +101,7 @@ def test_an_endless_stream_is_answered_as_it_comes(make_model):
 def test_a_language_is_checked_and_noted_in_json(make_model):
     out = predicted(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
     assert '"language": "sw"' in out
-    with pytest.raises(ConfigError, match=r"--language: .*'Swahili'.*code"):
+    with pytest.raises(ConfigError, match=r"--language: .*'Swahili'"):
         predict_file(make_model(), text_file(""), PredictOptions(language="Swahili"))
 
 

@@ -136,7 +136,7 @@ def test_a_target_is_scored_alone_whatever_treebanks_the_model_was_trained_on(ma
     options = EvaluateOptions(corpus="ud", languages=("et",))
     (row,) = evaluate(model, options, Sources(str(tmp_path)))
     assert (row["language"], row["examples"], row["baseline"]) == ("et", 1, 0.5)
-    with pytest.raises(ConfigError, match=r"--treebank te: .*te.*scored.*et"):
+    with pytest.raises(ConfigError, match="--treebank te:"):
         evaluate(model, replace(options, treebanks=(("te", "MTG"),)), Sources(str(tmp_path)))
 
 
@@ -158,20 +158,20 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
 
 
 def test_what_cannot_be_scored_is_refused(model, tmp_path):
-    with pytest.raises(ConfigError, match=r"corpus 'xnli'.*nli.*ner.*wikiann"):
+    with pytest.raises(ConfigError, match=r"'xnli'.*nli.*ner"):
         evaluate(model, EvaluateOptions(corpus="xnli", languages=("qaa",)), Sources())
     emotions = replace(model, task=find_task("multi-label-classification", ("joy",)))
-    with pytest.raises(ConfigError, match=r"multi-label-classification.*described.*\("):
+    with pytest.raises(ConfigError, match="multi-label-classification"):
         emotions.evaluate("xnli", ["qaa"])
-    with pytest.raises(ConfigError, match=r"corpus 'wikian'.*'wikiann'"):
+    with pytest.raises(ConfigError, match=r"'wikian'.*'wikiann'"):
         model.evaluate("wikian", ["qaa"])
     with pytest.raises(ConfigError, match=r"Model.evaluate: split: .*'tset'.*'test'"):
         model.evaluate("wikiann", ["qaa"], split="tset")
-    with pytest.raises(ConfigError, match=r"--language: .*'Ansa'.*code"):
+    with pytest.raises(ConfigError, match=r"--language: .*'Ansa'"):
         model.evaluate("wikiann", ["Ansa"])
     with pytest.raises(DataError, match="Give --data DIR"):
         model.evaluate("wikiann", ["en"])
-    with pytest.raises(DataError, match=r"corpus 'wikiann'.*'en'"):
+    with pytest.raises(DataError, match=r"'wikiann'.*'en'"):
         model.evaluate("wikiann", ["en"], data=tmp_path)
 
 
