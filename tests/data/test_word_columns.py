@@ -51,7 +51,7 @@ def test_a_first_column_without_words_is_refused_by_corpora_and_predictions(name
     text = file_with(OTHER_COLUMNS[name])
     put({"test.conll": text})
     corpus = 'kind = "tagging"\nfiles = { test = "test.conll" }\nlanguages = ["en"]\n'
-    with pytest.raises(DataError, match=r"test\.conll:1: .*0.*= \{.*= 1.*= 2 \}"):
+    with pytest.raises(DataError, match=r"test\.conll:1: .*0.*\{.*1.*2 \}"):
         [*own(corpus).read(None, "en", "test")]
     chosen, file = format_of(text_file(text), kind_of(find_task("ner")), "ner", "columns")
     with pytest.raises(DataError, match=r"input:1: .*0.*--column 1"):

@@ -113,6 +113,6 @@ def test_a_link_to_no_word_is_an_error(tokenizer, link):
 def test_translations_without_links_are_named():
     bare = sentences("en-de", 3)
     check_linked(linked(bare), "en-de")
-    said = r"en-de: .*= \"links\".*2.*1, 2\)"
+    said = r"en-de: .*\"links\".*2.*1, 2\)"
     with pytest.raises(DataError, match=said):
         check_linked([*linked(bare[:1]), *bare[1:]], "en-de")

@@ -169,8 +169,8 @@ def test_rejected_texts_are_left_out_and_reported(tmp_path, corpus):
 
 def test_other_descriptions_of_these_files_name_the_one_to_write(tmp_path, corpus):
     file, _ = write_annotated(tmp_path, "doccano", MARKED)
-    with pytest.raises(DataError, match=r'texts\.jsonl:1: .*= "offsets"'):
+    with pytest.raises(DataError, match=r'texts\.jsonl:1: .*"offsets"'):
         [*corpus(file, "").read(None, "en", "test")]
     file, _ = write_annotated(tmp_path, "webanno", MARKED)
-    with pytest.raises(DataError, match=r'texts\.tsv:1: .*= "webanno"'):
+    with pytest.raises(DataError, match=r'texts\.tsv:1: .*"webanno"'):
         [*corpus(file, 'format = "conll"\n').read(None, "en", "test")]
