@@ -85,9 +85,9 @@ def read(folder: Path, family: str, ids: torch.Tensor, of: Path | None = None) -
                 str(of / name), load_as=name, with_head=name == "task", use_safetensors=True
             )
             flexible.active_adapters, flexible.active_head = name, "default"
-            scored = flexible(ids, output_hidden_states=True)
-            outputs[f"{name}/states"] = scored.hidden_states[-1].clone()
-            outputs[f"{name}/scores"] = scored.logits
+            outcome = flexible(ids, output_hidden_states=True)
+            outputs[f"{name}/states"] = outcome.hidden_states[-1].clone()
+            outputs[f"{name}/scores"] = outcome.logits
         for language in KINDS:
             if language in flexible.adapters_config and language != "task" and "task" in flexible.heads:
                 flexible.active_adapters, flexible.active_head = Stack(language, "task"), "task"
@@ -106,9 +106,9 @@ def main() -> None:
         if not arguments.read:
             make(folder, family)
             continue
-        expected = load_file(folder / "expected.safetensors")
-        for name, output in read(folder, family, expected["ids"], arguments.read / family).items():
-            print(f"{family}  {name:32} {float((output - expected[name]).abs().max()):.1e}")
+        expected_outputs = load_file(folder / "expected.safetensors")
+        for name, output in read(folder, family, expected_outputs["ids"], arguments.read / family).items():
+            print(f"{family}  {name:32} {float((output - expected_outputs[name]).abs().max()):.1e}")
 
 
 if __name__ == "__main__":

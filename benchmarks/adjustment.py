@@ -47,18 +47,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    steps, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
-    if chosen.way:
-        print(json.dumps(measured(chosen.way, chosen.folder, steps)))
+    options = parser.parse_args()
+    steps, rounds = QUICK if options.quick else SIZES[options.shape]
+    if options.way:
+        print(json.dumps(measured(options.way, options.folder, steps)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        shape = SHAPES["tiny" if chosen.quick else chosen.shape]
+        shape = SHAPES["tiny" if options.quick else options.shape]
         make_material(Path(folder), shape, sentences=1)
-        if chosen.quick:
+        if options.quick:
             rounds_by_way = {way: [measured(way, Path(folder), steps)] for way in WAYS}
         else:
-            rounds_by_way = in_turns(__file__, WAYS, rounds, ["--folder", folder, "--shape", chosen.shape])
+            rounds_by_way = in_turns(__file__, WAYS, rounds, ["--folder", folder, "--shape", options.shape])
     print("\n".join(table(rounds_by_way)))
 
 
@@ -78,7 +78,7 @@ def table(rounds_by_way: dict[str, list[dict[str, float]]]) -> list[str]:
 
 
 def measured(way: str, folder: Path, steps: int) -> dict[str, float]:
-    """Adjust once, after a step that warms caches up; return speed, peak memory and mean loss."""
+    """Adjust once after a warm-up step, and return speed, peak memory and mean loss."""
     torch.set_num_threads(1)
     adjust = two_models if way.startswith("two") else ours
     precision = way.rpartition(" ")[2]
@@ -99,7 +99,7 @@ def ours(encoder: Path, pairs: list[Translation], precision: str) -> float:
 
 def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float:
     """Adjust as Eq. 1 reads: encoder and frozen copy at every step, dynamic padding, the file's order."""
-    tokenizer, model, frozen = load_tokenizer(encoder), load_model(encoder), load_model(encoder)
+    tokenizer, model, frozen_model = load_tokenizer(encoder), load_model(encoder), load_model(encoder)
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-5, betas=(0.9, 0.98), eps=1e-9)
     losses = []
@@ -117,12 +117,12 @@ def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float
         with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16"):
             states = model(**source).last_hidden_state, model(**target).last_hidden_state
             with torch.no_grad():
-                original = frozen(**source).last_hidden_state
+                original = frozen_model(**source).last_hidden_state
         loss = torch.zeros(())
         for row, pair in enumerate(batch):
             s, t, s0 = (
-                words(layers, encoded, row)
-                for layers, encoded in ((states[0], source), (states[1], target), (original, source))
+                words(layers, encoding, row)
+                for layers, encoding in ((states[0], source), (states[1], target), (original, source))
             )
             i, j = torch.tensor(pair.links).T + 1
             ends = torch.tensor([0, -1])
@@ -135,9 +135,9 @@ def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float
     return statistics.fmean(losses)
 
 
-def words(states: torch.Tensor, encoded: BatchEncoding, row: int) -> torch.Tensor:
+def words(states: torch.Tensor, encoding: BatchEncoding, row: int) -> torch.Tensor:
     """Return the means of each word's subwords, with [CLS] first and [SEP] last."""
-    of = encoded.word_ids(row)
+    of = encoding.word_ids(row)
     count = max(word for word in of if word is not None) + 1
     real = [position for position, word in enumerate(of) if word is not None]
     number = torch.tensor([of[position] for position in real])

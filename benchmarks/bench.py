@@ -55,15 +55,16 @@ def main() -> None:
     parser.add_argument("--shape", choices=SIZES, default="small")
     parser.add_argument("--quick", action="store_true", help="the smallest sizes, to see that it works")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the JSON file")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    shape, size = ("tiny", QUICK) if chosen.quick else (chosen.shape, SIZES[chosen.shape])
+    shape, size = ("tiny", QUICK) if options.quick else (options.shape, SIZES[options.shape])
     results = measure(shape, size)
     print("\n".join(markdown(results)))
     path = (
-        chosen.out / f"{results['date']}-{results['machine']}{'-base' if chosen.shape == 'base' else ''}.json"
+        options.out
+        / f"{results['date']}-{results['machine']}{'-base' if options.shape == 'base' else ''}.json"
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
@@ -75,12 +76,12 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         material = make_material(Path(folder), SHAPES[shape], sentences=steps * BATCH)
         training = contest(material, rounds=rounds)
-        walked = walks(Material(material.folder, material.sentences[:sentences]), points=points)
+        paths = walks(Material(material.folder, material.sentences[:sentences]), points=points)
         matrices = matrix_parameters(UPOS.head(material.folder, seed=0))
         alone = {name: products_alone(material, name, rounds=rounds) for name in ("float32", "bfloat16")}
     peaks = matrix_speeds("cpu", rounds=4 if size == QUICK else 400)
-    chosen = OURS_HALF if faster(peaks) == "bfloat16" else OURS
-    seconds = {path.name: path.seconds for path in walked}
+    our_name = OURS_HALF if faster(peaks) == "bfloat16" else OURS
+    seconds = {path.name: path.seconds for path in paths}
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "machine": _machine(),
@@ -103,13 +104,16 @@ def measure(shape: str, size: tuple[int, int, int, int]) -> dict[str, Any]:
             }
             for contestant in training.values()
         ],
-        "path": [{**asdict(path), "scores": [round(score, 4) for score in path.scores]} for path in walked],
+        "path": [{**asdict(path), "scores": [round(score, 4) for score in path.scores]} for path in paths],
         "ratios": [
             *(
                 _goal(f"{a} : {b}", training[a].speed / training[b].speed, goal)
                 for a, b, goal in TRAINING_GOALS
             ),
-            *(_goal(f"path, {chosen} : {b}", seconds[b] / seconds[chosen], goal) for b, goal in PATH_GOALS),
+            *(
+                _goal(f"path, {our_name} : {b}", seconds[b] / seconds[our_name], goal)
+                for b, goal in PATH_GOALS
+            ),
             *(_goal(f"path, {OURS} : {b}", seconds[b] / seconds[OURS], None) for b, _ in PATH_GOALS),
             _goal(
                 f"path, {HEAD_MOVES} : {STATES_EACH_TIME}",
@@ -152,8 +156,8 @@ def markdown(results: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _goal(name: str, measured: float, goal: float | None) -> dict[str, Any]:
-    return {"name": name, "measured": measured, "goal": goal}
+def _goal(name: str, value: float, goal: float | None) -> dict[str, Any]:
+    return {"name": name, "measured": value, "goal": goal}
 
 
 def _machine() -> str:

@@ -98,9 +98,9 @@ class Found:
 def look(folder: DiskFolder, check: Check) -> Found:
     """Read, count, write back, compare."""
     folder_of_check = Behind(folder, check.path)
-    started = time.process_time()
+    start = time.process_time()
     examples = _read(folder_of_check, check)
-    seconds = time.process_time() - started
+    seconds = time.process_time() - start
     return Found(
         check, check.count(examples), written_back(folder_of_check, check, examples), len(examples), seconds
     )
@@ -195,8 +195,8 @@ def summary(results: Sequence[Found], absent: Sequence[Check]) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|"
     for directory in dict.fromkeys(result.check.place for result in results):
         of = [result for result in results if result.check.place == directory]
-        equal, unstated = (sum(result.equal == what for result in of) for what in ("yes", "–"))
-        written = ", ".join(
+        equal, unstated_count = (sum(result.equal == what for result in of) for what in ("yes", "–"))
+        written_back = ", ".join(
             f"{kind} {sum(result.written == kind for result in of)}"
             for kind in dict.fromkeys(f.written for f in of)
         )
@@ -205,9 +205,9 @@ def summary(results: Sequence[Found], absent: Sequence[Check]) -> Iterator[str]:
             directory,
             corpora,
             len(of),
-            f"{equal} of {len(of) - unstated}",
-            unstated or "",
-            written,
+            f"{equal} of {len(of) - unstated_count}",
+            unstated_count or "",
+            written_back,
             _speed(of),
         )
         yield "| " + " | ".join(map(str, cells)) + " |"
@@ -269,10 +269,10 @@ def main() -> int:
     parser.add_argument("--files", type=Path, help="file for a table of every corpus file (CSV)")
     options = parser.parse_args()
     folder = DiskFolder(options.data)
-    planned = [check for directory in options.only or places(folder) for check in checks(folder, directory)]
-    absent = [check for check in planned if check.named and not check.is_there(folder)]
+    plan = [check for directory in options.only or places(folder) for check in checks(folder, directory)]
+    absent = [check for check in plan if check.named and not check.is_there(folder)]
     results = []
-    for check in planned:
+    for check in plan:
         if check.is_there(folder):
             results.append(look(folder, check))
             print(check.place, check.of, check.language, check.split, results[-1].written, file=sys.stderr)

@@ -77,13 +77,15 @@ def powers(former: pd.DataFrame, after: pd.DataFrame) -> list[str]:
     for claim, rows in after.groupby("claim", sort=False):
         earlier = former[former["claim"] == claim]
         cells = [", ".join(f"{100 * share:.0f} %" for share in of["power"]) for of in (rows, earlier)]
-        detected = [
+        detected_effects = [
             ", ".join("–" if pd.isna(value) else f"{value:.3g}" for value in of["detected"])
             for of in (rows, earlier)
         ]
         first = rows.iloc[0]
         ends = f"{first['false']:g} | {first['true']:g}"
-        lines.append(f"| {claim} | {ends} | {cells[0]} | {cells[1]} | {detected[0]} | {detected[1]} |")
+        lines.append(
+            f"| {claim} | {ends} | {cells[0]} | {cells[1]} | {detected_effects[0]} | {detected_effects[1]} |"
+        )
     return lines
 
 

@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def compared(folder: Path, sizes: dict[str, int], way: str, devices: str, jobs: int) -> bool:
-    """Run the recipe in one way and print its time; return whether all records equal a single process's."""
+    """Run the recipe in one way, print its time, and return whether all records equal a single process's."""
     start = perf_counter()
     outcome = isogloss.run(
         recipe(**sizes), out=folder / way, devices=devices, jobs=jobs, report=False

@@ -24,14 +24,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--engines", nargs="*", default=ENGINES)
     parser.add_argument("--one", nargs=3, metavar=("ENGINE", "RUNS", "FOLDER"), help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.one:
-        print(seconds(chosen.one[0], int(chosen.one[1]), Path(chosen.one[2])))
+    options = parser.parse_args()
+    if options.one:
+        print(seconds(options.one[0], int(options.one[1]), Path(options.one[2])))
         return
     print("| engine | start | each run | made | made twice |\n|---|---|---|---|---|")
-    for engine in chosen.engines:
-        took, busy, made = together(engine, chosen.runs, 1)
-        milliseconds = f"{1000 * busy / (chosen.runs - 1):.1f} ms"
+    for engine in options.engines:
+        took, busy, made = together(engine, options.runs, 1)
+        milliseconds = f"{1000 * busy / (options.runs - 1):.1f} ms"
         print(
             f"| {engine} | {took - busy:.1f} s | {milliseconds} | {len(made)} | {twice(made)} |", flush=True
         )
@@ -39,7 +39,7 @@ def main() -> None:
         "\n| processes in one folder (serial) | from the first run to the last | made twice |\n|---|---|---|"
     )
     for processes in (1, 2):
-        _, busy, made = together("serial", chosen.runs, processes)
+        _, busy, made = together("serial", options.runs, processes)
         print(f"| {processes} | {busy:.1f} s | {twice(made)} |", flush=True)
 
 
@@ -59,17 +59,17 @@ def twice(made: Counter[str]) -> int:
 
 
 def seconds(engine: str, runs: int, out: Path) -> float:
-    """Make a plan in this process; return how long that took without planning."""
+    """Execute a plan in this process, and return the seconds without planning."""
     from isogloss.engine.engine import make_planned
     from isogloss.engine.engines import Execution
     from isogloss.planning.plan import plan_recipe
     from millisecond import quick
 
-    planned = plan_recipe(recipe(runs), out=out)
-    planned = replace(planned, sources=quick(planned.sources))
+    plan = plan_recipe(recipe(runs), out=out)
+    plan = replace(plan, sources=quick(plan.sources))
     execution = Execution(engine=engine, jobs=1 if engine == "serial" else 2)
     begin = time.perf_counter()
-    outcome = make_planned(planned, execution)
+    outcome = make_planned(plan, execution)
     if outcome.failed:
         raise SystemExit(str(outcome.failed))
     return time.perf_counter() - begin

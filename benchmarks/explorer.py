@@ -31,10 +31,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         folders = [random_tagger(Path(folder) / str(seed), seed) for seed in (0, 1)]
         route = Route(id="path", models=("0", "1"), methods=("a", "b"), facts={}, scores=None)
-        loaded = load_models(route, folders)
-        loaded.answer([0.01], TEXT)
-        moves = [timed(lambda at=step / 20: loaded.answer([at], TEXT)) for step in range(20)]
-        stays = [timed(lambda: loaded.answer([0.95], TEXT)) for _ in range(20)]
+        models = load_models(route, folders)
+        models.answer([0.01], TEXT)
+        moves = [timed(lambda at=step / 20: models.answer([at], TEXT)) for step in range(20)]
+        stays = [timed(lambda: models.answer([0.95], TEXT)) for _ in range(20)]
     print(json.dumps({"move": summary(moves), "answer alone": summary(stays)}))
 
 
@@ -60,8 +60,8 @@ def timed(call) -> float:
 
 
 def summary(milliseconds: list[float]) -> dict[str, float]:
-    ordered = sorted(milliseconds)
-    return {"median ms": round(statistics.median(ordered)), "slowest ms": round(ordered[-1])}
+    sorted_times = sorted(milliseconds)
+    return {"median ms": round(statistics.median(sorted_times)), "slowest ms": round(sorted_times[-1])}
 
 
 if __name__ == "__main__":

@@ -44,9 +44,9 @@ def main() -> None:
         print(f"| {' | '.join(f'{value:,}' for value in row.values())} |")
     print(f"a grid of {options.grid:,} finished runs: {grid} s")
     if options.out:
-        written = json.loads(options.out.read_text("utf-8")) if options.out.exists() else {}
-        written |= {options.label: rows, f"a grid of {options.grid:,}, {options.label}": grid}
-        options.out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+        results = json.loads(options.out.read_text("utf-8")) if options.out.exists() else {}
+        results |= {options.label: rows, f"a grid of {options.grid:,}, {options.label}": grid}
+        options.out.write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
 
 
 def of_size(count: int, out: Path) -> dict[str, float]:
@@ -119,15 +119,15 @@ def write_runs(count: int, out: Path) -> None:
     plan = plan_recipe(recipe(count), out=out)
     os.fsync = lambda _: None  # This process does nothing else.
     for run in plan.runs:
-        needed = tuple(map(identity, needs(run)))
+        dependencies = tuple(map(identity, needs(run)))
         rows = (
-            [{**scored(language), "model": needed[0]} for language in run.languages]
+            [{**scored(language), "model": dependencies[0]} for language in run.languages]
             if isinstance(run, Measure)
             else []
         )
         plan.store.start(run)
         record = Record(
-            id=identity(run), kind=run.name, title=run.title, run=content(run), needs=needed, rows=rows
+            id=identity(run), kind=run.name, title=run.title, run=content(run), needs=dependencies, rows=rows
         )
         plan.store.finish(record, {"seconds": 0.001})
     plan.write("many runs")

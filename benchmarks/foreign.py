@@ -18,7 +18,7 @@ from material import BATCH, Material
 def trainer(
     material: Material, *, pad_to: int | None = None, grouped: bool = False, bfloat16: bool = False
 ) -> Any:
-    """Return a Trainer for one epoch over the material; ``pad_to`` None pads to the longest of a batch."""
+    """Return a Trainer for one epoch over the material. ``pad_to`` None pads to a batch's longest row."""
     collator = DataCollatorForTokenClassification(
         material.tokenizer, padding="max_length" if pad_to else True, max_length=pad_to
     )

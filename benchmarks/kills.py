@@ -104,7 +104,7 @@ class Found:
 def main() -> None:
     """Kill the given number of times, and print the results."""
     options = _options()
-    drawn = random.Random(options.seed)
+    rng = random.Random(options.seed)
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
         if BUCKET in options.engine:
@@ -122,7 +122,7 @@ def main() -> None:
         results = {engine: Found() for engine in options.engine}
         while (left := options.kills - _kills(results)) > 0:
             engine = min(results, key=lambda name: results[name].kills.total())
-            this = _Round(folder, engine, results[engine], drawn)
+            this = _Round(folder, engine, results[engine], rng)
             for what in this.kill(min(left, options.each), seconds):
                 done = len(records(this.copied()))
                 print(
@@ -171,7 +171,7 @@ class _Round:
         return f"{self.engine}-{self.found.rounds}"
 
     def kill(self, times: int, seconds: float) -> Iterator[str]:
-        """Kill up to so often, each time after a part of ``seconds``; yield what was killed."""
+        """Kill processes up to the given number of times over ``seconds``, and yield what was killed."""
         self.caches = [f"{self.name}-cache-{which}" for which in range(1 + self.found.rounds % 2)]
         self.running = [self._start(which) for which in range(len(self.caches))]
         for _ in range(times):
@@ -191,7 +191,7 @@ class _Round:
                 self.found.restarts += 1
 
     def finish(self) -> None:
-        """Wait until all is done; start once more where a run's process was killed twice: it has failed."""
+        """Wait until all is done, and start once more if a run failed because it was killed twice."""
         codes = [self._end(which) for which in range(len(self.running))]
         if any(codes):
             self.running = [self._start(0, "--retry-failed")]
@@ -215,7 +215,7 @@ class _Round:
         return _started(self.folder, f"s3://{BUCKET}/{self.name}", "serial", *options, environment=cache)
 
     def _end(self, which: int) -> int:
-        """Wait for a process and return its exit code; count what is neither a kill nor a failure."""
+        """Wait for a process, return its exit code, and count exits that are neither kills nor failures."""
         code = self.running[which].wait(timeout=STUCK)
         if code == 1 and list(self.copied().glob("*/failed.json")):
             self.found.killed_twice += 1
@@ -234,22 +234,22 @@ def _started(
     return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
 
 
-def _kill(process: "subprocess.Popen[bytes]", whom: str, drawn: random.Random) -> list[int]:
-    """Kill a process, one below it, or all of them; return those that were killed."""
+def _kill(process: "subprocess.Popen[bytes]", whom: str, rng: random.Random) -> list[int]:
+    """Kill a process, a child of it, or all of them, and return the killed processes."""
     if process.poll() is not None:
         return []
     below = _below(process.pid)
-    worker = [drawn.choice(below)] if below else []
-    killed = []
+    worker = [rng.choice(below)] if below else []
+    killed_pids = []
     for victim in {"main": [process.pid], "worker": worker, "all": [process.pid, *below]}[whom]:
         try:
             os.kill(victim, signal.SIGKILL)
-            killed.append(victim)
+            killed_pids.append(victim)
         except ProcessLookupError:
             continue
-    if process.pid in killed:
+    if process.pid in killed_pids:
         process.wait()
-    return killed
+    return killed_pids
 
 
 def _below(pid: int) -> list[int]:

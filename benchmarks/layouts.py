@@ -40,9 +40,9 @@ count by hand, or by code that shares nothing with the readers (`tests/data/odd_
 
 
 def counts(labels: dict[str, int]) -> str:
-    shown = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
-    more = f" and {len(shown) - 3} more" if len(shown) > 3 else ""
-    return ", ".join(f"`{label}` {count:,}" for label, count in shown[:3]) + more
+    sorted_counts = sorted(labels.items(), key=lambda item: (-item[1], item[0]))
+    more = f" and {len(sorted_counts) - 3} more" if len(sorted_counts) > 3 else ""
+    return ", ".join(f"`{label}` {count:,}" for label, count in sorted_counts[:3]) + more
 
 
 def checked(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int], list[str]]:
@@ -56,7 +56,7 @@ def checked(folder: Path, body: str, data: str = "") -> tuple[int, dict[str, int
 
 
 def row(
-    name: str, outcome: tuple[int, dict[str, int], list[str]], expected: tuple[int, dict[str, int]]
+    name: str, outcome: tuple[int, dict[str, int], list[str]], expected_counts: tuple[int, dict[str, int]]
 ) -> str:
     messages = " ".join(outcome[2])
     messages = (messages.rpartition("own.toml: ")[2] if "own.toml" in messages else messages).replace(
@@ -64,7 +64,9 @@ def row(
     )
     begin = messages.find("test.txt:")
     messages = messages[begin:] if begin >= 0 else messages
-    same = "equal" if outcome[:2] == expected else f"{expected[0]:,}: {counts(expected[1])}"
+    same = (
+        "equal" if outcome[:2] == expected_counts else f"{expected_counts[0]:,}: {counts(expected_counts[1])}"
+    )
     return f"| {name.replace('|', ' ')} | {outcome[0]:,} | {counts(outcome[1])} | {same} | {messages} |"
 
 

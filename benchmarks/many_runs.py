@@ -34,12 +34,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, nargs="*", default=[1000, 4000, 16000])
     parser.add_argument("--one", type=int, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.one:
-        print(" | ".join(simulate(chosen.one)), flush=True)
+    options = parser.parse_args()
+    if options.one:
+        print(" | ".join(simulate(options.one)), flush=True)
         return
     print(f"| {' | '.join(HEADS)} |\n|{'---|' * len(HEADS)}")
-    for count in chosen.runs:
+    for count in options.runs:
         line = subprocess.check_output([sys.executable, __file__, "--one", str(count)], text=True)
         print(f"| {line.strip()} |", flush=True)
 

@@ -102,12 +102,12 @@ def _tokenizer(size: int) -> Any:
 def _sentences(count: int, vocabulary: int) -> list[TaggedSentence]:
     rng = np.random.Generator(np.random.PCG64(0))
     lengths = rng.lognormal(np.log(MEAN_WORDS) - SPREAD**2 / 2, SPREAD, size=count).round().clip(2, 90)
-    tagged = []
+    sentences = []
     for number, length in enumerate(lengths.astype(int)):
         words = [f"w{n}{'s' if split else ''}" for n, split in _words(rng, length, vocabulary - 6)]
         tags = tuple(UPOS.labels[n] for n in rng.integers(len(UPOS.labels), size=length))
-        tagged.append(TaggedSentence(id=str(number), words=tuple(words), tags=tags))
-    return tagged
+        sentences.append(TaggedSentence(id=str(number), words=tuple(words), tags=tags))
+    return sentences
 
 
 def _words(rng: np.random.Generator, length: int, kinds: int) -> list[tuple[int, bool]]:

@@ -60,17 +60,21 @@ def main() -> None:
     parser.add_argument("--subwords", type=int, default=4096, help="subwords of a batch")
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    if chosen.way:
-        print(json.dumps(measured(chosen.way, SHAPES[chosen.shape], chosen.precision, chosen.subwords)))
+    arguments = parser.parse_args()
+    if arguments.way:
+        print(
+            json.dumps(
+                measured(arguments.way, SHAPES[arguments.shape], arguments.precision, arguments.subwords)
+            )
+        )
         return
-    shape, subwords = ("tiny", 512) if chosen.quick else (chosen.shape, chosen.subwords)
-    if chosen.quick:
-        rounds_by_way = {way: [measured(way, SHAPES[shape], chosen.precision, subwords)] for way in WAYS}
+    shape, subwords = ("tiny", 512) if arguments.quick else (arguments.shape, arguments.subwords)
+    if arguments.quick:
+        rounds_by_way = {way: [measured(way, SHAPES[shape], arguments.precision, subwords)] for way in WAYS}
     else:
-        options = ["--shape", shape, "--subwords", str(subwords), "--precision", chosen.precision]
+        options = ["--shape", shape, "--subwords", str(subwords), "--precision", arguments.precision]
         rounds_by_way = in_turns(__file__, WAYS, ROUNDS, options)
-    print("\n".join(table(rounds_by_way, f"{shape}, batches of {subwords} subwords, {chosen.precision}")))
+    print("\n".join(table(rounds_by_way, f"{shape}, batches of {subwords} subwords, {arguments.precision}")))
 
 
 def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[str]:
@@ -88,7 +92,7 @@ def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[s
 
 
 def measured(way: str, shape: Architecture, precision: str, subwords: int) -> dict[str, float]:
-    """Train some steps, after one that warms caches up; return seconds a step and the peak of memory."""
+    """Train for some steps after a warm-up step, and return seconds per step and peak memory."""
     torch.set_num_threads(1)
     sampling = BatchSampling(steps=WARM + STEPS, batch_subwords=subwords, block=128)
     updates = Updates(learning_rate=1e-4, precision=precision)

@@ -1,4 +1,4 @@
-"""Runs that take a millisecond, in whatever process an engine makes them; all else of them is real."""
+"""Runs that take a millisecond in any engine. Everything else about them is real."""
 
 import time
 from collections.abc import Sequence

@@ -82,7 +82,7 @@ def main() -> None:
 def row(
     what: str, shape: Architecture, length: int, size: Size, *, updates: Updates, pretrains: bool = False
 ) -> str:
-    """Train for some updates; return what was measured as a row of a table."""
+    """Train for some updates, and return the measurements as a row of a table."""
     model = new_model(shape, pretrains=pretrains).to(device())
     rows = size.blocks if pretrains else size.rows
     batches = [
@@ -90,10 +90,10 @@ def row(
         for _ in range(size.warm + size.updates)
     ]
     loss = masked_lm_loss if pretrains else TASKS["upos"].loss
-    predicted = len(batches[0].gold) if pretrains else 0
+    label_count = len(batches[0].gold) if pretrains else 0
     if updates.capture:
-        fixed = {} if pretrains else {"padding": 1, "longest": LENGTH, "words": True}
-        batches = [batch.rounded(**fixed) for batch in batches]
+        rounding = {} if pretrains else {"padding": 1, "longest": LENGTH, "words": True}
+        batches = [batch.rounded(**rounding) for batch in batches]
     times: list[float] = []
 
     def timed(done: int) -> list[Note]:
@@ -109,13 +109,13 @@ def row(
     fit(model, batches, loss, updates=updates, seed=0, callbacks=watch)
     seconds = (times[1] - times[0]) / size.updates
     sizes = shape_of(model.config)
-    share = predicted / (rows * length)
-    done, planned = (
+    share = label_count / (rows * length)
+    done, planned_operations = (
         training_operations(sizes, rows * subwords, subwords, predicted=share) / seconds / 1e12
         for subwords in (length, LENGTH)
     )
     load, on = (
-        Load(rows=rows, length=length, predicted=predicted),
+        Load(rows=rows, length=length, predicted=label_count),
         Machine(half=updates.precision == "bfloat16", gpu=torch.cuda.is_available()),
     )
     estimate = training_memory(sizes, load, updates, on, best=False)
@@ -125,7 +125,12 @@ def row(
         f"{seconds * 1e3:.1f}",
         f"{rows * length / seconds:,.0f}",
     ]
-    cells += [f"{done:.3g}", f"{planned:.3g}", f"{(measured_peak() or 0) / 1e9:.2f}", f"{estimate / 1e9:.2f}"]
+    cells += [
+        f"{done:.3g}",
+        f"{planned_operations:.3g}",
+        f"{(measured_peak() or 0) / 1e9:.2f}",
+        f"{estimate / 1e9:.2f}",
+    ]
     return f"| {' | '.join([what, *cells])} |"
 
 

@@ -74,8 +74,8 @@ def _theirs(
     scores = []
     for alpha in alphas:
         first, second = load_file(material.folder / WEIGHTS), load_file(other / WEIGHTS)
-        mixed = {key: (1 - alpha) * first[key] + alpha * second[key] for key in first}
-        made.model.load_state_dict(mixed)
+        weights = {key: (1 - alpha) * first[key] + alpha * second[key] for key in first}
+        made.model.load_state_dict(weights)
         output = made.predict(material.features)
         real = output.label_ids != -100
         scores.append(float((output.predictions.argmax(-1) == output.label_ids)[real].mean()))

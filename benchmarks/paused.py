@@ -76,10 +76,10 @@ class Pause:
 
 
 def pauses(places: Sequence[str] = PLACES) -> list[Pause]:
-    """List every place, side and moment, and random moments; neighbours differ in place and moment."""
-    ordered = [Pause(*parts) for parts in product(places, SIDES, MOMENTS)]
-    mixed = [ordered[number * 7 % len(ordered)] for number in range(len(ordered))]
-    return [*mixed, *(Pause(ANYWHERE, "in", moment) for moment in MOMENTS)]
+    """List every place, side and moment, and random moments. Neighbours differ in place and moment."""
+    all_pauses = [Pause(*parts) for parts in product(places, SIDES, MOMENTS)]
+    shuffled_pauses = [all_pauses[number * 7 % len(all_pauses)] for number in range(len(all_pauses))]
+    return [*shuffled_pauses, *(Pause(ANYWHERE, "in", moment) for moment in MOMENTS)]
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class Runs:
 
 
 def paused(runs: Runs, pause: Pause) -> tuple[int, int]:
-    """Make the recipe in two processes, the first of them paused; return their exit codes."""
+    """Run the recipe in two processes, the first of them paused, and return their exit codes."""
     anywhere = pause.place == ANYWHERE
     first = runs.start("first", *(() if anywhere else (pause.place, pause.side)))
     second = None
@@ -156,7 +156,7 @@ def paused(runs: Runs, pause: Pause) -> tuple[int, int]:
 
 
 def undisturbed(folder: Path, out: str) -> dict[str, bytes]:
-    """Make the recipe of a folder in one process; return its records."""
+    """Run the recipe of a folder in one process, and return its records."""
     if code := Runs(folder, out).start("alone").wait():
         raise RuntimeError(f"the undisturbed run ended with {code}")
     return records(folder / out)
@@ -197,12 +197,12 @@ def child(pause_at: str, side: str, words: list[str]) -> None:
 
 def _stop_around(owner: object, name: str, side: str, is_it: Callable[..., bool]) -> None:
     """Let this process stop before or after a call, once."""
-    call, stopped = getattr(owner, name), []
+    call, stops_made = getattr(owner, name), []
 
     def around(*arguments: object, **options: object) -> object:
-        stops = not stopped and is_it(*arguments)
+        stops = not stops_made and is_it(*arguments)
         if stops:
-            stopped.append(True)
+            stops_made.append(True)
         if stops and side == "before":
             os.kill(os.getpid(), signal.SIGSTOP)
         result = call(*arguments, **options)
@@ -254,7 +254,7 @@ def played(
     pause: Pause,
     environment_of: Callable[[str], Mapping[str, str]] | None = None,
 ) -> tuple[tuple[int, int], int, dict[str, int]]:
-    """Play a round in a folder with the undisturbed run; return exit codes, what differs and what is left."""
+    """Play a round in a folder with the undisturbed run, and return exit codes, differences and leftovers."""
     out = folder / f"{pause.place.strip('-*')}-{pause.side}-{pause.moment.replace(' ', '-')}"
     out.mkdir()
     runs = Runs(folder, out.name, environment_of)
@@ -271,8 +271,8 @@ def played(
 def main() -> None:
     """Pause the given number of times, and print the results."""
     options = _options()
-    chosen = pauses(IN_A_BUCKET if options.bucket else PLACES)
-    chosen = [pause for pause in chosen if not options.at or pause.place in options.at]
+    chosen_pauses = pauses(IN_A_BUCKET if options.bucket else PLACES)
+    chosen_pauses = [pause for pause in chosen_pauses if not options.at or pause.place in options.at]
     good, environment_of = 0, None
     with ExitStack() as stack:
         name = stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder))
@@ -285,7 +285,7 @@ def main() -> None:
         folder = Path(name)
         (folder / "recipe.toml").write_text(SMALL, encoding="utf-8")
         undisturbed_records = undisturbed(folder, "whole")
-        for number, pause in enumerate(islice(cycle(chosen), options.rounds), 1):
+        for number, pause in enumerate(islice(cycle(chosen_pauses), options.rounds), 1):
             began = time.monotonic()
             codes, differing, left = played(folder, undisturbed_records, pause, environment_of)
             is_good = (codes, differing, left) == ((0, 0), 0, {})

@@ -55,30 +55,30 @@ def main() -> None:
 
 
 def measured(name: str, examples: int, alphas: tuple[float, ...], peak: float) -> dict[str, Any]:
-    """Score points between two models of a task; return the seconds of each part of a point."""
+    """Score points between two models of a task, and return the seconds of each part of a point."""
     task, folder = TASKS[name], str(files("isogloss") / "shipped")
     dev = list(Sources().examples(CORPORA[name], "qaa", "dev"))[:examples]
     optimization = with_fields(Optimization(), precision="float32")
-    scored = evaluation(task, dev, load_tokenizer(folder), optimization)
+    scorer = evaluation(task, dev, load_tokenizer(folder), optimization)
     models = [task.head(folder, seed=seed, attention=fastest_attention()) for seed in (0, 1)]
     names, seconds, scores = parameter_names(models[0], "all"), {part: [] for part in PARTS}, []
     ends = [[weight.clone() for weight in weights_of(model, names)] for model in models]
     clock = Clock(seconds)
     for _ in visit_points(models[0], names, alphas, clock.timed("mixing", moves_on_path(*ends))):
-        raw = clock.timed("forward", scored.scores)(models[0])
-        predicted = clock.timed("decoding", task.decode)(scored.examples, scored.rows, raw)
-        scores.append(clock.timed("scoring", score)(task, scored.gold, predicted))
+        raw = clock.timed("forward", scorer.scores)(models[0])
+        answers = clock.timed("decoding", task.decode)(scorer.examples, scorer.rows, raw)
+        scores.append(clock.timed("scoring", score)(task, scorer.gold, answers))
     medians = {part: statistics.median(times) for part, times in seconds.items()}
-    subwords = sum(len(row.subwords) for row in scored.rows)
-    operations = training_operations(shape_of(models[0].config), subwords, subwords // len(scored.rows)) / 3
+    subwords = sum(len(row.subwords) for row in scorer.rows)
+    operations = training_operations(shape_of(models[0].config), subwords, subwords // len(scorer.rows)) / 3
     point = sum(medians.values())
     return {"task": name, **medians, "point": point, "floor": operations / peak / point, "scores": scores}
 
 
-def score(task: Any, gold: Any, predicted: Any) -> float:
+def score(task: Any, gold: Any, answers: Any) -> float:
     """Score as a path does, with what each example adds."""
-    task.contributions(gold, predicted)
-    return float(task.score(gold, predicted))
+    task.contributions(gold, answers)
+    return float(task.score(gold, answers))
 
 
 class Clock:

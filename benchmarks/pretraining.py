@@ -66,7 +66,7 @@ class Contestant:
     subwords: int
     """Real subwords of a round, special ones included."""
     prepare: Callable[[], Callable[[], float]]
-    """Make a fresh model; return what trains it for one round and gives the mean loss."""
+    """Create a model, and return the function that trains it for one round and returns the mean loss."""
     speeds: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
 
@@ -90,20 +90,20 @@ def main() -> None:
     parser.add_argument("--shape", choices=SIZES, default="small")
     parser.add_argument("--precision", choices=PRECISIONS, default="auto")
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     logging.set_verbosity_error()
     logging.disable_progress_bar()
-    shape = SHAPES["tiny" if chosen.quick else chosen.shape]
-    steps, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
+    shape = SHAPES["tiny" if options.quick else options.shape]
+    steps, rounds = QUICK if options.quick else SIZES[options.shape]
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    precision = resolved_precision(chosen.precision, device)
+    precision = resolved_precision(options.precision, device)
     with tempfile.TemporaryDirectory() as folder:
-        budget = QUICK_SUBWORDS if chosen.quick else BATCH_SUBWORDS[device.type]
+        budget = QUICK_SUBWORDS if options.quick else BATCH_SUBWORDS[device.type]
         draw = partial(text_of, shape=shape, budget=budget)
-        trained = contest(Path(folder), shape, draw, steps=steps, rounds=rounds, precision=precision)
-    peak = matrix_speeds(device.type, rounds=4 if chosen.quick else 400)[precision]
-    print("\n".join(markdown(trained, shape, f"{device.type}, {precision}", peak)))
+        contestants = contest(Path(folder), shape, draw, steps=steps, rounds=rounds, precision=precision)
+    peak = matrix_speeds(device.type, rounds=4 if options.quick else 400)[precision]
+    print("\n".join(markdown(contestants, shape, f"{device.type}, {precision}", peak)))
 
 
 def contest(
@@ -203,7 +203,7 @@ def theirs(
     return lambda: float(made.train().training_loss)
 
 
-def markdown(trained: dict[str, Contestant], shape: Architecture, where: str, peak: float) -> list[str]:
+def markdown(contestants: dict[str, Contestant], shape: Architecture, where: str, peak: float) -> list[str]:
     """Return the tables of a result."""
     model = new_encoder(shape, _Size(shape.vocabulary), seed=0)
     head = model.get_output_embeddings().weight.numel() + shape.dim**2
@@ -215,13 +215,15 @@ def markdown(trained: dict[str, Contestant], shape: Architecture, where: str, pe
         "| pretraining | real subwords/s | share of peak | mean loss |",
         "|---|---|---|---|",
     ]
-    for contestant in trained.values():
+    for contestant in contestants.values():
         work = 6 * (layers + head * (MASKED if contestant.name == OURS else 1)) * contestant.speed
         loss = statistics.fmean(contestant.losses)
         lines.append(f"| {contestant.name} | {contestant.speed:.0f} | {work / peak:.0%} | {loss:.3f} |")
     lines += ["", "| ratio | measured | goal |", "|---|---|---|"]
     for other in (BLOCKS, LINES):
-        lines.append(f"| {OURS} : {other} | {trained[OURS].speed / trained[other].speed:.2f} | {GOAL} |")
+        lines.append(
+            f"| {OURS} : {other} | {contestants[OURS].speed / contestants[other].speed:.2f} | {GOAL} |"
+        )
     return lines
 
 

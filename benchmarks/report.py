@@ -120,7 +120,7 @@ def noise(content: Content, code: str) -> float:
 
 
 def make(out: Path, number: int) -> int:
-    """Write the folder; return how many runs it has."""
+    """Write the folder, and return its number of runs."""
     names = []
     for content, rows in study(number):
         names.append(write(out, content, rows, title=f"{content['kind']} {len(names)}"))
@@ -131,16 +131,16 @@ def make(out: Path, number: int) -> int:
 
 
 def written(out: Path) -> str:
-    """Write the report in a separate process; return its output."""
+    """Write the report in a separate process, and return its output."""
     one_core = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "ARROW_NUM_THREADS": "1"}
-    ended = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", WRITE, str(out)],
         env={**os.environ, **one_core},
         capture_output=True,
         text=True,
         check=True,
     )
-    seconds, size, figures, tables = ended.stdout.split()
+    seconds, size, figures, tables = process.stdout.split()
     size = f"{int(size) / 1e6:.2f} MB"
     return f"{float(seconds):.2f} processor seconds, page {size}, {figures} figures, {tables} files of tables"
 

@@ -102,7 +102,7 @@ class Result:
     planted: Counter[str] = field(default_factory=Counter)
     restarts: int = 0
     ended: Counter[str] = field(default_factory=Counter)
-    """Processes by exit code; a signal's is negative."""
+    """Processes by exit code. Codes of signals are negative."""
     records: int = 0
     lost: int = 0
     changed: int = 0
@@ -229,10 +229,10 @@ class Soak:
                 del self.paused[pid]
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
-        for planted in list(self.planted):
-            if everything or now > planted.until:
-                self.planted.remove(planted)
-                planted.remove()
+        for obstacle in list(self.planted):
+            if everything or now > obstacle.until:
+                self.planted.remove(obstacle)
+                obstacle.remove()
 
     def _plant(self) -> None:
         left = sorted(self._plan() - self.seen.keys())
@@ -315,10 +315,10 @@ class Soak:
             for line in path.read_text().splitlines():
                 with suppress(ValueError):  # The last line of a process that was killed.
                     lines.append(json.loads(line))
-        finished = Counter(
+        run_counts = Counter(
             line["run"] for line in lines if line["event"] == "finished" and line["run"] in self.seen
         )
-        self.result.twice = sum(number > 1 for number in finished.values())
+        self.result.twice = sum(number > 1 for number in run_counts.values())
         self.result.failed = len(list(self.store.glob("*/failed.json")))
         self.result.records = len(self.seen)
         self._compare()
@@ -347,9 +347,9 @@ def be(request: str) -> None:
     call = Remote._call
     slow = random.Random(os.getpid())
 
-    def call_slowly(*arguments: object, **named: object) -> object:
+    def call_slowly(*arguments: object, **keywords: object) -> object:
         time.sleep(slow.uniform(0, 0.05))
-        return call(*arguments, **named)
+        return call(*arguments, **keywords)
 
     Remote._call = call_slowly
     from isogloss.cli import main

@@ -106,27 +106,25 @@ def _treebanks(directory: str, text: str) -> Iterator[Check]:
 
 def _universal_tags(corpus: str, directory: str, text: str) -> Iterator[Check]:
     for language, *cells in table(text):
-        for split, stated in zip(SPLITS, cells, strict=True):
-            if re.fullmatch(r"\d+ / \d+", stated):
-                yield _check(directory, corpus, language, split, stated, sentences_and_words)
+        for split, count in zip(SPLITS, cells, strict=True):
+            if re.fullmatch(r"\d+ / \d+", count):
+                yield _check(directory, corpus, language, split, count, sentences_and_words)
 
 
 def _panx(directory: str, text: str) -> Iterator[Check]:
     for language, counts in re.findall(r"\b([a-z]{2}) (\d+(?:/\d+)+)", text):
-        for split, stated in zip(SPLITS, counts.split("/"), strict=False):
-            yield _check(directory, "wikiann", language, split, stated)
+        for split, count in zip(SPLITS, counts.split("/"), strict=False):
+            yield _check(directory, "wikiann", language, split, count)
 
 
 def _xnli(directory: str, text: str) -> Iterator[Check]:
     dev, test = find(r"(\d+) and (\d+) pairs a language", text)
     again = find(r"xtreme-format/: .* for ([a-z ]+)\.", text)[0].split()
     languages = ["ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh"]
-    for split, stated in (("dev", dev), ("test", test)):
-        yield from (_check(directory, "xnli", language, split, stated) for language in languages)
+    for split, count in (("dev", dev), ("test", test)):
+        yield from (_check(directory, "xnli", language, split, count) for language in languages)
         for language in again:
-            yield _check(
-                directory, "xnli", language, split, stated, of="xtreme-format", path="xtreme-format/"
-            )
+            yield _check(directory, "xnli", language, split, count, of="xtreme-format", path="xtreme-format/")
 
 
 def _english_inference(directory: str, text: str) -> Iterator[Check]:
@@ -138,8 +136,8 @@ def _english_inference(directory: str, text: str) -> Iterator[Check]:
     ):
         (numbers_of_splits,) = (numbers for cell, numbers in counts.items() if cell.startswith(start))
         yield from (
-            _check(directory, name, "en", split, stated)
-            for split, stated in zip(splits, numbers_of_splits, strict=True)
+            _check(directory, name, "en", split, count)
+            for split, count in zip(splits, numbers_of_splits, strict=True)
         )
 
 
@@ -151,10 +149,10 @@ def _mrpc(directory: str, text: str) -> Iterator[Check]:
 def _pawsx(directory: str, text: str) -> Iterator[Check]:
     (dev,) = find(r"dev (\d+) each", text)
     (tests,) = find(r"; test (.*): rows where", text)
-    for stated, languages in re.findall(r"(\d+) \(([a-z, ]+?)(?::[^)]*)?\)", tests):
+    for count, languages in re.findall(r"(\d+) \(([a-z, ]+?)(?::[^)]*)?\)", tests):
         for language in re.findall(r"[a-z]{2}", languages):
             yield _check(directory, "pawsx", language, "dev", dev)
-            yield _check(directory, "pawsx", language, "test", stated)
+            yield _check(directory, "pawsx", language, "test", count)
 
 
 def _squad(directory: str, text: str) -> Iterator[Check]:
@@ -165,13 +163,13 @@ def _squad(directory: str, text: str) -> Iterator[Check]:
 
 
 def _xquad(directory: str, text: str) -> Iterator[Check]:
-    languages, stated = find(r"languages \(([a-z ]+)\).* (\d+) questions each", text)
-    yield from (_check(directory, "squad", language, "test", stated) for language in languages.split())
+    languages, count = find(r"languages \(([a-z ]+)\).* (\d+) questions each", text)
+    yield from (_check(directory, "squad", language, "test", count) for language in languages.split())
 
 
 def _mlqa(directory: str, text: str) -> Iterator[Check]:
     (counts,) = find(r"Same-language counts: (.*);", text)
-    stated = dict(re.findall(r"([a-z]{2}) (\d+)", counts))
+    passage_counts = dict(re.findall(r"([a-z]{2}) (\d+)", counts))
     mlqa = cast(LabelledCorpus, CORPORA["mlqa"])
     for passages in mlqa.own_rules:
         for questions in mlqa.own_rules:
@@ -180,7 +178,7 @@ def _mlqa(directory: str, text: str) -> Iterator[Check]:
                 corpus=replace(mlqa, collection="" if questions == passages else questions),
                 language=passages,
                 splits=("dev",),
-                stated=stated[passages] if questions == passages else "",
+                stated=passage_counts[passages] if questions == passages else "",
                 of=f"questions {questions}",
             )
 
@@ -188,36 +186,36 @@ def _mlqa(directory: str, text: str) -> Iterator[Check]:
 def _tydiqa(directory: str, text: str) -> Iterator[Check]:
     dev, train = find(r"dev \(.*?\): ([a-z0-9, ]+)\. train: ([a-z0-9, ]+)\.", text)
     for split, counts in (("dev", dev), ("train", train)):
-        for language, stated in re.findall(r"([a-z]{2}) (\d+)", counts):
-            yield _check(directory, "tydiqa", language, split, stated)
+        for language, count in re.findall(r"([a-z]{2}) (\d+)", counts):
+            yield _check(directory, "tydiqa", language, split, count)
 
 
 def _bible(directory: str, text: str) -> Iterator[Check]:
     for languages, counts, *_ in table(text):
         numbers = re.findall(r"\d+", counts)
-        for language, stated in zip(re.findall(r"\b[a-z]{2}\b", languages), numbers, strict=False):
+        for language, count in zip(re.findall(r"\b[a-z]{2}\b", languages), numbers, strict=False):
             yield Check(
-                place=directory, corpus=CORPORA["bible"], language=language, splits=SPLITS, stated=stated
+                place=directory, corpus=CORPORA["bible"], language=language, splits=SPLITS, stated=count
             )
 
 
 def _tico(directory: str, text: str) -> Iterator[Check]:
-    codes, stated = find(r"\(id, en, ([a-z, ]+)\); (\d+) rows", text)
+    codes, count = find(r"\(id, en, ([a-z, ]+)\); (\d+) rows", text)
     for code in codes.split():
-        yield _bitext(directory, f"en-{code}", stated)
+        yield _bitext(directory, f"en-{code}", count)
 
 
 def _tatoeba(directory: str, text: str) -> Iterator[Check]:
-    pairs, but = find(r"(\d+) pairs each but (.*)\.", text)
-    fewer = dict(re.findall(r"([a-z]{3}) (\d+)", but))
+    pairs, exceptions = find(r"(\d+) pairs each but (.*)\.", text)
+    fewer = dict(re.findall(r"([a-z]{3}) (\d+)", exceptions))
     for language in (code for code in NAMES if code != "en"):
         counts = [fewer[code] for code in codes_of_three_letters(language) if code in fewer]
         yield replace(_bitext(directory, f"{language}-en", (*counts, pairs)[0]), named=bool(counts))
 
 
 def _alignments(directory: str, text: str) -> Iterator[Check]:
-    for first, second, stated in re.findall(r"\b([a-z]{2})([a-z]{2}) \((\d+)\)", text):
-        yield _bitext(directory, f"{first}-{second}", stated)
+    for first, second, count in re.findall(r"\b([a-z]{2})([a-z]{2}) \((\d+)\)", text):
+        yield _bitext(directory, f"{first}-{second}", count)
 
 
 def _rawtext(directory: str, text: str) -> Iterator[Check]:
@@ -228,8 +226,8 @@ def _rawtext(directory: str, text: str) -> Iterator[Check]:
             totals[0] += int(documents)
             totals[1] += int(lines)
     for language, (documents, lines) in sums.items():
-        stated = f"{documents} / {lines}"
-        yield _check(directory, "rawtext", language, "train", stated, documents_and_lines)
+        count = f"{documents} / {lines}"
+        yield _check(directory, "rawtext", language, "train", count, documents_and_lines)
 
 
 def _check(

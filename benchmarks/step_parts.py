@@ -43,7 +43,7 @@ OPERATIONS = {
     "copies": ("copy", "cat", "clone", "contiguous"),
     "embeddings": ("embedding", "index", "gather", "scatter"),
 }
-"""Kinds of operations, by parts of their names; the first that fits counts."""
+"""Kinds of operations, by parts of their names. The first match counts."""
 HEADS = (*OPERATIONS, "other")
 
 
@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def measured(train: Callable[[], object]) -> dict[str, float]:
-    """Train twice, the second time under torch's profiler; return shares of the time by kind of operation."""
+    """Train twice, the second time with torch's profiler, and return shares of time by kind of operation."""
     train()
     with profile(activities=[ProfilerActivity.CPU]) as operations:
         train()

@@ -84,15 +84,15 @@ def main() -> None:
 
 def line(row: dict) -> str:
     """Return a measurement as a row of a table."""
-    added = row["estimate"] - row["program"]
-    estimate, measured = row["before"] + added, row["measured"]
-    sizes = [f"{size / 1e6:,.0f} MB" for size in (measured, estimate)]
-    ratios = [f"{estimate / measured:.2f}", f"{added / (measured - row['before']):.2f}"]
+    added_bytes = row["estimate"] - row["program"]
+    estimate, measured_bytes = row["before"] + added_bytes, row["measured"]
+    sizes = [f"{size / 1e6:,.0f} MB" for size in (measured_bytes, estimate)]
+    ratios = [f"{estimate / measured_bytes:.2f}", f"{added_bytes / (measured_bytes - row['before']):.2f}"]
     return f"| {' | '.join([*map(str, row['asked']), *sizes, *ratios])} |"
 
 
 def measured(kind: str, name: str, family: str, way: str, precision: str, rows: int) -> dict:
-    """Train in this process; return the sizes in bytes."""
+    """Train in this process, and return the sizes in bytes."""
     torch.set_num_threads(1)
     shape = replace(SHAPES[name], family=family or SHAPES[name].family)
     pretrains, updates = kind == "pretrain", replace(HOW[way], precision=precision)
@@ -106,8 +106,8 @@ def measured(kind: str, name: str, family: str, way: str, precision: str, rows: 
     batches = [make(shape, rows) for _ in range(STEPS)]
     fit(model, batches, loss, updates=updates, seed=0, callbacks=callbacks)
     machine = Machine(half=precision == "bfloat16", gpu=on_gpu)
-    predicted = len(batches[0].gold) if pretrains else 0
-    load = Load(rows=rows, length=LENGTH, predicted=predicted)
+    label_count = len(batches[0].gold) if pretrains else 0
+    load = Load(rows=rows, length=LENGTH, predicted=label_count)
     estimate = training_memory(shape_of(model.config), load, updates, machine, best=not pretrains)
     return {
         "asked": [kind, " ".join(filter(None, (name, family))), rows, way, precision],
@@ -137,11 +137,11 @@ def new_model(shape: Architecture, *, pretrains: bool) -> nn.Module:
 def tagged(shape: Architecture, rows: int, length: int = LENGTH) -> Batch:
     """Draw rows in which every second subword begins a word."""
     places = tuple(range(1, length - 1, 2))
-    drawn = torch.randint(5, shape.vocabulary, (rows, length)).tolist()
+    subwords = torch.randint(5, shape.vocabulary, (rows, length)).tolist()
     return collate(
         [
             EncodedRow(example=number, subwords=row, positions=places, words=places, gold=(0,) * len(places))
-            for number, row in enumerate(drawn)
+            for number, row in enumerate(subwords)
         ],
         padding=1,
     )

@@ -25,7 +25,7 @@ class Contestant:
     name: str
     precision: str
     prepare: Callable[[], Callable[[], float]]
-    """Make a fresh model; return what trains it for one epoch and gives the mean loss."""
+    """Create a model, and return the function that trains it for one epoch and returns the mean loss."""
     speeds: list[float] = field(default_factory=list)
     losses: list[float] = field(default_factory=list)
 
@@ -76,8 +76,8 @@ def ours(
     updates = Updates(learning_rate=2e-5, precision=precision)
 
     def train() -> float:
-        logged = fit(model, batches(material, rows), task.loss, updates=updates, seed=0)
-        return statistics.fmean(float(row["loss"]) for row in logged)
+        notes = fit(model, batches(material, rows), task.loss, updates=updates, seed=0)
+        return statistics.fmean(float(row["loss"]) for row in notes)
 
     torch.manual_seed(0)
     return train
@@ -117,8 +117,8 @@ def products_alone(material: Material, precision: str, *, rounds: int) -> float:
             for (inputs, gradients), weight in zip(sides, layers[:-1], strict=True):  # Without the head.
                 torch.mm(inputs, weight.T), torch.mm(gradients, weight), torch.mm(gradients.T, inputs)
             for _ in range(config.num_hidden_layers):
-                for weighted in (weights, weights, weights.mT, weights.mT):
-                    torch.bmm(weighted, states)
+                for matrix in (weights, weights, weights.mT, weights.mT):
+                    torch.bmm(matrix, states)
                 torch.bmm(states, states.mT), torch.bmm(states, states.mT)
             best = min(best, time.process_time() - start)
         seconds += best

@@ -12,18 +12,18 @@ from pathlib import Path
 def in_turns(
     file: str, ways: Iterable[str], rounds: int, options: Sequence[str]
 ) -> dict[str, list[dict[str, float]]]:
-    """Run a benchmark's file with ``--way`` for each way, round by round; return what it prints as JSON."""
+    """Run a benchmark's file with ``--way`` for each way, round by round, and return its JSON output."""
     results: dict[str, list[dict[str, float]]] = {way: [] for way in ways}
     for _ in range(rounds):
-        for way, measured in results.items():
+        for way, rows in results.items():
             command = [sys.executable, file, "--way", way, *options]
-            ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-            measured.append(json.loads(ended.stdout.splitlines()[-1]))
+            process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+            rows.append(json.loads(process.stdout.splitlines()[-1]))
     return results
 
 
 def now() -> float:
-    """Return processor seconds on a CPU, to reduce the influence of other programs; else wall time."""
+    """Return processor seconds on a CPU, which other programs influence less, else wall time."""
     import torch
 
     if torch.cuda.is_available():
@@ -39,7 +39,7 @@ def resident() -> float:
 
 
 def peak_above(start: float) -> float:
-    """Return the MiB by which the peak of memory (a GPU's, if available) exceeds ``start``; at least 1."""
+    """Return the MiB, at least 1, by which peak memory (a GPU's, if available) exceeds ``start``."""
     import torch
 
     if torch.cuda.is_available():

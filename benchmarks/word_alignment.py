@@ -61,10 +61,10 @@ def main() -> None:
     parser.add_argument(
         "--training", type=int, default=10_000, help="pairs to learn from, built-in languages"
     )
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     torch.set_num_threads(1)
     print(HEADER, flush=True)
-    for test in tests(chosen.data, chosen.encoder, chosen.training, tuple(chosen.only or ("",))):
+    for test in tests(options.data, options.encoder, options.training, tuple(options.only or ("",))):
         for name, links, seconds in rows(test):
             print(row(test, name, score(test.gold, links), seconds), flush=True)
 
@@ -74,13 +74,13 @@ def tests(data: Path | None, encoder: str, training: int, only: tuple[str, ...])
         folder, gold = DiskFolder(data), Bitext(collection="word-alignment")
         for pair, more in (("en-fr", Bitext(collection="bible")), ("zh-en", None)):
             if pair.startswith(only):
-                learned = list(more.read(folder, pair, "train")) if more else []
-                yield Test(pair, list(gold.read(folder, pair, "test")), learned, encoder)
+                training_pairs = list(more.read(folder, pair, "train")) if more else []
+                yield Test(pair, list(gold.read(folder, pair, "test")), training_pairs, encoder)
     for pair in ("qaa-qab", "qaa-qae", "qaa-qai"):
         if pair.startswith(only):
             built_in, corpus = BuiltInLanguages(), Bitext()
-            learned = list(islice(corpus.read(built_in, pair, "train"), training))
-            yield Test(pair, list(corpus.read(built_in, pair, "test")), learned, SHIPPED)
+            training_pairs = list(islice(corpus.read(built_in, pair, "train"), training))
+            yield Test(pair, list(corpus.read(built_in, pair, "test")), training_pairs, SHIPPED)
 
 
 def rows(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
@@ -120,10 +120,10 @@ def systran_align(test: Test) -> tuple[str, list[Aligned], float]:
         text.write_text("".join(f"{' '.join(first)} ||| {' '.join(second)}\n" for first, second in words))
         options = {"favor_diagonal": True, "optimize_tension": True, "variational_bayes": True}
         generate_alignment_probabilities(str(text), *map(str, tables), **options)
-        linked = Aligner(*map(str, tables)).align_batch(*map(list, zip(*words, strict=True)))
+        aligner_rows = Aligner(*map(str, tables)).align_batch(*map(list, zip(*words, strict=True)))
         seconds = time.perf_counter() - start
-    aligned = [Aligned(links=tuple(sorted(row["alignments"]))) for row in linked[: len(test.gold)]]
-    return "systran-align", aligned, seconds
+    alignments = [Aligned(links=tuple(sorted(row["alignments"]))) for row in aligner_rows[: len(test.gold)]]
+    return "systran-align", alignments, seconds
 
 
 def eflomal(test: Test) -> Iterator[tuple[str, list[Aligned], float]]:
@@ -147,8 +147,8 @@ def symmetrizations(
 
 def by_encoder(test: Test, aligner: EncoderSimilarity, what: str) -> tuple[str, list[Aligned], float]:
     start = time.perf_counter()
-    aligned = aligner.align(setting(test.gold, test.encoder))
-    return f"encoder, {what}", aligned, time.perf_counter() - start
+    alignments = aligner.align(setting(test.gold, test.encoder))
+    return f"encoder, {what}", alignments, time.perf_counter() - start
 
 
 def setting(pairs: list[Translation], encoder: str = "") -> AlignSetting:
@@ -166,8 +166,8 @@ def score(gold: Sequence[Translation], links: Sequence[Aligned]) -> AlignmentSco
 def row(test: Test, name: str, scores: AlignmentScores, seconds: float) -> str:
     numbers = (scores.precision, scores.recall, scores.f1, scores.aer)
     pairs = len(test.gold) + (0 if name.startswith("encoder") else len(test.more))
-    written = " | ".join(f"{number:.3f}" for number in numbers)
-    return f"| {test.name} | {name} | {written} | {seconds:.1f} | {pairs / seconds:.0f} |"
+    cells = " | ".join(f"{number:.3f}" for number in numbers)
+    return f"| {test.name} | {name} | {cells} | {seconds:.1f} | {pairs / seconds:.0f} |"
 
 
 if __name__ == "__main__":

@@ -56,20 +56,20 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="the smallest size, to see that it works")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    chosen = parser.parse_args()
-    updates, rounds = QUICK if chosen.quick else SIZES[chosen.shape]
-    if chosen.way:
-        print(json.dumps(measured(chosen.way, chosen.folder, updates, chosen.precision)))
+    arguments = parser.parse_args()
+    updates, rounds = QUICK if arguments.quick else SIZES[arguments.shape]
+    if arguments.way:
+        print(json.dumps(measured(arguments.way, arguments.folder, updates, arguments.precision)))
         return
     with tempfile.TemporaryDirectory() as folder:
-        shape = "tiny" if chosen.quick else chosen.shape
+        shape = "tiny" if arguments.quick else arguments.shape
         make_material(Path(folder), SHAPES[shape], sentences=1)
-        if chosen.quick:
-            rounds_by_way = {way: [measured(way, Path(folder), updates, chosen.precision)] for way in WAYS}
+        if arguments.quick:
+            rounds_by_way = {way: [measured(way, Path(folder), updates, arguments.precision)] for way in WAYS}
         else:
-            options = ["--folder", folder, "--shape", shape, "--precision", chosen.precision]
+            options = ["--folder", folder, "--shape", shape, "--precision", arguments.precision]
             rounds_by_way = in_turns(__file__, WAYS, rounds, options)
-    print("\n".join(table(rounds_by_way, f"{shape}, {2 * PAIRS} rows an update, {chosen.precision}")))
+    print("\n".join(table(rounds_by_way, f"{shape}, {2 * PAIRS} rows an update, {arguments.precision}")))
 
 
 def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[str]:
@@ -88,7 +88,7 @@ def table(rounds_by_way: dict[str, list[dict[str, float]]], what: str) -> list[s
 
 
 def measured(way: str, folder: Path, updates: int, precision: str) -> dict[str, float]:
-    """Train once, after an update that warms caches up; return seconds an update, peak and mean loss."""
+    """Train once after a warm-up update, and return seconds per update, peak memory and mean loss."""
     torch.set_num_threads(1)
     train(way, folder, pairs(PAIRS), precision)
     examples, memory = pairs(updates * PAIRS), resident()
@@ -98,7 +98,7 @@ def measured(way: str, folder: Path, updates: int, precision: str) -> dict[str, 
 
 
 def train(way: str, folder: Path, examples: dict[str, list[SentencePair]], precision: str) -> float:
-    """Train for one epoch with the method itself, loading and encoding on the clock; return the mean loss."""
+    """Train for one epoch with the method itself, loading and encoding included, and return the loss."""
     size = 2 * PAIRS if way == PLAIN else PAIRS
     with tempfile.TemporaryDirectory() as work:
         setting = Setting(
@@ -126,8 +126,8 @@ def pairs(count: int) -> dict[str, list[SentencePair]]:
     ]
     corpora: dict[str, list[SentencePair]] = {}
     for code in ("en", "en-xx", "en-xx-en"):
-        written = [translated(text, rng) if code != "en" else text for text in texts]
-        words = [" ".join(f"w{number}" for number in text) for text in written]
+        texts_in_language = [translated(text, rng) if code != "en" else text for text in texts]
+        words = [" ".join(f"w{number}" for number in text) for text in texts_in_language]
         corpora[code] = [
             SentencePair(
                 id=str(n), first=words[2 * n], second=words[2 * n + 1], label=TASKS["nli"].labels[n % 3]

@@ -41,7 +41,7 @@ SEARCHED = {
     "tests": "! interval",
     "use": "! evaluate, ! evaluate model, ! evaluate hub model, ! explorer, ! csv file",
 }
-"""Words that users type, by the page that answers; the search ranks words in titles higher than headings."""
+"""Users' search words, by the page with the answer. Words in titles rank higher than in headings."""
 
 LINK = re.compile(r"(\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)]*)?\)")
 

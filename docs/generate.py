@@ -1,7 +1,7 @@
 """Write the parts of the pages that come from the code: fields, rows, languages, corpora.
 
-A page says where: everything between ``<!-- made: NAME -->`` and ``<!-- end -->`` is made here, the rest is
-written by hand. ``make docs`` calls this; a test fails when a page is not what this makes.
+Everything between ``<!-- made: NAME -->`` and ``<!-- end -->`` on a page is generated here, the rest is
+written by hand. ``make docs`` calls this script, and a test fails if a page differs from its output.
 """
 
 import ast
@@ -285,7 +285,7 @@ def preset_table() -> str:
 
 
 RESULTS = DOCS.parent / "benchmarks" / "results"
-"""What benchmarks measured, as they write it with ``--out``."""
+"""Results of benchmarks, as written with ``--out``."""
 
 
 def _measured(name: str) -> Any:
@@ -293,7 +293,7 @@ def _measured(name: str) -> Any:
 
 
 def start_times() -> str:
-    """Return what processes cost, and as ratios to the import of torch."""
+    """Return the cost of processes, also as ratios to the import of torch."""
     start = _measured("start")
     torch = next(iter(start.values()))
     lines = ((name, f"{seconds:.2f}", f"{seconds / torch:.2f}") for name, seconds in start.items())
@@ -310,7 +310,7 @@ def import_times() -> str:
 
 
 def point_times() -> str:
-    """Return where the time of a point goes, before and after."""
+    """Return the time of each part of a point, before and after."""
     pairs = zip(_measured("points-before"), _measured("points"), strict=True)
     parts = ("mixing", "forward", "decoding", "scoring", "point")
     return table(
@@ -338,14 +338,14 @@ def step_times() -> str:
 
 
 def scale_times() -> str:
-    """Return what many finished runs cost, by their number."""
+    """Return the cost of many finished runs, by their number."""
     sizes = _measured("scale")["after"]
     lines = ((f"{size['runs']:,}", *(f"{value:g}" for value in list(size.values())[1:])) for size in sizes)
     return table(tuple(sizes[0]), lines)
 
 
 def _stated(value: object) -> str:
-    """Write a value, or those of corpora and of kinds of labels; a dash for none."""
+    """Write a value, or values by corpus and kind of labels. None becomes a dash."""
     if isinstance(value, dict):
         return ", ".join(f"{_stated(part)}{f' ({name})' if name else ''}" for name, part in value.items())
     return "–" if value is None else f"`{_toml(value)}`"
@@ -616,11 +616,11 @@ def _documented(kind: type[Any]) -> list[tuple[str, str, str, str]]:
     return rows
 
 
-def _type(written: str) -> str:
+def _type(annotation: str) -> str:
     """Say a type as the writer of a recipe sees it."""
     for pattern, plain in _PLAIN:
-        written = re.sub(pattern, plain, written)
-    return written
+        annotation = re.sub(pattern, plain, annotation)
+    return annotation
 
 
 _PLAIN = (

@@ -121,13 +121,13 @@ def test_every_public_name_is_had_and_explained(name):
 
 
 def test_a_name_that_is_not_public_is_an_attribute_error():
-    with pytest.raises(AttributeError, match="module 'isogloss' has no attribute 'train'"):
+    with pytest.raises(AttributeError, match=r"'isogloss'.*'train'"):
         _ = isogloss.train
 
 
 def test_every_error_of_the_package_is_caught_by_one_name():
     assert issubclass(ConfigError, isogloss.IsoglossError)
-    with pytest.raises(isogloss.IsoglossError, match=r"no recipe 'quickstrt'. Did you mean 'quickstart'"):
+    with pytest.raises(isogloss.IsoglossError, match=r"'quickstrt'.*'quickstart'"):
         isogloss.run("quickstrt")
 
 
@@ -192,22 +192,22 @@ def test_a_model_scores_examples_of_a_corpus(models, tiny_runs):
 
 @pytest.mark.parametrize("wrong", ["one text", ("one",), ("one", "two", "three")])
 def test_what_is_no_pair_is_refused(models, wrong):
-    with pytest.raises(DataError, match=r"input 1: expected two texts \(first, second\)"):
+    with pytest.raises(DataError, match="input 1:"):
         models[1].predict([("a", "b"), wrong])
 
 
 @pytest.mark.parametrize("wrong", [["a", ""], ["a", " "], ["a", 3]])
 def test_what_is_no_word_is_refused(models, wrong):
-    with pytest.raises(DataError, match="input 0: expected words, found"):
+    with pytest.raises(DataError, match="input 0:"):
         models[0].predict([wrong])
 
 
 def test_only_a_finished_fine_tuning_is_loaded(tiny_runs, tmp_path):
-    with pytest.raises(ModelError, match="no finished run is here"):
+    with pytest.raises(ModelError, match="finished"):
         isogloss.load_model(tmp_path)
     finished = [path.parent for path in sorted(tiny_runs.glob("*/record.json"))]
     measured = next(path for path in finished if not (path / "model").exists())
-    with pytest.raises(ModelError, match="is of kind measure, not a fine-tune: it has no head that predicts"):
+    with pytest.raises(ModelError, match="fine-tune:"):
         isogloss.load_model(measured)
     assert issubclass(ModelError, IsoglossError)
 
@@ -223,7 +223,7 @@ def test_comparisons_are_a_frame_with_a_row_for_each_language(tiny_runs):
     assert (compared.frame["p_value"] <= compared.frame["p_holm"]).all()
     assert compared.notes == []
     assert "<table" in compared._repr_html_()
-    with pytest.raises(ConfigError, match="no method, encoder, system or run 'nothing'"):
+    with pytest.raises(ConfigError, match=r"encoder,.*'nothing'"):
         isogloss.compare_runs([tiny_runs], against="nothing")
-    with pytest.raises(ConfigError, match="one file alone"):
+    with pytest.raises(ConfigError, match=r"^compare:"):
         isogloss.compare_outputs(["a.jsonl"])

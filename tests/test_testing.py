@@ -95,14 +95,14 @@ def test_a_method_keeps_the_laws(tmp_path):
 
 @pytest.mark.slow
 def test_a_method_that_depends_on_chance_is_reported(tmp_path):
-    with pytest.raises(LawBroken, match="trained twice"):
+    with pytest.raises(LawBroken, match="trained"):
         check_method(Moody(), tmp_path)
 
 
 @pytest.mark.nightly
 @pytest.mark.slow
 def test_a_setting_that_is_not_neutral_is_reported(tmp_path):
-    with pytest.raises(LawBroken, match="weights of Smoothed"):
+    with pytest.raises(LawBroken, match="weights"):
         check_method(Smoothed(smoothing=0.5), tmp_path, neutral=Smoothed(smoothing=0.5))
 
 
@@ -114,7 +114,7 @@ def test_a_built_in_diagnostic_keeps_the_laws_and_returns_its_rows(tmp_path):
 
 @pytest.mark.nightly
 @pytest.mark.slow
-@pytest.mark.parametrize(("diagnostic", "law"), [(Careless(), "measured twice"), (Silent(), "nothing")])
+@pytest.mark.parametrize(("diagnostic", "law"), [(Careless(), "measured"), (Silent(), "nothing")])
 def test_a_diagnostic_that_breaks_a_law_is_reported(tmp_path, diagnostic, law):
     with pytest.raises(LawBroken, match=law):
         check_diagnostic(diagnostic, tmp_path)
@@ -132,8 +132,8 @@ def score_half(self, gold, predicted):
     ("members", "law"),
     [
         ({"score": score_half}, "0.5"),
-        ({"decode": decode_by_place}, "another order"),
-        ({"encode": lambda self, examples, tokenizer, **limits: []}, "examples with rows"),
+        ({"decode": decode_by_place}, "order"),
+        ({"encode": lambda self, examples, tokenizer, **limits: []}, "examples"),
     ],
 )
 def test_a_task_that_breaks_a_law_is_reported(members, law):
@@ -170,7 +170,7 @@ def test_a_corpus_reads_what_it_writes(tmp_path, data):
 
 
 def test_a_corpus_that_does_not_find_what_it_writes_is_reported(tmp_path, data):
-    with pytest.raises(LawBroken, match=r"reviews sw train: .*reviews/train-sw\.tsv is not read"):
+    with pytest.raises(LawBroken, match=r"sw.*reviews/train-sw\.tsv"):
         check_corpus(REVIEWS, data, tmp_path / "written", languages=["sw"], splits=["train"])
 
 
@@ -199,7 +199,7 @@ class Forgetful:
 
 def test_a_translator_keeps_the_laws_or_is_reported(tmp_path):
     check_translator(TRANSLATORS["built-in"](unknown="copy"), tmp_path / "built-in")
-    with pytest.raises(LawBroken, match="translations: expected 5, found 4"):
+    with pytest.raises(LawBroken, match=r"translations: .*5.*4"):
         check_translator(Forgetful(), tmp_path / "forgetful")
 
 
@@ -219,7 +219,7 @@ def test_an_engine_keeps_the_laws_and_a_claim_is_judged_on_its_runs(tmp_path):
     check_engine("processes", tmp_path, jobs=2)
     about = {"id": "X1", "where": "", "says": "", "rule": "", "title": "X"}
     check_claim(Claim(test=mean_is_positive, **about), tmp_path / "serial")
-    with pytest.raises(LawBroken, match="X1 on rows in another order"):
+    with pytest.raises(LawBroken, match=r"X1.*order"):
         check_claim(Claim(test=first_is_best, **about), tmp_path / "serial")
 
 

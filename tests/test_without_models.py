@@ -54,11 +54,11 @@ def test_what_needs_models_says_what_to_install():
     words = (("run", "quickstart", "--dry-run"), ("predict", "a", "b"), ("doctor",))
     for one, command in zip(commands(*words), words, strict=True):
         assert one.returncode == 2, command
-        assert one.stderr.startswith("isogloss: torch is not installed.")
+        assert one.stderr.startswith("isogloss:")
         assert 'pip install "isogloss[torch]"' in one.stderr
         assert len(one.stderr.splitlines()) == 1
     functions = ("isogloss.cka", "isogloss.load_model", "isogloss.run('quickstart', out='x')")
     for one, code in zip(
         ended(BLOCKED, *((f"import isogloss; {code}", ()) for code in functions)), functions, strict=True
     ):
-        assert "isogloss.core.errors.ConfigError: torch is not installed." in one.stderr, code
+        assert "isogloss.core.errors.ConfigError:" in one.stderr, code

@@ -30,8 +30,10 @@ def main(folder: str, file: str) -> None:
     end = titles["bilingual: ud upos qaa+qad, seed 0"]
     sentences = [e for e in isogloss.load_corpus("ud", TARGET[0], "dev") if 5 <= len(e.words) <= 6][:40]
     tags = tags_along(start, end, [list(sentence.words) for sentence in sentences])
-    picked = most_mended(sentences, tags)
-    drawing = "".join([frame(), curves(study.frame("interpolation")), words(sentences, tags, picked)])
+    sentence_numbers = most_mended(sentences, tags)
+    drawing = "".join(
+        [frame(), curves(study.frame("interpolation")), words(sentences, tags, sentence_numbers)]
+    )
     Path(file).write_text(drawing + "</svg>\n", encoding="utf-8")
 
 
@@ -42,11 +44,11 @@ def tags_along(start: Path, end: Path, sentences: list[list[str]]) -> list[list[
     origin = {name: weight.clone() for name, weight in ends[0].items()}
     steps = []
     for alpha in ALPHAS:
-        mixed = {
+        weights = {
             name: weight.lerp(ends[1][name], alpha) if weight.is_floating_point() else weight
             for name, weight in origin.items()
         }
-        first.network.load_state_dict(mixed)
+        first.network.load_state_dict(weights)
         steps.append([list(tags) for tags in first.predict(sentences)])
     return steps
 
@@ -99,7 +101,7 @@ def frame() -> str:
 
 
 def curves(rows) -> str:
-    """Return the lines of both languages, and the points and numbers that move along those of seed 0."""
+    """Return the lines of both languages, and the moving points and numbers of seed 0."""
     rows = rows[
         (rows["start.method"] == "source-only") & (rows["target"] == TARGET[0]) & (rows.metric == "accuracy")
     ]
@@ -125,10 +127,10 @@ def curves(rows) -> str:
             f'<circle r="5" cx="{across(0):.1f}" cy="{up(zero.iloc[0]):.1f}" fill="{color}">{animations}</circle>'
         )
         parts.append(f'<text x="{label + 60}" y="98" fill="{color}">{name}</text>')
-        shown = [f"{100 * score:.1f}" for _, score in frames]
+        scores_shown = [f"{100 * score:.1f}" for _, score in frames]
         parts.append(
             switched(
-                shown,
+                scores_shown,
                 lambda text, x=label, c=color: (
                     f'<text x="{x}" y="98" font-size="22" font-weight="600" fill="{c}">{text}</text>'
                 ),
@@ -137,10 +139,10 @@ def curves(rows) -> str:
     return "".join(parts)
 
 
-def words(sentences: Sequence, tags: list, picked: list[int]) -> str:
+def words(sentences: Sequence, tags: list, sentence_numbers: list[int]) -> str:
     """Return the sentences with the tags under their words, which change along the path."""
     parts = []
-    for line, number in enumerate(picked):
+    for line, number in enumerate(sentence_numbers):
         x, y = 380.0, 130 + 46 * line
         for position, (word, gold) in enumerate(
             zip(sentences[number].words, sentences[number].tags, strict=True)
@@ -164,17 +166,18 @@ def words(sentences: Sequence, tags: list, picked: list[int]) -> str:
 
 
 def switched(texts: list[str], draw) -> str:
-    """Return a drawing for each text, shown in the frames that have it; the first one without animation too."""
+    """Return a drawing for each text, shown in the frames that have it. Without animation, the first one is
+    shown."""
     parts = []
     for text in dict.fromkeys(texts):
         if set(texts) == {text}:
             return draw(text)
-        runs = [(shown, len(list(group))) for shown, group in groupby(texts, key=text.__eq__)]
+        runs = [(group_text, len(list(group))) for group_text, group in groupby(texts, key=text.__eq__)]
         starts = [
             max(sum(length for _, length in runs[:number]) - 0.5, 0) / (len(texts) - 1)
             for number in range(len(runs))
         ]
-        values = ";".join("visible" if shown else "hidden" for shown, _ in runs)
+        values = ";".join("visible" if group_text else "hidden" for group_text, _ in runs)
         times = ";".join(f"{start:.4g}" for start in starts)
         first = "visible" if text == texts[0] else "hidden"
         movement = animate("visibility", values, f' calcMode="discrete" keyTimes="{times}"')

@@ -35,9 +35,11 @@ def draw(name: str, arguments: tuple[str, ...], runs: str) -> None:
         check=True,
         env=environment,
     )
-    typed = " ".join(argument.format(runs="runs/quickstart") for argument in arguments)
+    command_line = " ".join(argument.format(runs="runs/quickstart") for argument in arguments)
     console = Console(record=True, width=WIDTH, file=StringIO())
-    console.print(Text.from_ansi(f"$ isogloss {typed}\n{made.stdout.replace(runs, 'runs/quickstart')}"))
+    console.print(
+        Text.from_ansi(f"$ isogloss {command_line}\n{made.stdout.replace(runs, 'runs/quickstart')}")
+    )
     svg = console.export_svg(title="isogloss", code_format=WITHOUT_FONTS, unique_id=name)
     (HERE / f"{name}.svg").write_text(svg, encoding="utf-8")
 

@@ -74,15 +74,13 @@ def test_program_is_given_model_samplers_and_rounds(program):
 def test_no_program_is_said_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("isogloss.aligners.eflomal.find_spec", lambda _: None)
-    with pytest.raises(
-        ConfigError, match=r"no program eflomal is on the PATH. pip install eflomal .*fast-align or encoder"
-    ):
+    with pytest.raises(ConfigError, match=r"eflomal.*PATH.*eflomal.*fast-align.*encoder"):
         align()
 
 
 def test_a_program_that_fails_is_quoted(program):
     (program / "eflomal").write_text(f"#!{sys.executable}\nimport sys\nsys.exit('out of memory')\n")
-    with pytest.raises(RunError, match=r"exit code 1 \(out of memory\)"):
+    with pytest.raises(RunError, match=r"code 1.*memory\)"):
         align()
 
 

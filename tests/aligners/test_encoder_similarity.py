@@ -80,7 +80,7 @@ def test_every_family_aligns(encoder_folder):
 
 
 def test_no_encoder_and_no_such_layer_are_said(align):
-    with pytest.raises(ConfigError, match="aligner encoder: no encoder is given"):
+    with pytest.raises(ConfigError, match=r"aligner encoder: .*encoder"):
         EncoderSimilarity().align(AlignSetting(pairs=SAME))
-    with pytest.raises(ConfigError, match="no layer 9: this encoder has 3 layers"):
+    with pytest.raises(ConfigError, match=r"no layer 9: .*encoder.*3"):
         align(SAME, layer=9)

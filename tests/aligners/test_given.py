@@ -16,5 +16,5 @@ def test_the_links_of_the_bitext_are_taken_in_order():
 
 def test_bitext_without_links_is_refused():
     plain = AlignSetting(pairs=[Translation(id="7", first="a", second="b")])
-    with pytest.raises(DataError, match=r"translation '7' has no links of its own. Choose another aligner"):
+    with pytest.raises(DataError, match=r"translation '7'.*links.*aligner"):
         GivenLinks().align(plain)

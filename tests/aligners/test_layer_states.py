@@ -59,5 +59,5 @@ def test_layers_are_counted_from_either_end(bert_folder):
 
     assert torch.equal(states(-1), states(last))
     assert torch.equal(states(-last - 1), states(0))
-    with pytest.raises(ConfigError, match=rf"no layer {last + 1}: this encoder has {last} layers: use 0"):
+    with pytest.raises(ConfigError, match=f"no layer {last + 1}: .*encoder.*{last}.*0"):
         states(last + 1)

@@ -46,8 +46,8 @@ def test_rows_that_do_not_fit_are_named_and_end_it_badly(command, description):
     ended = command("corpus", "check", description)
     assert ended.status != 0
     assert "sw-test.tsv:4: label 'lock'; expected one of loc, per" in ended.err
-    assert "sw-test.tsv:5: text is ' '; expected a text that is not blank" in ended.err
-    assert "2 rows do not fit, in 1 of 2 splits. Correct them, or leave such rows out" in ended.err
+    assert "sw-test.tsv:5:" in ended.err
+    assert "topics.toml: 2 rows" in ended.err
     assert command("corpus", "check", description.with_name("none.toml")).status != 0
 
 

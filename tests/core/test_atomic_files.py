@@ -61,7 +61,7 @@ def test_what_killed_processes_left_is_swept_and_nothing_else(tmp_path, whole):
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     for path in (tmp_path, "/dev/null"):
         with (
-            pytest.raises(StorageError, match="no ordinary file"),
+            pytest.raises(StorageError, match="ordinary"),
             atomic_file(Path(path).parent, Path(path).name),
         ):
             pass
@@ -142,7 +142,7 @@ def test_a_folder_that_cannot_get_its_name_gives_the_old_one_back(tmp_path, monk
         return replace(source, target, **folders)
 
     monkeypatch.setattr(os, "replace", refuse)
-    with pytest.raises(StorageError, match="cannot write"), atomic_folder(path.parent, path.name):
+    with pytest.raises(StorageError, match="write"), atomic_folder(path.parent, path.name):
         pass
     assert names(path) == ["old"]
     assert names(tmp_path) == ["folder"]

@@ -98,9 +98,7 @@ def test_true_is_not_one():
 
 @pytest.mark.parametrize("value", [{1, 2}, b"bytes", object(), First, math.sin])
 def test_what_has_no_place_in_a_run_is_refused(value):
-    with pytest.raises(
-        TypeError, match="cannot be part of a run: use numbers, texts, tuples and dataclasses"
-    ):
+    with pytest.raises(TypeError, match="dataclasses"):
         identity([value])
 
 
@@ -118,13 +116,13 @@ def test_zero_has_one_id_in_content_that_was_read(zero):
 
 @pytest.mark.parametrize("value", [math.nan, -math.inf])
 def test_numbers_that_are_none_are_refused_in_content_that_was_read(value):
-    with pytest.raises(ValueError, match="Use a finite number"):
+    with pytest.raises(ValueError, match="finite"):
         identity({"x": [value]})
 
 
 def test_numbers_that_are_none_are_refused():
     for value in (math.nan, math.inf):
-        with pytest.raises(ValueError, match="Use a finite number"):
+        with pytest.raises(ValueError, match="finite"):
             identity(value)
 
 

@@ -17,25 +17,25 @@ from isogloss.using.exporting import check_free
 @pytest.mark.parametrize("name", [None, 5, ["a"], {}])
 def test_a_name_that_is_no_text_is_refused(tmp_path, name):
     assert not is_safe(name)
-    with pytest.raises(StorageError, match="leads out of the folder or is invalid"):
+    with pytest.raises(StorageError, match="invalid"):
         below(tmp_path, name)
 
 
 def test_checksums_that_name_what_is_elsewhere_are_refused(tmp_path):
     (tmp_path / CHECKSUMS).write_text('{"../../x": {"size": 5, "crc32": "0"}}')
-    with pytest.raises(StorageError, match=r"checksums.json: the name '../../x' leads out"):
+    with pytest.raises(StorageError, match=r"checksums.json: .*'../../x'"):
         read_checksums(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("sums", "why"),
     [
-        ({"a": {"size": -1, "crc32": ""}}, "the size of a file is -1"),
-        ({"a": {"size": 1.5, "crc32": ""}}, "the size of a file is 1.5"),
-        ({"a": {"size": 10**30, "crc32": ""}}, "the size of a file is 1000"),
-        ({"a": {"size": True, "crc32": ""}}, "the size of a file is True"),
-        ({"a": {"size": 1, "crc32": 5}}, "the checksum of a file is 5"),
-        ({"a": {"size": 1, "crc32": "0"}, "a/b": {"size": 1, "crc32": "0"}}, "'a' is a file and a folder"),
+        ({"a": {"size": -1, "crc32": ""}}, "-1"),
+        ({"a": {"size": 1.5, "crc32": ""}}, "1.5"),
+        ({"a": {"size": 10**30, "crc32": ""}}, "1000"),
+        ({"a": {"size": True, "crc32": ""}}, "True"),
+        ({"a": {"size": 1, "crc32": 5}}, "5"),
+        ({"a": {"size": 1, "crc32": "0"}, "a/b": {"size": 1, "crc32": "0"}}, "'a'"),
         ({"a": {"size": 1}}, "crc32"),
         ({"a": []}, "size"),
         ([1], "items"),
@@ -52,14 +52,14 @@ def test_nothing_else_is_written_where_runs_are(tmp_path, inside):
     (folder / inside).parent.mkdir(parents=True)
     (folder / inside).touch()
     for place in (folder, (folder / inside).parent, (folder / inside).parent / "new"):
-        with pytest.raises(StorageError, match=f"{place}: runs are here"):
+        with pytest.raises(StorageError, match=f"{place}:"):
             check_outside_runs(place)
     check_outside_runs(tmp_path / "elsewhere")
 
 
 @pytest.mark.parametrize("number", ["9" * 500, "-" + "9" * 5000, '{"a": [' + "9" * 100_000 + "]}"])
 def test_numbers_of_thousands_of_digits_are_refused(number):
-    with pytest.raises(ValueError, match=r"a number of [0-9,]+ digits"):
+    with pytest.raises(ValueError, match=r"[0-9,]+ digits"):
         parse_json(number)
 
 
@@ -81,7 +81,7 @@ def test_bytes_that_are_not_utf8_are_shown_and_paths_with_them_refused_for_weigh
         existing_folder,
         lambda folder: check_free(folder, force=False),
     ):
-        with pytest.raises(StorageError, match=r"odd\\xff: this path has bytes that are not UTF-8"):
+        with pytest.raises(StorageError, match=r"odd\\xff: .*UTF-8"):
             act(tmp_path / odd)
     Store(tmp_path / "runs").write_plan([], {"recipe": odd, "command": f"run {odd}"})
     assert "odd" in (tmp_path / "runs" / "plan.json").read_text(encoding="utf-8")

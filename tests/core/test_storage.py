@@ -20,12 +20,12 @@ def test_no_folder_is_made_in_the_place_of_one_that_went_away(tmp_path):
         make_folder(tmp_path / "runs" / "one" / "deep")
         (tmp_path / "runs").rename(tmp_path / "away")
         for missing in ("runs", "runs/one/deep", "runs/two"):
-            with pytest.raises(OSError, match="runs has gone away"):
+            with pytest.raises(OSError, match="gone"):
                 make_folder(tmp_path / missing)
         make_folder(tmp_path / "beside")
         assert not (tmp_path / "runs").exists()
         (tmp_path / "runs").mkdir()  # As the place of a mount is, that was lost.
-        with pytest.raises(OSError, match="runs has gone away"):
+        with pytest.raises(OSError, match="gone"):
             make_folder(tmp_path / "runs" / "two")
     make_folder(tmp_path / "runs" / "two")
 

@@ -61,7 +61,7 @@ def test_whole_without_a_split_says_which_corpus_to_join(put):
 def test_joined_corpora_have_the_tasks_that_all_have():
     assert corpus("snli+cad-nli+sick+xnli").tasks == ("nli",)
     assert corpus("mrpc+pawsx").tasks == ("paraphrase",)
-    with pytest.raises(ConfigError, match="no task in common: snli has nli; mrpc has paraphrase"):
+    with pytest.raises(ConfigError, match=r"nli.*paraphrase"):
         corpus("snli+mrpc")
 
 
@@ -106,16 +106,16 @@ def test_names_are_taken_apart():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("", "'' is no corpus; expected names joined by +"),
-        ("snli+", "'' is no corpus"),
-        ("snli[dev", r"'snli\[dev' is no corpus"),
-        ("snli]dev[", "is no corpus"),
-        ("[dev]", "is no corpus"),
-        ("snli[]", "'' in brackets is no split to train on"),
-        ("snli[dve]", "'dve' in brackets is no split to train on. Did you mean 'dev'"),
-        ("snli[dev,dev]", "It is there twice"),
-        ("snli+sick+snli", "snli is there twice. Name each part once"),
-        ("snli+snli[dev]", "snli is there twice"),
+        ("", "''.*corpus"),
+        ("snli+", "''.*corpus"),
+        ("snli[dev", r"'snli\[dev'"),
+        ("snli]dev[", "corpus"),
+        ("[dev]", "corpus"),
+        ("snli[]", "brackets"),
+        ("snli[dve]", "'dve'.*'dev'"),
+        ("snli[dev,dev]", "twice"),
+        ("snli+sick+snli", "twice"),
+        ("snli+snli[dev]", "twice"),
     ],
 )
 def test_name_that_cannot_be_taken_apart_says_how_to_write_it(name, said):

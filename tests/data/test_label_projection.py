@@ -269,16 +269,16 @@ def test_translating_back_is_translating_twice() -> None:
 
 
 def test_ways_that_cannot_work_are_refused() -> None:
-    with pytest.raises(ConfigError, match="Did you mean 'marks'"):
+    with pytest.raises(ConfigError, match="'marks'"):
         Projection(answers=("mark",))  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="word aligner"):
+    with pytest.raises(ConfigError, match="aligner"):
         Projection(answers=("alignment",))
-    with pytest.raises(ConfigError, match="Did you mean 'links'"):
+    with pytest.raises(ConfigError, match="'links'"):
         Projection(tags="link")  # type: ignore[arg-type]
-    with pytest.raises(ConfigError, match="Did you mean 'links'"):
+    with pytest.raises(ConfigError, match="'links'"):
         Projection(links="link")  # type: ignore[arg-type]
     for name in ("tags", "links"):
-        with pytest.raises(ConfigError, match="word aligner"):
+        with pytest.raises(ConfigError, match="aligner"):
             Projection(**{name: "alignment"})
 
 

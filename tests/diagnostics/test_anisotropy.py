@@ -40,5 +40,5 @@ def test_each_language_is_measured_on_its_own_sentences(bert_folder):
 def test_one_sentence_cannot_be_compared(bert_folder):
     loaded = load(bert_folder)
     setting = measure_setting([loaded], bitext=lambda _: translations(["ba"], ["du"]))
-    with pytest.raises(DataError, match="1 sentences of en; 2 or more are needed"):
+    with pytest.raises(DataError, match=r"1.*en; 2"):
         Anisotropy().measure(setting)

@@ -41,7 +41,7 @@ def setting(bert_folder):
 
 def test_a_length_without_room_for_text_is_refused():
     for limit in (1, 2):
-        with pytest.raises(ConfigError, match=f"limit is {limit}, but 3 or more is needed"):
+        with pytest.raises(ConfigError, match=f"{limit}.*3"):
             GradientConflict(limit=limit)
 
 
@@ -70,7 +70,7 @@ def test_batches_are_half_of_the_text_where_it_is_short(setting):
 
 
 def test_a_language_with_one_sentence_is_refused(setting):
-    with pytest.raises(DataError, match="gradient conflict: de has 1 blocks of text or examples, and"):
+    with pytest.raises(DataError, match=r"gradient conflict: .*de.*1"):
         MEASURE.measure(setting({"en": SPANS[:12], "de": SPANS[:1]}))
 
 

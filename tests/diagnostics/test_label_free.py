@@ -102,7 +102,7 @@ def test_several_labels_are_units_of_their_own_and_numbers_are_refused(bert_fold
     assert probabilities.shape == (6, 3)
     expected = torch.maximum(probabilities, 1 - probabilities).mean()
     assert found["de", "confidence"] == pytest.approx(float(expected))
-    with pytest.raises(ConfigError, match="label-free: task 'regression' predicts numbers"):
+    with pytest.raises(ConfigError, match=r"label-free: .*'regression'"):
         LabelFree().check(find_task("regression"))
 
 

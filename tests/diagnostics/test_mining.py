@@ -257,10 +257,10 @@ def test_states_are_computed_a_part_at_a_time(loaded, monkeypatch):
 
 
 def test_text_without_any_translation_is_an_error(loaded):
-    with pytest.raises(DataError, match="mining: en-de dev: no sentence has a translation"):
+    with pytest.raises(DataError, match="mining: en-de dev:"):
         measured(loaded, lambda _: [ComparableText(id="1", first="a", second="")])
 
 
 def test_an_unknown_margin_is_refused():
-    with pytest.raises(ConfigError, match=r"mining: no margin 'ration'. Did you mean 'ratio'"):
+    with pytest.raises(ConfigError, match=r"mining: .*'ration'.*'ratio'"):
         Mining(margin="ration")

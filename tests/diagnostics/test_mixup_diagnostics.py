@@ -135,7 +135,7 @@ def test_a_constant_ratio_has_all_of_it(model_and_paired):
 
 def test_a_layer_that_is_not_there_is_refused_before_anything_is_scored(model_and_paired):
     model, paired = model_and_paired
-    with pytest.raises(ConfigError, match="no layer 4 to mix in: this encoder has the layers 1 to 3"):
+    with pytest.raises(ConfigError, match=r"4.*encoder.*1.*3"):
         swept(model, paired, layers=(1, 4))
 
 
@@ -213,5 +213,5 @@ def test_between_two_models_lies_their_mean_and_that_of_what_the_ratio_is_made_o
 def test_models_that_mix_otherwise_or_not_at_all_have_no_path_in_pairs(walk):
     _, mixups, _, setting = walk
     for other in (replace(mixups[1], layer=1), None):
-        with pytest.raises(ModelError, match="mix inputs with translations in different layers or ways"):
+        with pytest.raises(ModelError, match=r"inputs.*translations.*layers.*ways"):
             Interpolation(alphas=(0.5,)).measure(setting(2, [mixups[0], other]))

@@ -114,5 +114,5 @@ def test_a_map_holds_the_sentences_that_are_in_every_pair(loaded):
 
 def test_pairs_that_share_no_sentence_are_an_error(loaded):
     sides = {"de": [(line, line) for line in LINES[:6]], "fr": [(line, line) for line in LINES[6:]]}
-    with pytest.raises(DataError, match=r"0 sentences of en are translated into all of de, fr; 3 or more"):
+    with pytest.raises(DataError, match=r"0.*en.*de, fr; 3"):
         measured(loaded, sides)

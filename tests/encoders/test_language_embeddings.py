@@ -88,7 +88,7 @@ def test_a_folder_and_a_new_language_have_it_too(bert_folder, tmp_path, kind):
 
 def test_a_shared_adapter_with_vectors_refuses_a_language_without_one(bert_folder):
     model = modular(fresh(bert_folder), "shared-adapter", embedding=True)
-    message = r"has embedding modules for each language, and none for 'ws'\. Did you mean 'sw'"
+    message = "'ws'.*'sw'"
     with pytest.raises(ConfigError, match=message), active_language(model, "ws"):
         pass
     assert language_parameters(model, "sw").keys() != without(model, "sw").keys() == {}.keys()
@@ -102,7 +102,7 @@ def test_a_shared_adapter_with_vectors_refuses_a_language_without_one(bert_folde
     ],
 )
 def test_two_things_at_the_embeddings_are_refused(bert_folder, modules, other):
-    with pytest.raises(ConfigError, match=f"modules: embedding .* where {other} adds something already"):
+    with pytest.raises(ConfigError, match=f"modules: .*{other}"):
         add_modules(fresh(bert_folder), modules, LANGUAGES, seed=0)
 
 

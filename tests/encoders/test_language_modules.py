@@ -124,7 +124,7 @@ def test_a_head_that_cannot_undo_them_is_refused(deberta_v2_folder):
     config = load_encoder_config(deberta_v2_folder)
     config.legacy = False
     model = AutoModelForMaskedLM.from_config(config)
-    with pytest.raises(ModelError, match=r"invertible: the masked-LM head of Deberta\w+ has no module"):
+    with pytest.raises(ModelError, match=r"invertible: .*masked-LM.*Deberta\w+"):
         modular(model, "adapter", invertible=True)
 
 
@@ -132,7 +132,7 @@ def test_narrow_embeddings_are_refused_although_the_head_is_as_wide_as_the_state
     config = load_encoder_config(rembert_folder)
     config.output_embedding_size = config.hidden_size
     model = AutoModelForMaskedLM.from_config(config)
-    with pytest.raises(ModelError, match="head of RemBertForMaskedLM has no module that compares states"):
+    with pytest.raises(ModelError, match="RemBertForMaskedLM"):
         modular(model, "adapter", invertible=True)
 
 
@@ -266,32 +266,30 @@ def test_a_new_language_starts_at_the_mean_of_the_others(encoder_folder, kind):
 
 def test_a_language_that_is_there_cannot_be_modular(bert_folder):
     model = modular(fresh(bert_folder), "adapter")
-    with pytest.raises(ConfigError, match=r"modules: sw has modules already. Name a language that has none"):
+    with pytest.raises(ConfigError, match=r"modules: .*sw"):
         add_language(model, "sw")
-    with pytest.raises(ConfigError, match=r"has adapter modules already, for en, sw, to. Add a language"):
+    with pytest.raises(ConfigError, match=r"adapter.*en, sw"):
         modular(model, "attention")
     shared = modular(fresh(bert_folder), "shared-adapter")
-    with pytest.raises(ConfigError, match="fr shares its adapter with all languages already"):
+    with pytest.raises(ConfigError, match=r"fr.*adapter"):
         add_language(shared, "fr")
-    with pytest.raises(ConfigError, match=r"has no language modules. Add them first"):
+    with pytest.raises(ConfigError, match="modules"):
         add_language(fresh(bert_folder), "fr")
 
 
 @pytest.mark.parametrize("kind", OWN)
 def test_a_language_without_modules_is_refused_with_those_there_are(bert_folder, kind):
     model = modular(fresh(bert_folder), kind)
-    message = rf"{kind} modules for each language, and none for 'ws'. Did you mean 'sw'\? Known: en, sw, to."
+    message = rf"{kind}.*'ws'.*'sw'\?.*en, sw"
     with pytest.raises(ConfigError, match=message), active_language(model, "ws"):
         pass
-    with pytest.raises(ConfigError, match="none for 'de'"), active_language(model, ("en", "de")):
+    with pytest.raises(ConfigError, match="'de'"), active_language(model, ("en", "de")):
         pass
-    with pytest.raises(
-        ConfigError, match=r"the language it reads is unspecified. Known: en, sw, to. Name it"
-    ):
+    with pytest.raises(ConfigError, match="en, sw"):
         check_languages(model, ("",))
-    with pytest.raises(ConfigError, match=r"and sw\+en is two languages in one input"):
+    with pytest.raises(ConfigError, match=r"sw\+en"):
         check_languages(model, ("sw+en",))
-    with pytest.raises(ConfigError, match="the language it reads is unspecified"):
+    with pytest.raises(ConfigError, match="unspecified"):
         states(model)
 
 
@@ -305,11 +303,11 @@ def test_a_fallback_reads_what_has_no_modules(bert_folder):
         with active_language(model, ("de", "en", "sw", "fr")):
             torch.testing.assert_close(states(model)[:, 0], found[:, 0], atol=1e-5, rtol=1e-4)
     fall_back(model, "")
-    with pytest.raises(ConfigError, match="none for 'de'"):
+    with pytest.raises(ConfigError, match="'de'"):
         check_languages(model, ("de",))
     fall_back(model, "en")
     check_languages(model, ("de",))
-    with pytest.raises(ConfigError, match=r"fallback: no language with modules 'fr'.* Known: en, sw, to"):
+    with pytest.raises(ConfigError, match=r"fallback: .*'fr'.*en, sw"):
         fall_back(model, "fr")
 
 
@@ -334,14 +332,14 @@ def test_nobody_reads_any_more_when_something_fails(bert_folder):
 
 
 REFUSED = {
-    "kind": (Modules(kind="ffn"), LANGUAGES, "no kind of module 'ffn'"),
-    "twice": (Modules(kind="adapter"), ("en", "en"), "each language has modules once; found en, en"),
-    "none": (Modules(kind="adapter"), (), r"each language has modules once; found \(none\)"),
-    "no code": (Modules(kind="adapter"), ("English",), "'English' is no language code"),
-    "place": (Modules(kind="adapter", after="attention"), LANGUAGES, "after: no place of adapters"),
-    "no adapters": (Modules(kind="attention", invertible=True), LANGUAGES, "and attention modules are none"),
-    "narrow": (Modules(kind="adapter", reduction=64), LANGUAGES, "Choose a reduction from 1 to 32"),
-    "fallback": (Modules(kind="adapter", fallback="fr"), LANGUAGES, "no language with modules 'fr'"),
+    "kind": (Modules(kind="ffn"), LANGUAGES, "'ffn'"),
+    "twice": (Modules(kind="adapter"), ("en", "en"), "en, en"),
+    "none": (Modules(kind="adapter"), (), r"\(none\)"),
+    "no code": (Modules(kind="adapter"), ("English",), "'English'"),
+    "place": (Modules(kind="adapter", after="attention"), LANGUAGES, "after: "),
+    "no adapters": (Modules(kind="attention", invertible=True), LANGUAGES, "invertible.*attention"),
+    "narrow": (Modules(kind="adapter", reduction=64), LANGUAGES, "reduction.*1.*32"),
+    "fallback": (Modules(kind="adapter", fallback="fr"), LANGUAGES, "'fr'"),
 }
 
 
@@ -397,5 +395,5 @@ def has_adapter(model, site):
 
 @pytest.mark.parametrize("layers", [(0,), (9,), (-9,), (1, 2, 3, 4)])
 def test_layers_left_out_must_be_there_and_leave_some(bert_folder, layers):
-    with pytest.raises(ConfigError, match=r"modules: leave_out: found .*; this encoder has the layers 1 to"):
+    with pytest.raises(ConfigError, match=r"modules: leave_out: .*encoder.*1"):
         modular(fresh(bert_folder), "adapter", leave_out=layers)

@@ -130,9 +130,7 @@ def test_the_more_is_linked_the_surer_is_a_pair(folder):
 
 def test_without_links_nothing_is_guessed(folder):
     rows, mask = pairs()
-    with pytest.raises(
-        ConfigError, match=r"mixes words with those .* linked to; found none in a batch\. Let"
-    ):
+    with pytest.raises(ConfigError, match="batch"):
         mixed(fresh(folder), mixup(), rows, mask)
     plain = mixed(fresh(folder), mixup(attends=None, ratio=0.0), rows, mask)[1]
     assert torch.equal(mixed(fresh(folder), mixup(ratio=0.0), rows, mask)[1], plain)

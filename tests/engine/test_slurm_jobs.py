@@ -86,7 +86,7 @@ def test_parameters_that_slurm_does_not_get_are_refused(parameters, said):
 
 def test_jobs_need_a_folder_that_all_nodes_see(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(ConfigError, match="--out is memory://jobs"):
+    with pytest.raises(ConfigError, match=r"--out.*memory://jobs"):
         isogloss.run("quickstart", out="memory://jobs", engine="slurm")
 
 
@@ -102,7 +102,5 @@ def test_files_of_jobs_are_where_nobody_else_writes_for_they_are_run_as_code(mon
     private_folder(runs)
     assert jobs.stat().st_mode & 0o777 == 0o700
     jobs.chmod(0o720)
-    with pytest.raises(
-        StorageError, match=r"jobs: others may write to this folder.*chmod 700.*XDG_CACHE_HOME"
-    ):
+    with pytest.raises(StorageError, match=r"jobs: .*700.*XDG_CACHE_HOME"):
         private_folder(runs)

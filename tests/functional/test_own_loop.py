@@ -185,7 +185,7 @@ def test_each_alignment_loss_pulls_and_anchors_the_frame_of_texts_too(start):
 
 
 def test_without_a_link_there_is_no_alignment_loss(start):
-    with pytest.raises(DataError, match="AlignmentLoss: 1 sentence pairs without a linked word"):
+    with pytest.raises(DataError, match=r"AlignmentLoss: .*1"):
         isogloss.AlignmentLoss(classifier(start), load_tokenizer(start), ["the cat"], ["a dog"], [[]])
 
 

@@ -100,7 +100,7 @@ def test_linked_subwords_come_together_by_their_own_links(bert_folder):
         assert (ours[row].anchored == theirs[row].anchored).all()
         assert {*map(tuple, ours[row].aligned)} == {*map(tuple, theirs[row].aligned)}
     far = [replace(pairs[0], links=((len(cut[0].words[0]), 0),))]
-    with pytest.raises(DataError, match="Align this very text again"):
+    with pytest.raises(DataError, match="Align"):
         read_bitext({"en-xx": far}, tokenizer, PairEncoding(word="aligned-subwords"))
 
 
@@ -245,19 +245,19 @@ def test_pairs_that_are_empty_or_too_long_are_left_out_and_counted(setting):
     )
     assert adjusted.rows[0]["left_out"] == 3
     (warning,) = adjusted.warnings
-    assert "en-xx: 3 of 7 sentence pairs were left out" in warning
+    assert warning.startswith("en-xx: ") and "3 of 7" in warning
 
 
 def test_bitext_without_links_is_refused(setting):
     plain = Translation(id="7", first="a cat", second="tac a")
-    with pytest.raises(DataError, match=r"en-xx, translation '7': its words are not linked\. Align"):
+    with pytest.raises(DataError, match="en-xx, translation '7':"):
         EXACT.train(replace(setting, bitext={"en-xx": [plain]}))
-    with pytest.raises(DataError, match="link 0-5, but there are 2 and 2 words"):
+    with pytest.raises(DataError, match=r"0-5.*2.*2"):
         EXACT.train(replace(setting, bitext={"en-xx": [replace(plain, links=((0, 5),))]}))
 
 
 def test_a_layer_that_is_not_there_is_refused(setting):
-    with pytest.raises(ConfigError, match="no layer 9: this encoder has 3 layers"):
+    with pytest.raises(ConfigError, match=r"no layer 9: .*encoder.*3"):
         with_fields(EXACT, layer=9).train(setting)
 
 

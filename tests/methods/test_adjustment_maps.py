@@ -76,7 +76,7 @@ def test_the_means_of_sentences_become_the_source_s(method, setting, bert_folder
 def test_what_has_maps_already_is_not_adjusted_again(method, setting, tmp_path):
     mapped = EVERY[0].train(setting)
     save_model(mapped.model, mapped.tokenizer, tmp_path / "mapped")
-    with pytest.raises(ConfigError, match=r"maps each language's states already.*map last"):
+    with pytest.raises(ConfigError, match="language's states"):
         method.train(replace(setting, start=str(tmp_path / "mapped")))
 
 

@@ -113,12 +113,12 @@ def test_an_encoder_that_maps_states_is_refused(further, bert_folder, tmp_path):
     same = LanguageMap(torch.eye(32), torch.zeros(32))
     attach_language_maps(start, LanguageMaps("en", {"sw": same}))
     save_model(start, load_tokenizer(bert_folder), tmp_path / "mapped")
-    with pytest.raises(ConfigError, match="maps each language's states already"):
+    with pytest.raises(ConfigError, match="language's states"):
         METHOD.train(further(start=str(tmp_path / "mapped")))
 
 
 def test_rows_longer_than_the_positions_of_the_start_are_refused(further):
-    with pytest.raises(ConfigError, match=r"rows of 161 .* the encoder has only 160 positions. Lower block"):
+    with pytest.raises(ConfigError, match=r"161.*encoder.*160"):
         with_fields(METHOD, block=161, batch_subwords=200).train(further())
 
 
@@ -126,7 +126,7 @@ def test_a_tokenizer_without_mask_is_refused(further, bert_folder, tmp_path):
     tokenizer = load_tokenizer(bert_folder)
     tokenizer.mask_token = None
     save_model(load_whole(bert_folder), tokenizer, tmp_path / "maskless")
-    with pytest.raises(ConfigError, match="its tokenizer has no mask_token"):
+    with pytest.raises(ConfigError, match="mask_token"):
         METHOD.train(further(start=str(tmp_path / "maskless")))
 
 

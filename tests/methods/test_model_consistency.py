@@ -92,12 +92,12 @@ def test_trees_a_missing_teacher_and_one_of_another_task_are_refused(bert_folder
     save_model(TASKS["upos"].head(bert_folder, seed=0), tokenizer, tmp_path / "tags")
     setting = in_translation.setting("nli", bert_folder, tmp_path)
     model = TASKS["nli"].head(bert_folder, seed=0)
-    with pytest.raises(ConfigError, match=r"nli: a teacher is needed.*Setting\.teacher"):
+    with pytest.raises(ConfigError, match=r"nli: .*Setting\.teacher"):
         ModelConsistency().prepare(setting, model, tokenizer, 1)
-    with pytest.raises(ModelError, match="no model of nli: found the labels ADJ"):
+    with pytest.raises(ModelError, match=r"nli:.*ADJ"):
         ModelConsistency().prepare(replace(setting, teacher=str(tmp_path / "tags")), model, tokenizer, 1)
-    with pytest.raises(ConfigError, match="'parsing' predicts trees"):
+    with pytest.raises(ConfigError, match="'parsing'"):
         ModelConsistency().prepare(replace(setting, task=TASKS["parsing"]), model, tokenizer, 1)
-    with pytest.raises(ConfigError, match="'pair-regression' predicts a number"):
+    with pytest.raises(ConfigError, match="'pair-regression' predicts"):
         ModelConsistency().check(find_task("pair-regression"), None)
     ModelConsistency().check(find_task("multi-label-classification"), None)

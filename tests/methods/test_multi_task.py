@@ -136,10 +136,10 @@ def test_a_further_task_that_is_not_learned_warns_as_the_main_task_does(bert_fol
 @pytest.mark.parametrize(
     ("tasks", "message"),
     [
-        ((), r"multi-task: tasks = \[\] with a model of nli\. Name one or more other"),
-        (("nli",), "with a model of nli"),
-        (("upos", "upos:ud"), "each once"),
-        (("upso",), "no task 'upso'.*Did you mean 'upos'"),
+        ((), r"multi-task: .*\[\].*nli"),
+        (("nli",), "nli"),
+        (("upos", "upos:ud"), "once"),
+        (("upso",), "'upso'.*'upos'"),
     ],
 )
 def test_tasks_that_cannot_be_learned_beside_are_refused(tasks, message):

@@ -205,14 +205,12 @@ def test_the_modules_of_languages_in_frozen_layers_are_frozen_too(kind, bert_fol
 
 def test_more_frozen_layers_than_there_are_are_refused(bert_folder, tmp_path):
     model = TASKS["upos"].head(bert_folder, seed=0)
-    with pytest.raises(ConfigError, match="layers: found 7; this encoder has 3"):
+    with pytest.raises(ConfigError, match=r"layers: .*7.*encoder.*3"):
         put_into(LayerFreezing(layers=7), model, tmp_path)
 
 
 def test_modules_that_a_family_has_not_are_refused():
-    with pytest.raises(
-        ConfigError, match="modules: query: modernbert makes queries, keys and values with one"
-    ):
+    with pytest.raises(ConfigError, match=r"modules: query: .*modernbert"):
         LoRA(modules=("query",)).check(FAMILIES["modernbert"])
 
 
@@ -298,7 +296,7 @@ def test_a_path_of_factors_ends_at_the_models_and_goes_another_way(ends):
 
 
 def test_models_without_adapters_have_no_factors(bert_folder):
-    with pytest.raises(ModelError, match="trained without adapters"):
+    with pytest.raises(ModelError, match="adapters"):
         unmerge(loaded(bert_folder), bert_folder)
 
 
@@ -306,9 +304,7 @@ def test_modules_with_language_adapters_after_them_are_refused(bert_folder, tmp_
     model = TASKS["upos"].head(bert_folder, seed=0)
     add_modules(model, Modules(kind="adapter"), ("en", "de"), seed=0)
     put_into(LoRA(), deepcopy(model), tmp_path)
-    with pytest.raises(
-        ConfigError, match="modules: attention_output: this encoder has language adapters after"
-    ):
+    with pytest.raises(ConfigError, match=r"modules: attention_output: .*encoder"):
         put_into(LoRA(modules=("attention_output",)), model, tmp_path)
 
 
@@ -322,5 +318,5 @@ def test_an_encoder_of_the_hub_is_named_by_its_commit(bert_folder, hub_cache, st
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("isogloss.encoders.added.adapters.find_spec", lambda _: None)
-    with pytest.raises(ConfigError, match=r'peft lora: the package peft .*pip install "isogloss\[peft\]"'):
+    with pytest.raises(ConfigError, match=r'peft lora: .*"isogloss\[peft\]"'):
         LoRA().check(FAMILIES["bert"])

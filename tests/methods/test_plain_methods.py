@@ -115,9 +115,7 @@ def test_few_shot_can_choose_the_epoch_by_as_many_shots_again(make_setting, tmp_
     read = {"train": lambda _: of_shots, "dev": lambda _: further, "folder": tmp_path / "b"}
     by_hand = fine_tune(replace(setting, **read), on("de"))
     assert len(further) == 4 and equal(trained, by_hand) and trained.rows == by_hand.rows
-    with pytest.raises(
-        DataError, match=r'few-shot: dev = "shots" takes 30 examples of de again: .*at most 40'
-    ):
+    with pytest.raises(DataError, match=r'few-shot: .*"shots".*30.*de.*40'):
         FewShot(shots=30, dev="shots").train(setting)
 
 

@@ -128,9 +128,7 @@ def test_an_encoder_with_modules_gets_those_of_the_languages_it_lacks(stacked):
     assert equal({name: weights(stacked)[name] for name in then}, then)
     ensure_modules(stacked, replace(STACK, fallback="fr"), ("fr",), seed=0)
     assert modules_of(stacked).of("xx") == "fr"
-    said = (
-        r"others already \(kind = adapter, reduction = 2, .*\), and kind = adapter, reduction = 4 are asked"
-    )
+    said = "= adapter, reduction = 2.*= adapter, reduction = 4"
     with pytest.raises(ConfigError, match=said):
         ensure_modules(stacked, Modules(kind="adapter"), ("fr",), seed=0)
 

@@ -102,9 +102,7 @@ def test_it_trains_is_saved_and_reads_links_at_the_test_too(train, bert_folder, 
 
 
 def test_translations_without_links_are_refused_before_training(train):
-    with pytest.raises(
-        DataError, match=r"en-de: attends = \"links\" mixes .* 24 translations have no word links"
-    ):
+    with pytest.raises(DataError, match=r"en-de: .*\"links\".*24"):
         train(LINKS, "bare", sentences)
 
     def forgetful(code, *args, **more):
@@ -115,9 +113,7 @@ def test_translations_without_links_are_refused_before_training(train):
 
 
 def test_tasks_whose_examples_have_no_words_are_refused(bert_folder, tmp_path):
-    said = (
-        r"x-mixup: attends = .* examples of nli are texts .* for tagging \(.*ner.*upos.*\)\. Take attends = "
-    )
+    said = "x-mixup: .*=.*nli.*ner.*upos.*="
     with pytest.raises(ConfigError, match=said):
         LINKS.check(TASKS["nli"], None)
     with pytest.raises(ConfigError, match=said):

@@ -53,5 +53,5 @@ def test_nothing_right_is_all_wrong():
 
 
 def test_other_numbers_of_pairs_are_refused():
-    with pytest.raises(ValueError, match="1 pairs with sure, 2 with possible and 1 with predicted"):
+    with pytest.raises(ValueError, match=r"1.*sure, 2.*possible.*1"):
         alignment_scores([[]], [[], []], [[]])

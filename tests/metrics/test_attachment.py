@@ -121,9 +121,9 @@ def test_empty_cases_score_nothing():
 
 def test_trees_of_other_lengths_are_refused():
     for other in ([], [Tree((0, 1), ("root", "dep"))], [Tree((0,), ())]):
-        with pytest.raises(ValueError, match="differ in number or length"):
+        with pytest.raises(ValueError, match="length"):
             attachment([Tree((0,), ("root",), ("X",))], other)
-        with pytest.raises(ValueError, match="differ in number or length"):
+        with pytest.raises(ValueError, match="length"):
             clas([Tree((0,), ("root",), ("X",))], other)
 
 

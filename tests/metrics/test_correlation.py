@@ -77,7 +77,7 @@ def test_a_constant_side_has_no_correlation():
 
 
 def test_unequal_lengths_are_named():
-    with pytest.raises(InputError, match=r"3 and 2 values\. Give two equally long lists"):
+    with pytest.raises(InputError, match=r"3.*2.*lists"):
         spearman([1, 2, 3], [1, 2])
 
 

@@ -61,7 +61,7 @@ def test_few_or_equal_values_have_known_deviations():
     assert one.mean == 0.25
     assert all(map(math.isnan, (one.std, one.low, one.high)))
     assert (equal.std, equal.low) == pytest.approx((0.0, 0.3), abs=1e-15)
-    with pytest.raises(InputError, match=r"no values\. Give at least one"):
+    with pytest.raises(InputError, match="least"):
         mean_std([])
 
 
@@ -148,7 +148,7 @@ def test_studies_of_equal_errors_that_agree_have_their_plain_mean(means):
 
 
 def test_one_study_has_no_mean_over_studies():
-    with pytest.raises(InputError, match=r"1 means and 1 standard errors"):
+    with pytest.raises(InputError, match=r"1.*1.*errors"):
         random_effects([1.0], [0.1])
 
 

@@ -116,7 +116,7 @@ def test_without_spans_f1_is_zero(f1, gold, predicted):
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
 @pytest.mark.parametrize("predicted", [[["O"]], [["O", "O"], ["O"]], [["O"], ["O"]]])
 def test_other_sentences_are_refused(measure, predicted):
-    with pytest.raises(ValueError, match="differ in number or length"):
+    with pytest.raises(ValueError, match="length"):
         measure([["O", "O"]], predicted)
 
 
@@ -177,5 +177,5 @@ def test_spans_written_as_tags_again_are_the_repaired_tags(drawn):
 @pytest.mark.parametrize("tag", ["PER", "E-PER", "B-", "B", "", "o"])
 @pytest.mark.parametrize("read", [spans, repair])
 def test_tags_that_are_not_bio_are_refused(tag, read):
-    with pytest.raises(ValueError, match=f"'{tag}' is no BIO tag: use O, B-TYPE and I-TYPE"):
+    with pytest.raises(ValueError, match=f"'{tag}' is no BIO tag: .*B-TYPE.*I-TYPE"):
         read(["O", tag])

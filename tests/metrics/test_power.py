@@ -60,11 +60,11 @@ def test_power_is_a_probability(difference, std, seeds):
 
 
 def test_a_difference_of_nothing_is_no_question():
-    with pytest.raises(InputError, match="no number of seeds shows a difference of 0"):
+    with pytest.raises(InputError, match=r"difference.*0"):
         seeds_needed(0.0, 1.0)
 
 
 @pytest.mark.parametrize("wrong", [(math.nan, 1.0, 3), (1.0, -1.0, 3), (1.0, math.inf, 3), (1.0, 1.0, 0)])
 def test_what_is_no_number_is_refused(wrong):
-    with pytest.raises(InputError, match="Give finite numbers"):
+    with pytest.raises(InputError, match="finite"):
         power_of(*wrong)

@@ -141,11 +141,11 @@ def test_the_best_gold_answer_counts_for_each_measure():
 
 
 def test_what_cannot_be_scored_is_refused():
-    with pytest.raises(ValueError, match="1 questions but 0 predicted answers"):
+    with pytest.raises(ValueError, match=r"1 questions.*0"):
         answer_f1([GoldAnswers(("a",))], [])
-    with pytest.raises(ValueError, match="a question without gold answers cannot be scored"):
+    with pytest.raises(ValueError, match=r"question.*gold"):
         exact_match([GoldAnswers(())], ["a"])
-    with pytest.raises(ValueError, match="MLQA's rules know ar, de, en, es, hi, vi, zh, not 'fr'"):
+    with pytest.raises(ValueError, match=r"MLQA's.*de, en,.*'fr'"):
         answer_f1([GoldAnswers(("a",), "fr")], ["a"])
 
 

@@ -109,12 +109,12 @@ def test_memory_does_not_grow_with_the_numbers():
 
 @pytest.mark.parametrize("number", [-1.0, float("nan"), float("inf")])
 def test_what_is_no_distance_is_refused(number):
-    with pytest.raises(InputError, match="negative or not finite"):
+    with pytest.raises(InputError, match="negative"):
         counted([1.0, number])
 
 
 def test_an_empty_group_is_refused():
-    with pytest.raises(InputError, match="a group is empty"):
+    with pytest.raises(InputError, match="group"):
         separation(counted([1.0]), FineCounts())
     assert list(histogram((FineCounts(),), 3)) == []
     assert np.isnan(FineCounts().mean)

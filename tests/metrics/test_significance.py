@@ -85,7 +85,7 @@ def test_mcnemars_test_is_the_binomial_test_of_those_that_differ(bits):
 
 
 def test_mcnemars_test_refuses_shares():
-    with pytest.raises(InputError, match="other than 0 and 1"):
+    with pytest.raises(InputError, match=r"0.*1"):
         mcnemar_test([0.5], [1])
 
 
@@ -213,7 +213,7 @@ def test_holms_correction_follows_its_values(p_values, random):
 
 @pytest.mark.parametrize("wrong", [[0.5, 1.5], [-0.1]])
 def test_holms_correction_refuses_what_is_no_p_value(wrong):
-    with pytest.raises(InputError, match=r"not all p-values\. Give numbers from 0 to 1"):
+    with pytest.raises(InputError, match=r"p-values.*0.*1"):
         holm(wrong)
 
 
@@ -221,9 +221,9 @@ def test_holms_correction_refuses_what_is_no_p_value(wrong):
 @pytest.mark.parametrize(
     ("system", "baseline", "said"),
     [
-        ([], [], "equally long lists of 1 or more"),
-        ([1, 0], [1], "equally long lists"),
-        ([1, float("nan")], [1, 0], "a value is not finite"),
+        ([], [], "lists.*1"),
+        ([1, 0], [1], "lists"),
+        ([1, float("nan")], [1, 0], "finite"),
     ],
 )
 def test_values_that_are_no_pairs_are_one_clear_error(test, system, baseline, said):
@@ -232,7 +232,7 @@ def test_values_that_are_no_pairs_are_one_clear_error(test, system, baseline, sa
 
 
 def test_no_rounds_are_refused():
-    with pytest.raises(InputError, match="Use 1 or more; 1000 is usual"):
+    with pytest.raises(InputError, match=r"1.*1000"):
         permutation_test(drawn_means(np.random.default_rng(0)), rounds=0)
 
 
@@ -313,12 +313,12 @@ def test_cohens_d_has_an_answer_without_spread(values, d):
 
 @pytest.mark.parametrize("shapes", [((1, 2), (1, 3)), ((2, 2), (1, 2)), ((1, 0), (1, 0)), ((0, 2), (0, 2))])
 def test_pairs_need_the_same_seeds_and_examples(shapes):
-    with pytest.raises(InputError, match="the same seeds and examples, at least one of each"):
+    with pytest.raises(InputError, match=r"examples.*least"):
         SystemPair(*(System(np.ones(shape), np.ones(shape)) for shape in shapes))
 
 
 def test_pairs_need_numbers():
-    with pytest.raises(InputError, match="a value is not finite"):
+    with pytest.raises(InputError, match="finite"):
         means([0.5, math.nan], [0.5, 0.5])
 
 

@@ -113,7 +113,7 @@ def test_the_reason_of_a_doubt_is_stated(target, candidates, texts, reason):
 
 
 def test_a_target_is_no_source_of_its_own():
-    with pytest.raises(ConfigError, match="no source can be chosen for sw: no other language is a candidate"):
+    with pytest.raises(ConfigError, match=r"chosen.*sw:.*candidate"):
         rank_sources("sw", ["sw"])
 
 

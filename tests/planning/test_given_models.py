@@ -172,10 +172,10 @@ def test_a_model_without_the_head_fails_and_says_why(headless, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "error", "message"),
     [
-        ("first-{seed}", "firsd-{seed}", ModelError, r"no such folder\. Did you mean 'first-\d'\?"),
-        ("seeds = [0]", "seeds = [0, 1]", ConfigError, r"'./second' is one model, and the grid has 2 seeds"),
-        ('model = "./second"', "", ConfigError, "given takes a model"),
-        ('model = "./second"', 'model = "x"\nstart = "first"', ConfigError, "trains nothing"),
+        ("first-{seed}", "firsd-{seed}", ModelError, r"'first-\d'\?"),
+        ("seeds = [0]", "seeds = [0, 1]", ConfigError, "'./second'.*2"),
+        ('model = "./second"', "", ConfigError, "takes"),
+        ('model = "./second"', 'model = "x"\nstart = "first"', ConfigError, "nothing"),
     ],
 )
 def test_what_cannot_be_given_is_refused_in_the_plan(headless, tmp_path, old, new, error, message):

@@ -60,7 +60,7 @@ def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
     (place / "de-en.sample.gold").write_text("de-000000001\ten-000000002\n")
     assert not {*before} & {*ids()}
     (place / "de-en.sample.gold").unlink()
-    with pytest.raises(DataError, match=r"no bucc2018/de-en/de-en.sample.gold with the pairs"):
+    with pytest.raises(DataError, match=r"bucc2018/de-en/de-en.sample.gold"):
         ids()
 
 
@@ -70,10 +70,10 @@ def test_what_is_in_dev_is_part_of_a_measurement_on_test(plan, tmp_path):
         (
             'corpus = "bucc2018"\n',
             "",
-            "measure.0.: mining needs comparable text: name it in the field corpus",
+            "measure.0.: .*mining",
         ),
-        ('"bucc2018"', '"bitext"', "corpus 'bitext' holds bitext, not comparable. Choose one of: bucc2018"),
-        ('name = "mining"', 'name = "retrieval"', "corpus 'bucc2018' holds comparable, not bitext"),
+        ('"bucc2018"', '"bitext"', "'bitext'.*bucc2018"),
+        ('name = "mining"', 'name = "retrieval"', "'bucc2018'"),
         ('split = "test"', "examples = 9", "examples"),
     ],
 )

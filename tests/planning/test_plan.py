@@ -180,8 +180,7 @@ def test_a_path_is_walked_on_the_inputs_that_its_models_read(plan, refused, inpu
     }
     if inputs == "paired":
         said = refused(**mixed)
-        assert "source-only reads inputs alone, and models of x-mixup with" in said
-        assert "Leave inputs out, or let between name models of x-mixup alone." in said
+        assert "source-only" in said and "x-mixup" in said
     else:
         assert len(measures(plan(**mixed), "interpolation")) == 2
 
@@ -194,7 +193,7 @@ def test_a_path_between_models_that_mix_otherwise_is_refused_in_the_plan(refused
     methods = [{"name": "x-mixup", "layer": 3}, {"name": "x-mixup", "layer": 3, "label": "other", **other}]
     table = {"name": "interpolation", "inputs": "paired", "between": ["other", "x-mixup"]}
     said = refused(grid__corpus="pawsx", grid__targets=["qab"], grid__method=methods, measure=[table])
-    assert "measure[0]: inputs: these models mix inputs with translations in different layers" in said
+    assert "measure[0]: inputs:" in said
 
 
 def test_titles_of_a_plan_say_what_tells_runs_of_one_method_apart(planned):
@@ -392,7 +391,7 @@ def test_encoders_alone_can_be_measured(plan):
     text = 'title = "t"\n[[measure]]\nname = "retrieval"\ncorpus = "bitext"\n'
     (run,) = plan(text + 'languages = ["qaa", "qab", "qad"]')
     assert run.languages == ("qaa", "qab", "qad")
-    with pytest.raises(ConfigError, match=r"retrieval compares languages, and the recipe names 0. Name two"):
+    with pytest.raises(ConfigError, match=r"retrieval.*0"):
         plan(text)
 
 
@@ -410,145 +409,133 @@ def test_what_an_encoder_family_cannot_do_is_refused_before_anything_is_made(pla
 
 
 MISTAKES = """
-grid.seeds = [] -> grid.seeds: the list is empty
-grid.seeds = [1, 1] -> grid.seeds: 1 is named twice
-grid.source = "qaa+qaa" -> grid.source: 'qaa' is named twice
-grid.targets = ["qab+qab"] -> grid.targets: 'qab' is named twice
-grid.targets = [] -> grid.targets: the list is empty
-grid.targets = ["qaa"] -> grid.targets: ['qaa'] holds only the source. Name another language.
-grid.targets = ["q"] -> grid.targets: 'q' is no language code
-grid.source = "qaa+q" -> grid.source: 'q' is no language code
-grid.source = [] -> grid.source: the list is empty
-grid.corpus = "rawtext" -> grid.corpus: 'rawtext' has no labels that a task here can use.
-grid.task = "nre" -> grid.task: no task 'nre'. Did you mean 'ner'?
-grid.task = "upos" -> grid.task: corpus 'wikiann' has no labels for 'upos', only for ner.
-grid.method = [] -> grid.method: the list is empty
-grid.method.0 = {} -> grid.method[0]: name: this field is missing.
-grid.method.0.epoch = 1 -> grid.method[0]: epoch: method source-only has no such field.
-grid.method.0.epochs = [1, 2] -> grid.method[0]: epochs: found [1, 2]; expected a whole number.
-grid.method.0.label = 3 -> grid.method[0]: label: found 3; expected a text.
-grid.method.1.targets = ["qac"] -> grid.method[1]: targets: no target of this grid 'qac'. Did you mean
-grid.method.1.targets = "qab" -> grid.method[1]: targets: found 'qab'; expected a list.
-grid.optimization.epoch = 1 -> grid.optimization: epoch: the optimization has no such field. Did
-grid.optimization.epochs = [] -> grid.optimization.epochs: the list is empty
-grid.optimization.patience = -1 -> grid.optimization: patience: found -1; expected at least 0.
-grid.optimization.epochs = [1, 0] -> grid.optimization: epochs: found 0; expected at least 1.
-grid.optimization.precision = "half" -> grid.optimization: precision: found 'half'; expected 'auto',
-    'float32' or 'bfloat16'.
-grid.optimization.overlap = 126 -> grid.method[0]: overlap: windows of 128 subwords cannot overlap
-grid.optimization.limit = 9999 -> grid.method[0]: limit: rows of 9999 subwords do not fit into
-grid.treebanks = { fr = "GSD" } -> grid.treebanks: no language of this grid 'fr'
-grid.treebanks = { qaa = "X" } -> grid: corpus 'wikiann' has no treebanks to choose from; found qaa=X.
-encoder = {} -> encoder: give either pretrain (make one) or pretrained (a folder or name).
-encoder = [] -> encoder: the list is empty
-encoder = ["shipped", "shipped"] -> encoder: 'shipped' is named twice
-encoder = { pretrain = { text = ["rawtxt"], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: no
-    corpus 'rawtxt'. Did
-encoder = { pretrain = { text = ["ud"], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: corpus 'ud'
-    holds upos, pars
-encoder = { pretrain = { text = [], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: the list is
-    empty
-encoder = { pretrain = { text = ["rawtext"], languages = ["qaz"] } } -> encoder.pretrain.text: qaz: qaz must
-    be read from corpora on your disk
+grid.seeds = [] -> grid.seeds:
+grid.seeds = [1, 1] -> grid.seeds: … 1
+grid.source = "qaa+qaa" -> grid.source: … 'qaa'
+grid.targets = ["qab+qab"] -> grid.targets: … 'qab'
+grid.targets = [] -> grid.targets:
+grid.targets = ["qaa"] -> grid.targets: … ['qaa']
+grid.targets = ["q"] -> grid.targets: … 'q'
+grid.source = "qaa+q" -> grid.source: … 'q'
+grid.source = [] -> grid.source:
+grid.corpus = "rawtext" -> grid.corpus: … 'rawtext'
+grid.task = "nre" -> grid.task: … 'nre' … 'ner'
+grid.task = "upos" -> grid.task: … 'wikiann' … 'upos'
+grid.method = [] -> grid.method:
+grid.method.0 = {} -> grid.method[0]: name:
+grid.method.0.epoch = 1 -> grid.method[0]: epoch:
+grid.method.0.epochs = [1, 2] -> grid.method[0]: epochs: … [1, 2]
+grid.method.0.label = 3 -> grid.method[0]: label: … 3
+grid.method.1.targets = ["qac"] -> grid.method[1]: targets: … 'qac'
+grid.method.1.targets = "qab" -> grid.method[1]: targets: … 'qab'
+grid.optimization.epoch = 1 -> grid.optimization: epoch:
+grid.optimization.epochs = [] -> grid.optimization.epochs:
+grid.optimization.patience = -1 -> grid.optimization: patience: … -1 … 0
+grid.optimization.epochs = [1, 0] -> grid.optimization: epochs: … 0 … 1
+grid.optimization.precision = "half" -> grid.optimization: precision: … 'half' … 'auto' … 'float32' …
+    'bfloat16'
+grid.optimization.overlap = 126 -> grid.method[0]: overlap: … 128
+grid.optimization.limit = 9999 -> grid.method[0]: limit: … 9999
+grid.treebanks = { fr = "GSD" } -> grid.treebanks: … 'fr'
+grid.treebanks = { qaa = "X" } -> grid: … 'wikiann'
+encoder = {} -> encoder:
+encoder = [] -> encoder:
+encoder = ["shipped", "shipped"] -> encoder: … 'shipped'
+encoder = { pretrain = { text = ["rawtxt"], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: …
+    'rawtxt'
+encoder = { pretrain = { text = ["ud"], languages = ["qaa", "qab"] } } -> encoder.pretrain.text: … 'ud'
+encoder = { pretrain = { text = [], languages = ["qaa", "qab"] } } -> encoder.pretrain.text:
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaz"] } } -> encoder.pretrain.text: qaz:
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], bitext = "bitext" } } ->
-    encoder.pretrain: bitext ('bitext') and method.
+    encoder.pretrain: … 'bitext'
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "mlm" } } } ->
-    encoder.pretrain.method: no pretraining method 'mlm'. Known: masked-language-modelling, masked-
-encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "meta-learning" }
-    } } -> encoder.pretrain: meta-learning: it trains modules of single languages, and this encoder has
+    encoder.pretrain.method: … 'mlm'
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { name = "meta-learning" } }
+    } -> encoder.pretrain: meta-learning:
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], modules = { kind = "adapter",
-    reduction = 512 } } } -> encoder.pretrain: modules: a bottleneck of 256 / 512 (reduction): nothing goes
-    through.
+    reduction = 512 } } } -> encoder.pretrain: modules: … 256 … 512
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { step = 3 } } } ->
-    encoder.pretrain.method: step: pretraining method masked-language-modelling has no such field. Did you
-    mean 'steps'?
-encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { translation = 0.5 } } }
-    -> encoder.pretrain: bitext ('') and method.translation (0.5) belong together.
-encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { family = "brt" } }
-    } -> encoder.pretrain.architecture.family: no encoder family 'brt'. Did you mean 'bert'?
+    encoder.pretrain.method: step: … 'steps'
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], method = { translation = 0.5 } } } ->
+    encoder.pretrain: … '' … 0.5
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { family = "brt" } } }
+    -> encoder.pretrain.architecture.family: … 'brt' … 'bert'
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { heads = 7 } } } ->
-    encoder.pretrain.architecture: 7 heads do not divide dim 256.
+    encoder.pretrain.architecture: … 7 … 256
 encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { family =
-    "modernbert", heads = 256 } } } -> encoder.pretrain: architecture: 256 heads on a width (dim) of 256 are
-    1 wide, and modernbert
-encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { positions = 64 } }
-    } -> encoder.pretrain.method.block: rows of 128 subwords do not fit into 64 positions.
-measure.0 = { split = "dev" } -> measure[0]: name: this field is missing. Add it to the recipe: one of
-    anisotropy,
-grid.method.0.peft = { rank = 4 } -> grid.method[0]: peft: kind: this field is missing. Add it to the recipe:
-    one of adapter, dora, ia3, layer-freezing, lora, lt-sft, none.
-measure.0.splt = "dev" -> measure[0]: splt: diagnostic scores has no such field. Did you mean 'split'?
-measure.0.split = "dve" -> measure[0]: split: found 'dve'; expected 'train', 'dev' or
-    'test'. Did you mean 'dev'?
-measure.0.split = 3 -> measure[0]: split: found 3; expected 'train', 'dev' or 'test'.
-measure.0.examples = -1 -> measure[0]: examples: found -1; expected at least 0.
-measure.0.targets = "qab" -> measure[0]: targets: found 'qab'; expected a list.
-measure.0.targets = ["qac"] -> measure[0]: targets: no target of the grid 'qac'. Did you mean
-measure.0.seeds = [9] -> measure[0]: seeds: no seed of the grid '9'. Known: 0, 1.
-measure.0.methods = ["bilingal"] -> measure[0]: methods: no method of the grid 'bilingal'. Did you mean
-measure.0.corpus = "bitext" -> measure[0]: corpus 'bitext' holds bitext, not ner. Choose one of: wikiann.
-measure.0.inputs = "translate" -> measure[0]: inputs: no kind of inputs 'translate'. Did you mean
-    'translated'?
-measure.0.inputs = "mixed" -> measure[0]: inputs: 'mixed' is for nli and paraphrase and pair-regression,
-    not for ner. Choose translated, or leave
-measure.0.languages = ["English"] -> measure[0]: languages: 'English' is no language code.
-measure.1.languages = ["qaa", "qab", "qab"] -> measure[1]: languages: 'qab' is named twice. Name it once.
-measure.2.methods = ["bilingual"] -> measure[2]: methods: diagnostic interpolation has no such field.
-grid.method = [{ name = ["source-only"] }] -> grid.method[0]: no method "['source-only']". Did you mean
-grid.method = [{ name = "few-shot" }] -> grid.method[0]: few-shot goes on from the model of another method.
-    Name one of this grid
+    "modernbert", heads = 256 } } } -> encoder.pretrain: architecture: … 256 … 1
+encoder = { pretrain = { text = ["rawtext"], languages = ["qaa", "qab"], architecture = { positions = 64 } } }
+    -> encoder.pretrain.method.block: … 128 … 64
+measure.0 = { split = "dev" } -> measure[0]: name:
+grid.method.0.peft = { rank = 4 } -> grid.method[0]: peft: kind:
+measure.0.splt = "dev" -> measure[0]: splt: … 'split'
+measure.0.split = "dve" -> measure[0]: split: … 'dve' … 'train' … 'dev' … 'test'
+measure.0.split = 3 -> measure[0]: split: … 3 … 'train' … 'dev' … 'test'
+measure.0.examples = -1 -> measure[0]: examples: … -1 … 0
+measure.0.targets = "qab" -> measure[0]: targets: … 'qab'
+measure.0.targets = ["qac"] -> measure[0]: targets: … 'qac'
+measure.0.seeds = [9] -> measure[0]: seeds: … '9' … 0 … 1
+measure.0.methods = ["bilingal"] -> measure[0]: methods: … 'bilingal'
+measure.0.corpus = "bitext" -> measure[0]: … 'bitext'
+measure.0.inputs = "translate" -> measure[0]: inputs: … 'translate' … 'translated'
+measure.0.inputs = "mixed" -> measure[0]: inputs: … 'mixed'
+measure.0.languages = ["English"] -> measure[0]: languages: … 'English'
+measure.1.languages = ["qaa", "qab", "qab"] -> measure[1]: languages: … 'qab'
+measure.2.methods = ["bilingual"] -> measure[2]: methods:
+grid.method = [{ name = ["source-only"] }] -> grid.method[0]: … ['source-only']
+grid.method = [{ name = "few-shot" }] -> grid.method[0]:
 grid.method = [{ name = "source-only" }, { name = "few-shot", start = "source-onyl" }] -> grid.method[1]:
-    start: no method of this grid 'source-onyl'. Did you mean 'source-only'?
+    start: … 'source-onyl' … 'source-only'
 grid.method = [{ name = "bilingual", start = "few-shot" }, { name = "few-shot", start = "bilingual" }] ->
-    grid.method[0]: start: 'bilingual' goes on from 'few-shot', and that from it again.
+    grid.method[0]: start: … 'bilingual' … 'few-shot'
 grid.method = [{ name = "source-only", targets = ["qab"] }, { name = "few-shot", start = "source-only" }] ->
-    grid.method[1]: start: 'source-only' is not trained for target 'qad'.
-measure.0.corpus = "wikiann:de" -> measure[0]: corpus 'wikiann' has no choice after a
-measure.0.corpus = "mlqa:" -> measure[0]: corpus 'mlqa:': 'mlqa:' is no corpus; expected names
-measure.0.corpus = "mlqa:de" -> measure[0]: corpus 'mlqa:de' holds qa, not ner.
-measure.1.methods = ["bilingual"] -> measure[1]: transfer-gap finds nothing in the grid to measure: it is of
-    models trained on the source alone.
-measure.2.between = ["source-only", "x"] -> measure[2]: between: no method of this recipe 'x'.
-measure.2.between = ["source-only"] -> measure[2]: interpolation: between names 1 methods, but 2
-measure.2.between = "source-only" -> measure[2]: between: found 'source-only'; expected a list.
-measure.2.part = "hed" -> measure[2]: interpolation: no part 'hed'. Did you mean 'head'?
-measure = [{ name = "deltas", between = ["source-only"] }] -> measure[0]: deltas: between names 1 methods, but
-    3 are needed
-measure.2.alphas = [] -> measure[2]: alphas: the list is empty. Name at least one.
-measure.2.alphas = [0.5, 0.5] -> measure[2]: alphas: 0.5 is named twice. Name it once.
-measure.2.between = ["bilingual", "bilingual"] -> measure[2]: between: 'bilingual' is named twice.
-measure.0.seeds = [1, 1] -> measure[0]: seeds: 1 is named twice. Name it once.
-measure.0.treebanks = { fr = "GSD" } -> measure[0]: treebanks: no language that is measured 'fr'. Known: qaa,
+    grid.method[1]: start: … 'source-only' … 'qad'
+measure.0.corpus = "wikiann:de" -> measure[0]: … 'wikiann'
+measure.0.corpus = "mlqa:" -> measure[0]: … 'mlqa:'
+measure.0.corpus = "mlqa:de" -> measure[0]: … 'mlqa:de'
+measure.1.methods = ["bilingual"] -> measure[1]:
+measure.2.between = ["source-only", "x"] -> measure[2]: between: … 'x'
+measure.2.between = ["source-only"] -> measure[2]: interpolation: … 1 … 2
+measure.2.between = "source-only" -> measure[2]: between: … 'source-only'
+measure.2.part = "hed" -> measure[2]: interpolation: … 'hed' … 'head'
+measure = [{ name = "deltas", between = ["source-only"] }] -> measure[0]: deltas: … 1 … 3
+measure.2.alphas = [] -> measure[2]: alphas:
+measure.2.alphas = [0.5, 0.5] -> measure[2]: alphas: … 0.5
+measure.2.between = ["bilingual", "bilingual"] -> measure[2]: between: … 'bilingual'
+measure.0.seeds = [1, 1] -> measure[0]: seeds: … 1
+measure.0.treebanks = { fr = "GSD" } -> measure[0]: treebanks: … 'fr'
 measure = [{ name = "word-distance", corpus = "bitext", distances = ["l2", "l2"] }] -> measure[0]: distances:
-    'l2' is named twice.
-measure.2.targets = ["qad"] -> measure[2]: interpolation finds nothing in the grid to measure.
-measure = [{ name = "run-variance" }]; grid.seeds = [0] -> measure[0]: run-variance compares seeds, and
-measure = [{ name = "retrieval" }] -> measure[0]: retrieval needs bitext: name it in the field corpus.
-measure = [{ name = "retrieval", corpus = "bitext", layers = [1, 9] }] -> measure[0]: layers: no layer 9: this
-    encoder has 4 layers
+    … 'l2'
+measure.2.targets = ["qad"] -> measure[2]:
+measure = [{ name = "run-variance" }]; grid.seeds = [0] -> measure[0]:
+measure = [{ name = "retrieval" }] -> measure[0]:
+measure = [{ name = "retrieval", corpus = "bitext", layers = [1, 9] }] -> measure[0]: layers: … 9 … 4
 grid.method = [{ name = "source-only", auxiliary = { name = "alignment-loss", bitext = "bitext", layer = -9 }
-    }] -> grid.method[0]: auxiliary: layer: no layer -9: this encoder has 4 layers
+    }] -> grid.method[0]: auxiliary: layer: … -9 … 4
 adjust = [{ name = "cross-lingual-adjustment", bitext = "bitext", pairs = ["qaa-qab"], layer = 9 }] ->
-    adjust[0]: layer: no layer 9: this encoder has 4 layers
-grid.peft = { kind = "layer-freezing", layers = 5 } -> grid.method[0]: peft: layers: no layer 5: this encoder
-    has 4 layers
+    adjust[0]: layer: … 9 … 4
+grid.peft = { kind = "layer-freezing", layers = 5 } -> grid.method[0]: peft: layers: … 5 … 4
 align = { name = "encoder", layer = 9 }; adjust = [{ name = "cross-lingual-adjustment", bitext = "bitext",
-    pairs = ["qaa-qab"] }] -> adjust[0]: align: layer: no layer 9: this encoder has 4 layers
+    pairs = ["qaa-qab"] }] -> adjust[0]: align: layer: … 9 … 4
 align = { name = "encoder", layer = 9 }; translate = { name = "built-in", answers = ["alignment"] };
-    grid.corpus = "squad"; grid.method = [{ name = "translate-train" }]; measure = [] ->
-    grid.method[0]: align: layer: no layer 9: this encoder has 4 layers
-measure = [{ name = "retrieval", corpus = "ud" }] -> measure[0]: corpus: corpus 'ud' holds upos, parsing,
-    not
-measure = [{ name = "retrieval", corpus = "bitxt" }] -> measure[0]: corpus: no corpus 'bitxt'. Did you mean
+    grid.corpus = "squad"; grid.method = [{ name = "translate-train" }]; measure = [] -> grid.method[0]:
+    align: layer: … 9 … 4
+measure = [{ name = "retrieval", corpus = "ud" }] -> measure[0]: corpus: … 'ud'
+measure = [{ name = "retrieval", corpus = "bitxt" }] -> measure[0]: corpus: … 'bitxt'
 """
-"""Changes of the tiny recipe, and their messages; indented lines continue the previous line."""
+"""Changes of the tiny recipe, with the place and the facts of their messages (separated by "…").
+
+Indented lines continue the previous line.
+"""
 
 
 @pytest.mark.parametrize("line", lines(MISTAKES))
 def test_a_mistake_is_found_before_anything_is_made(refused, line):
     changes, said = line.split(" -> ")
+    place, *facts = said.split(" … ")
     message = refused(**dict(map(parse_change, changes.split("; "))))
-    assert message.startswith(f"tiny.toml: {said}")
+    assert message.startswith(f"tiny.toml: {place}")
+    assert [fact for fact in facts if fact not in message] == []
 
 
 def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
@@ -564,9 +551,9 @@ def test_patience_needs_a_dev_set_that_chooses(plan, refused, monkeypatch):
 
 
 def test_a_recipe_that_asks_for_nothing_is_refused(plan):
-    with pytest.raises(ConfigError, match="this recipe asks for nothing"):
+    with pytest.raises(ConfigError, match=r"recipe.*nothing"):
         plan('title = "t"')
-    with pytest.raises(ConfigError, match=r"scores measures models, and the recipe has no \[grid\]"):
+    with pytest.raises(ConfigError, match=r"\[grid\]"):
         plan('title = "t"\n[[measure]]\nname = "scores"')
 
 
@@ -579,7 +566,7 @@ def test_two_encoders_must_not_go_by_one_name(plan, bert_folder, tmp_path):
 
 def test_a_folder_that_is_not_there_is_no_hub_name(plan, tmp_path):
     for source in (f"{tmp_path}/lost", "./lost", "~/lost", "two words", "{}", "~no user/x", "x" * 300):
-        with pytest.raises(ModelError, match="no such folder"):
+        with pytest.raises(ModelError, match="folder"):
             plan(encoder=source)
 
 

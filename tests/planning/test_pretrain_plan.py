@@ -142,9 +142,9 @@ def test_the_plan_notes_what_tables_are_to_call_encoders(planned):
 @pytest.mark.parametrize(
     ("wrong", "right", "said"),
     [
-        ('"mono-qab"\npretrain', '"joint"\npretrain', "encoder[0]: 'joint' is the label of another encoder"),
-        ('encoders = ["mono-qab"]', 'encoders = ["mono-qac"]', "no encoder of this recipe 'mono-qac'"),
-        ('encoders = ["joint"]\n\n', 'encoders = ["jiont"]\n\n', "no encoder of this recipe 'jiont'"),
+        ('"mono-qab"\npretrain', '"joint"\npretrain', "encoder[0]:"),
+        ('encoders = ["mono-qab"]', 'encoders = ["mono-qac"]', "recipe 'mono-qac'"),
+        ('encoders = ["joint"]\n\n', 'encoders = ["jiont"]\n\n', "recipe 'jiont'"),
     ],
 )
 def test_labels_that_are_there_twice_or_not_at_all_are_refused(planned, wrong, right, said):
@@ -183,12 +183,12 @@ def test_lines_are_of_languages_however_these_are_written(planned):
 
 def test_translation_modelling_needs_a_second_language(planned):
     table = {"text": ["rawtext"], "languages": ["qaa"], "bitext": "bitext", "method": {"translation": 0.5}}
-    with pytest.raises(ConfigError, match="and qaa is the only one"):
+    with pytest.raises(ConfigError, match="qaa"):
         planned(encoder__0__pretrain=table)
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"), [({"qac": 10}, "'qac'"), ({"qaa": 0}, "at least 1"), ({"qaa": "many"}, "whole number")]
+    ("lines", "said"), [({"qac": 10}, "'qac'"), ({"qaa": 0}, "at least 1"), ({"qaa": "many"}, "whole")]
 )
 def test_lines_that_cannot_be_are_refused(planned, lines, said):
     with pytest.raises(ConfigError, match=said):

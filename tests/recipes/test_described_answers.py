@@ -115,15 +115,15 @@ def test_the_labels_of_many_are_part_of_a_run_and_numbers_have_none(folder):
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"grid.corpus": "alike.toml"}, "consistency: task 'pair-regression' predicts a number, and KL"),
-        ({"grid.corpus": "asked.toml"}, "consistency: task 'qa' predicts places in a text"),
+        ({"grid.corpus": "alike.toml"}, "consistency: .*'pair-regression'.*KL"),
+        ({"grid.corpus": "asked.toml"}, "consistency: .*'qa'"),
         (
             {"grid.corpus": "named.toml", "grid.method.1.per": "label"},
-            r"few-shot: per = 'label' counts examples of each label, and those of multi-label-class",
+            "few-shot: .*= 'label'.*multi-label-class",
         ),
         (
             {"grid.corpus": "named.toml", "measure": [{"name": "scores", "inputs": "mixed"}]},
-            "'mixed' is for nli and paraphrase and pair-regression, not for multi-label-classification",
+            "'mixed'.*nli.*paraphrase.*pair-regression.*multi-label-classification",
         ),
     ],
 )
@@ -161,7 +161,7 @@ def test_methods_measurements_and_models_in_use_know_them(folder, tmp_path):
     expected = spearmanr([float(row[2]) for row in rows], numbers).statistic
     known = plain[plain["corpus"] == "alike"]["score"].item()
     assert known == pytest.approx(expected, abs=1e-6)
-    with pytest.raises(ConfigError, match="task pair-regression has no probability for each answer"):
+    with pytest.raises(ConfigError, match="pair-regression"):
         models["alike"].predict([["a", "b"]], scores=True)
     (felt,) = models["named"].predict(["a b c"], scores=True)
     assert felt.answer == tuple(name for name, one in felt.scores.items() if one > 0.5)

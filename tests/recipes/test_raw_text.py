@@ -93,27 +93,27 @@ def test_one_language_is_enough(plan):
 @pytest.mark.parametrize(
     ("old", "new", "error", "said"),
     [
-        ('corpus = "rawtext"', "", ConfigError, r"measure\[0\]: counts-words needs raw text: name it in the"),
+        ('corpus = "rawtext"', "", ConfigError, r"measure\[0\]: counts-words"),
         (
             '"rawtext"',
             '"wikiann"',
             ConfigError,
-            r"measure\[0\]: corpus: corpus 'wikiann' holds ner, not text",
+            r"measure\[0\]: corpus: corpus 'wikiann'.*ner",
         ),
-        ('"rawtext"', '"rawtxt"', ConfigError, "Did you mean 'rawtext'"),
+        ('"rawtext"', '"rawtxt"', ConfigError, "'rawtext'"),
         (
             '"qab"',
             '"fr"',
             DataError,
-            r"measure\[0\]: corpus: fr: French must be read from corpora on your disk",
+            r"measure\[0\]: corpus: fr:",
         ),
         (
             'languages = ["qaa", "qab"]',
             "",
             ConfigError,
-            "counts-words reads languages, and the recipe names 0",
+            "counts-words.*0",
         ),
-        ("examples = 4", "tasks = []", ConfigError, "tasks: diagnostic counts-words has no such field"),
+        ("examples = 4", "tasks = []", ConfigError, "tasks: .*counts-words"),
     ],
 )
 def test_what_cannot_be_read_is_refused_before_anything_runs(plan, old, new, error, said):
@@ -134,7 +134,7 @@ def test_a_fine_tuned_model_has_no_masked_lm_head(tmp_path):
     model = FineTune(
         encoder=Pretrained(source="shipped"), corpus="ud", task="upos", method=SourceOnly(), source=()
     )
-    with pytest.raises(ModelError, match=r"source-only: .*: this leaves no masked-LM head. Measure the"):
+    with pytest.raises(ModelError, match=r"source-only:.*masked-LM"):
         masked_lm_of(context, model)
 
 

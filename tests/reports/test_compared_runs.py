@@ -75,12 +75,12 @@ def test_a_measure_beside_the_tasks_own_is_compared_when_asked_for(compared):
     [
         (
             {"against": "bilinguall"},
-            "no method, encoder, system or run 'bilinguall'. Did you mean 'bilingual'",
+            "encoder,.*'bilinguall'.*'bilingual'",
         ),
-        ({"against": "bilingual", "measure": "accurracy"}, "Did you mean 'accuracy'"),
-        ({"against": "bilingual", "split": "tset"}, "Did you mean 'test'"),
-        ({"against": "bilingual", "runs": ("nothing",)}, "no folder or scored run 'nothing'"),
-        ({"against": ""}, "no method, encoder, system or run ''"),
+        ({"against": "bilingual", "measure": "accurracy"}, "'accuracy'"),
+        ({"against": "bilingual", "split": "tset"}, "'test'"),
+        ({"against": "bilingual", "runs": ("nothing",)}, "'nothing'"),
+        ({"against": ""}, "encoder,.*''"),
     ],
 )
 def test_what_is_not_known_is_refused_with_the_nearest(compared, asked, message):
@@ -93,5 +93,5 @@ def test_what_is_not_known_is_refused_with_the_nearest(compared, asked, message)
 def test_the_beginning_of_several_systems_runs_is_refused(compared, study):
     runs = study("mixup").frame("scores").drop_duplicates("way")["run"]
     first = runs.str[0].mode()[0]
-    with pytest.raises(ConfigError, match="systems begin with"):
+    with pytest.raises(ConfigError, match="systems"):
         compared("mixup", first)

@@ -39,7 +39,7 @@ def test_every_frame_is_there_and_empty_where_nothing_was_measured() -> None:
     m = Measurements(runs=[])
     assert all(m.frame(name).empty and "method" in m.frame(name) for name in FRAMES)
     assert len(FRAMES) > 20
-    with pytest.raises(ConfigError, match=r"no frame 'score'. Did you mean 'scores'"):
+    with pytest.raises(ConfigError, match=r"'score'.*'scores'"):
         m.frame("score")
 
 
@@ -182,7 +182,7 @@ def test_measurements_of_an_earlier_version_say_to_run_again(tmp_path: Path) -> 
 
 
 def test_a_folder_without_plan_and_records_says_what_to_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"neither plan\.json nor a finished run.*--out"):
+    with pytest.raises(ConfigError, match=r"plan\.json.*--out"):
         read_measurements(tmp_path)
 
 

@@ -270,7 +270,7 @@ def test_figures_for_a_paper_have_its_widths_and_typeface_in_three_formats(out: 
 
 
 def test_an_unknown_style_is_refused(out: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--style: no style 'alc'. Did you mean 'acl'"):
+    with pytest.raises(ConfigError, match=r"--style: .*'alc'.*'acl'"):
         report.draw_figures(out, "alc")
 
 
@@ -499,7 +499,7 @@ def test_records_without_a_plan_are_reported(out: Path) -> None:
 
 
 def test_a_folder_without_runs_says_what_to_name(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"neither plan\.json nor a finished run.*--out"):
+    with pytest.raises(ConfigError, match=r"plan\.json.*--out"):
         write_report(tmp_path)
 
 

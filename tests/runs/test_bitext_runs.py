@@ -208,7 +208,7 @@ def test_a_split_that_is_not_there_is_still_refused(gold):
     wanted = BitextToAlign(
         bitext="bitext:word-alignment", pairs=("en-fr",), aligner={"name": "fast-align"}, split="dev"
     )
-    with pytest.raises(DataError, match=r"has no dev split of bitext 'en-fr'; it has test"):
+    with pytest.raises(DataError, match="bitext 'en-fr'"):
         align_bitext(wanted, out=gold / "runs", data=str(gold))
 
 
@@ -216,7 +216,7 @@ def test_links_of_another_bitext_are_no_links(tmp_path):
     wanted = BitextToAlign(bitext="bitext", pairs=("qaa-qab",), aligner={"name": "given"}, examples=3)
     (made,) = align_bitext(wanted, out=tmp_path)
     pairs = Sources().examples("bitext", "qaa-qab", "train", examples=4)
-    with pytest.raises(DataError, match="3 lines of links for 4 pairs"):
+    with pytest.raises(DataError, match=r"3.*links.*4"):
         list(read_pharaoh(disk_file(made.file), pairs))
 
 

@@ -82,7 +82,7 @@ def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that
         (
             'corpus = "xnli"\nsplit = "test"',
             'corpus = "xnli"\nsplit = "train"',
-            "is not parallel in all languages",
+            "parallel",
         ),
         (
             PAIRED,
@@ -91,8 +91,8 @@ def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that
         ),
         (PAIRED, 'corpus = "ud"\ninputs = "translated"', "no kind of inputs here 'translated'"),
         (PAIRED, 'corpus = "xnli"\ninputs = "paired"', "'xnli' holds nli, not upos"),
-        (PAIRED, PAIRED + '\nmethods = ["source-only"]', "cka finds nothing in the grid to measure"),
-        ('corpus = "ud"\nexamples = 30', "examples = 30", "needs bitext or a parallel test set"),
+        (PAIRED, PAIRED + '\nmethods = ["source-only"]', "nothing"),
+        ('corpus = "ud"\nexamples = 30', "examples = 30", "parallel"),
         ('corpus = "xnli"', 'corpus = "rawtext"', "'rawtext' holds text, not bitext"),
     ],
 )

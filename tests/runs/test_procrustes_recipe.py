@@ -93,7 +93,7 @@ def test_models_that_were_trained_are_used_in_a_language(made):
     (run,) = [one.id for one in made.records if one.title.startswith("bilingual")]
     model = load_model(made.out / run, precision="float32")
     assert model.provenance.encoder == "shipped, procrustes on qaa-qad"
-    with pytest.raises(ConfigError, match=r"no map for 'qab'. .*Known: qaa, qad"):
+    with pytest.raises(ConfigError, match=r"'qab'.*qaa, qad"):
         model.evaluate("ud", ["qad", "qab"], split="dev")
     for code in ("qaa", "qad"):
         (scored,) = rows(made, "scores: bilingual", language=code, main=True)
@@ -104,7 +104,7 @@ def test_models_that_were_trained_are_used_in_a_language(made):
 @pytest.mark.nightly
 def test_a_target_without_a_map_is_refused_when_the_recipe_is_read(tmp_path):
     recipe = tiny(tmp_path, RECIPE)
-    with pytest.raises(ConfigError, match=r"encoder 'procrustes' maps .* no map for 'qab'. Known: qaa, qad"):
+    with pytest.raises(ConfigError, match=r"encoder 'procrustes'.*'qab'"):
         plan_recipe(str(recipe), changes=changed(grid__targets=["qad", "qab"]))
     only = {"name": "source-only", "encoders": ["original"], "targets": ["qab"]}
     mapped = {"name": "source-only", "encoders": ["procrustes"], "targets": ["qad"], "label": "mapped"}

@@ -15,7 +15,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.progress import Progress
 from isogloss.core.records import read_record
 from isogloss.planning.plan import plan_recipe
-from isogloss.training.tracking import EXTRAS, TRACKERS, TrackedRun, check_trackers, tracked
+from isogloss.training.tracking import EXTRAS, TRACKERS, TrackedRun, check_trackers, track_run
 from tiny import TINY, tiny
 
 CLASSES = dict(LOGGER_TYPE_TO_CLASS)
@@ -99,7 +99,7 @@ def test_a_further_training_of_a_run_follows_the_first_one(tmp_path):
     pytest.importorskip("tensorboard")
     run = TrackedRun(id="abc", title="gates: en/sw", folder=tmp_path, settings={"a": 1, "b": "x"})
     heard = []
-    with tracked(("tensorboard",), run, heard.append) as tracking:
+    with track_run(("tensorboard",), run, heard.append) as tracking:
         for what in ("gates of en", "gates of sw"):
             tracking.on_progress(Progress("reading", 5, 5))
             for step in (20, 30):
@@ -116,8 +116,8 @@ def test_a_tracker_that_cannot_write_is_one_warning_and_training_goes_on(tmp_pat
     (tmp_path / "tensorboard").write_text("no folder")
     run, heard = TrackedRun(id="abc", title="t", folder=tmp_path, settings={}), []
     with (
-        pytest.warns(UserWarning, match=r"tensorboard could not be written to \(\w+Error: .*go on") as seen,
-        tracked(("tensorboard",), run, heard.append) as tracking,
+        pytest.warns(UserWarning, match=r"tensorboard.*\(\w+Error:") as seen,
+        track_run(("tensorboard",), run, heard.append) as tracking,
     ):
         for step in (20, 30):
             tracking.on_progress(Progress("training", step, 30, rows=({"step": step, "loss": 1.0},)))
@@ -126,11 +126,11 @@ def test_a_tracker_that_cannot_write_is_one_warning_and_training_goes_on(tmp_pat
 
 def test_what_is_no_tracker_or_not_installed_is_said_before_anything_is_made(tmp_path, monkeypatch):
     recipe = tiny(tmp_path, RECIPE)
-    with pytest.raises(ConfigError, match=r"--track: no tracker 'tensorbord'. Did you mean 'tensorboard'"):
+    with pytest.raises(ConfigError, match=r"--track: .*'tensorbord'.*'tensorboard'"):
         isogloss.run(recipe, out=tmp_path / "runs", track="tensorbord")
     monkeypatch.setattr("isogloss.training.tracking.find_spec", lambda name: None if name == "wandb" else 1)
     check_trackers(["tensorboard", "mlflow"])
-    with pytest.raises(ConfigError, match=r'--track wandb: wandb not installed.* "isogloss\[wandb\]"'):
+    with pytest.raises(ConfigError, match=r'--track wandb: .*"isogloss\[wandb\]"'):
         isogloss.run(recipe, out=tmp_path / "runs", track=["mlflow", "wandb"])
     assert not (tmp_path / "runs").exists()
 
@@ -163,7 +163,7 @@ def test_each_tracker_of_accelerate_is_made_in_its_project_group_and_tags(name, 
     monkeypatch.setitem(LOGGER_TYPE_TO_CLASS, name, lambda **more: made.append(Recorded(**more)) or made[0])
     run = TrackedRun(folder=tmp_path / "pos", **RUN)
     run.folder.mkdir()
-    with tracked((name,), run, lambda _: None) as tracking:
+    with track_run((name,), run, lambda _: None) as tracking:
         tracking.on_progress(Progress("training", 1, 3, rows=({"step": 1, "loss": 0.5, "rate": 0.1},)))
         tracking.finish([{"chosen": True, "metric": "f1", "split": "dev", "score": 0.25}])
     (_, arguments), *calls = made[0]

@@ -20,7 +20,7 @@ from isogloss.translators.built_in import BuiltIn
 from tiny import TINY, tiny
 
 RUN = Translate(corpus="xnli", languages="qaa-qad", translator=BuiltIn(), examples=9)
-FULL = "Free some space or choose another place for it, then run the same command again"
+FULL = "space"
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def resize(disk, size):
 def fill(disk):
     """Fill the disk; return the file that uses the space."""
     ballast = disk / "ballast"
-    with pytest.raises(OSError, match="No space left"), ballast.open("wb", buffering=0) as file:
+    with pytest.raises(OSError, match="left"), ballast.open("wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
     return ballast

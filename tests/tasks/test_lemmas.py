@@ -64,5 +64,5 @@ def test_a_sentence_with_some_lemmas_alone_is_trained_on_and_not_scored(tokenize
     examples = [tagged(("cats", "dogs"), ("cat", ""))]
     rows = LEMMAS.encode(examples, tokenizer)
     assert [row.words for row in rows] == [(0,)]
-    with pytest.raises(DataError, match=r"word 2 of 2 has no tag"):
+    with pytest.raises(DataError, match=r"2.*2.*tag"):
         LEMMAS.decode(examples, rows, scores_of((2,)))

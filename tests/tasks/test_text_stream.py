@@ -39,7 +39,7 @@ def test_a_stream_is_its_lines_in_order(tokenizer, tmp_path_factory, lines, long
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(masked_lm, "LINES_PER_CALL", at_once)
         if not flat:
-            with pytest.raises(DataError, match="en: the text of this language is empty"):
+            with pytest.raises(DataError, match="en:"):
                 write_stream(iter(lines), tokenizer, folder, longest=longest)
             assert not is_stream(folder)
             return
@@ -118,7 +118,7 @@ def test_a_full_disk_is_a_storage_error(tokenizer, tmp_path, monkeypatch, failin
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(failing, full)
-    with pytest.raises(StorageError, match="No space left on device"):
+    with pytest.raises(StorageError, match="device"):
         write_stream([TEXT], tokenizer, tmp_path / "en", longest=7)
     monkeypatch.undo()
     assert not is_stream(tmp_path / "en")

@@ -33,8 +33,8 @@ from isogloss.training.gradient_conflict import (
     ParameterGroup,
     Pool,
     Similarity,
+    compare_gradients,
     compare_languages,
-    compared,
     conflict_rows,
     example_pool,
     gradient,
@@ -75,21 +75,21 @@ def cosines(found):
 def test_a_gradient_with_itself_has_cosine_1_with_its_opposite_minus_1():
     one = drawn(0)
     opposite = {name: -part for name, part in one.items()}
-    assert cosines(compared(one, one, PARTS).values()) == {1}
-    assert cosines(compared(one, opposite, PARTS).values()) == {-1}
+    assert cosines(compare_gradients(one, one, PARTS).values()) == {1}
+    assert cosines(compare_gradients(one, opposite, PARTS).values()) == {-1}
 
 
 def test_gradients_at_right_angles_have_cosine_0():
     one, other = ({name: torch.zeros(4) for name in PARTS} for _ in range(2))
     for name in PARTS:
         one[name][0], other[name][1] = 2.0, 3.0
-    assert {alike.cosine for alike in compared(one, other, PARTS).values()} == {0.0}
+    assert {alike.cosine for alike in compare_gradients(one, other, PARTS).values()} == {0.0}
 
 
 def test_a_gradient_of_0_has_no_cosine():
     one, other = drawn(0), drawn(1)
     one["head"].zero_()
-    found = compared(one, other, PARTS)
+    found = compare_gradients(one, other, PARTS)
     assert found[ParameterGroup(None, "head")].cosine is None
     assert found[ALL].cosine is not None
 
@@ -101,14 +101,14 @@ def test_the_scale_of_a_loss_changes_nothing(seed, x, y):
     scaled = [
         {name: part.double() * factor for name, part in own.items()} for own, factor in ((one, x), (other, y))
     ]
-    for part, alike in each(compared(one, other, PARTS).items()):
-        assert compared(*scaled, PARTS)[part].cosine == pytest.approx(alike.cosine, abs=1e-9)
+    for part, alike in each(compare_gradients(one, other, PARTS).items()):
+        assert compare_gradients(*scaled, PARTS)[part].cosine == pytest.approx(alike.cosine, abs=1e-9)
 
 
 @given(st.integers(0, 99))
 def test_every_part_has_the_cosine_of_its_parameters_in_one_vector(seed):
     one, other = drawn(seed), drawn(seed + 1000)
-    found = compared(one, other, PARTS)
+    found = compare_gradients(one, other, PARTS)
     members = {
         ALL: tuple(PARTS),
         ParameterGroup(None, "embeddings"): ("words",),
@@ -129,17 +129,17 @@ def test_every_part_has_the_cosine_of_its_parameters_in_one_vector(seed):
 
 def test_chunks_change_nothing(monkeypatch):
     one, other = drawn(0), drawn(1)
-    whole = compared(one, other, PARTS)[ALL]
+    whole = compare_gradients(one, other, PARTS)[ALL]
     monkeypatch.setattr(gradient_conflict, "CHUNK", 7)
-    assert compared(one, other, PARTS)[ALL].product == pytest.approx(whole.product, rel=1e-12)
+    assert compare_gradients(one, other, PARTS)[ALL].product == pytest.approx(whole.product, rel=1e-12)
 
 
 def test_parameters_of_one_of_the_two_alone_do_not_count():
     one, other = drawn(0), drawn(1)
-    both = compared(one, other, {name: part for name, part in PARTS.items() if name != "two"})
+    both = compare_gradients(one, other, {name: part for name, part in PARTS.items() if name != "two"})
     del other["two"]
-    assert compared(one, other, PARTS) == both
-    assert compared(one, {}, PARTS) == {}
+    assert compare_gradients(one, other, PARTS) == both
+    assert compare_gradients(one, {}, PARTS) == {}
 
 
 @given(st.lists(st.tuples(*[st.floats(-9, 9)] * 3), min_size=1, max_size=5))
@@ -239,7 +239,7 @@ def test_every_pair_is_compared_once_and_no_more_gradients_are_made_than_said(co
     for first, second, alike in found:
         own = gradient(model, losses_of(model)(first, 0))
         other = gradient(model, losses_of(model)(second, 1 if first == second else 0))
-        assert alike == compared(own, other, TOY)
+        assert alike == compare_gradients(own, other, TOY)
 
 
 def test_no_more_than_two_gradients_are_in_memory(monkeypatch):
@@ -440,7 +440,7 @@ def test_watching_is_no_part_of_a_methods_label():
     ("conflict", "said"),
     [
         ({"every": 0}, r"conflict\.every"),
-        ({"batches": 3}, r"conflict\.batches: no such field. Did you mean 'batch'"),
+        ({"batches": 3}, r"conflict\.batches: .*'batch'"),
     ],
 )
 def test_a_recipe_asks_for_it_and_mistakes_are_found_before_anything_runs(tmp_path, conflict, said):

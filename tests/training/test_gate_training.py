@@ -12,7 +12,7 @@ from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss, subwords_of
 from isogloss.training.batching import perplexity
-from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, at_target_sparsity, learn_gates
+from isogloss.training.gate_training import GATE_UPDATES, Gates, GateTraining, learn_gates, shift_to_target
 from isogloss.training.gradient_conflict import masked_parts
 from made_up import TEXT
 
@@ -95,12 +95,12 @@ def test_the_asked_sparsity_rises_and_is_met_in_expectation_all_along(bert_folde
     setting = gate_settings(sparsity=0.5, settle=0.5)
     expected = [0.95, 0.725, 0.5, 0.5]
     found = [
-        float(kept_share(at_target_sparsity(gates, setting, done), gates.sizes))
+        float(kept_share(shift_to_target(gates, setting, done), gates.sizes))
         for done in (0.0, 0.25, 0.5, 1.0)
     ]
     assert found == pytest.approx(expected, abs=1e-4)
     assert float(
-        kept_share(at_target_sparsity(gates, gate_settings(settle=0.0), 0.0), gates.sizes)
+        kept_share(shift_to_target(gates, gate_settings(settle=0.0), 0.0), gates.sizes)
     ) == pytest.approx(0.5, abs=1e-4)
 
 

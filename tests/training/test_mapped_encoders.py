@@ -74,7 +74,7 @@ def test_evaluation_reads_a_language_through_its_map(make_setting, mapped):
     assert not torch.allclose(source, target)
     with active_language(model, "xx"):
         assert torch.equal(scores("en"), target)
-    with pytest.raises(ConfigError, match="the language it reads is unspecified"):
+    with pytest.raises(ConfigError, match="unspecified"):
         scores("")
 
 
@@ -85,7 +85,7 @@ def test_a_language_without_a_map_is_refused_before_anything_is_read(make_settin
 
     setting = replace(make_setting(("en",), ("xy",), encoder=mapped(turned())), train=never, dev=never)
     for method in (TargetOnly(), Bilingual(), TranslateTrain()):
-        with pytest.raises(ConfigError, match=r"no map for 'xy'. Did you mean 'xx'\? Known: en, xx."):
+        with pytest.raises(ConfigError, match=r"'xy'.*'xx'\?.*en"):
             method.train(setting)
 
 

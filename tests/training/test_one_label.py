@@ -12,7 +12,7 @@ from made_up import on, tagged
 TOPICS = find_task("text-classification", ("neg", "pos"))
 EMOTIONS = find_task("multi-label-classification", ("joy", "love"))
 EXAMPLES = "training examples of en"
-END = "so they do not distinguish labels. Give examples of other labels too."
+END = "so they do not distinguish labels. Add examples with other labels."
 
 
 def texts(*labels) -> list[LabelledText]:

@@ -98,10 +98,8 @@ def test_without_translations_it_is_plain_evaluation_with_a_warning(task, model,
     assert scorer.measures(model) == plain.measures(model)
     assert (scorer.score(model), scorer.metric) == (plain.score(model), plain.metric)
     assert bool(scorer.ratios(model).isnan().all())
-    assert scorer.warnings == (
-        f"{len(examples)} of {len(examples)} examples have no translation into the source language and are "
-        "predicted unmixed. Translate them for what X-Mixup was trained for.",
-    )
+    (warning,) = scorer.warnings
+    assert warning.startswith(f"{len(examples)} of {len(examples)} examples ")
 
 
 def test_examples_without_a_translation_run_among_others_that_have_one(task, model, tokenizer, optimization):
@@ -161,7 +159,7 @@ def test_labels_of_examples_and_translations_are_not_looked_at(model, task, toke
 def test_a_translation_with_other_options_is_refused(bert_folder, tokenizer, optimization):
     examples = READ["multiple-choice"]("de", 3)
     there = [replace(one, options=one.options[:2], label=None) for one in READ["multiple-choice"]("en", 3)]
-    with pytest.raises(DataError, match="example '1' has 3 options and its translation 2; expected as many"):
+    with pytest.raises(DataError, match=r"example '1'.*3 options.*translation 2"):
         paired_scorer(TASKS["multiple-choice"], tokenizer, optimization, examples, there)
 
 
@@ -204,7 +202,7 @@ def test_each_example_is_mixed_with_what_its_translation_is_linked_to(bert_folde
 
 def test_translations_without_links_are_refused_where_words_are_mixed_by_links(tokenizer, optimization):
     task, examples, bare = TASKS["upos"], sentences("de", 3), sentences("en", 3)
-    with pytest.raises(DataError, match=r"translations of the inputs: attends = .* 2 translations .* 0, 2\)"):
+    with pytest.raises(DataError, match=r"translations.*inputs: .*attends =.*2 translations.*0, 2\)"):
         paired_scorer(
             task, tokenizer, optimization, examples, [bare[0], *linked(bare[1:2]), bare[2]], attends="links"
         )

@@ -61,9 +61,7 @@ def test_texts_longer_than_the_encoder_has_positions_for_are_cut(encoder_folder,
 
 @pytest.mark.parametrize("layer", [4, -5, 99])
 def test_a_layer_that_is_not_there_is_an_error(encoder_folder, tokenizer, layer):
-    with pytest.raises(
-        ConfigError, match=r"no layer .* 3 layers: use 0 \(the embeddings\) to 3, or -1 \(the last\)"
-    ):
+    with pytest.raises(ConfigError, match=f"layer {layer}: .*3.*0.*3, or -1"):
         sentence_states(load_masked_lm(encoder_folder), tokenizer, LINES, layers=(-1, layer))
 
 

@@ -191,18 +191,16 @@ def test_every_process_gets_a_part(sharded):
 @pytest.mark.parametrize("name", ["FSDP_OFFLOAD_PARAMS", "FSDP_ACTIVATION_CHECKPOINTING"])
 def test_what_a_launcher_asks_of_sharding_in_vain_is_refused(name, monkeypatch, sharded):
     monkeypatch.setenv(name, "true")
-    with pytest.raises(
-        ConfigError, match=rf"{name} is set for this launch, and is not heeded\. Leave --fsdp"
-    ):
+    with pytest.raises(ConfigError, match=f"{name}.*--fsdp"):
         prepare_sharding()
 
 
 def test_what_cannot_be_sharded_is_refused(sharded):
     from isogloss.methods import PRETRAINING
 
-    with pytest.raises(ConfigError, match=r"optimizer_states: .* sharded model \(--use_fsdp\)\. Leave"):
+    with pytest.raises(ConfigError, match=r"optimizer_states: .*--use_fsdp"):
         check_optimizer_states("8-bit")
-    with pytest.raises(ConfigError, match=r"conflict: .* out, or leave conflict out\."):
+    with pytest.raises(ConfigError, match="conflict:"):
         conflict_callback(Conflict(), nn.Linear(1, 1), Pool({}, lambda *_: ()), seed=0)
-    with pytest.raises(ConfigError, match=r"meta-learning: .* out, or choose masked-language-modelling\."):
+    with pytest.raises(ConfigError, match=r"meta-learning: .*masked-language-modelling"):
         PRETRAINING["meta-learning"]().check("bert", Modules(kind="adapter"), ("en", "de"))

@@ -126,7 +126,7 @@ def test_parts_of_a_batch_share_one_gradient():
 
 
 def test_what_cannot_be_made_twice_is_refused():
-    with pytest.raises(ConfigError, match="capture makes an update one graph, and sam_radius"):
+    with pytest.raises(ConfigError, match="sam_radius"):
         Updates(capture=True, sam_radius=RADIUS)
     with pytest.raises(ConfigError, match=r"meta-learning: sam_radius cannot be 0\.2"):
         with_fields(MetaLearning(), sam_radius=RADIUS)

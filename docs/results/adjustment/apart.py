@@ -1,10 +1,11 @@
-"""Does fine-tuning push unrelated words apart, or words of other tags? `python apart.py RUNS … > apart.csv`.
+"""Does fine-tuning move unrelated words apart, or words with different tags? `python apart.py RUNS … >
+apart.csv`.
 
-RUNS are the folders of examples/combinations.toml (part of speech) and papers/adjustment/claims-ner (names):
-source-only models of the shipped encoder. Words of 300 test sentences of qaa and of their translations into
-qad, linked by the translator; unrelated words are those of other sentences, with the same tag as the word or
-with another. Distances in the last layer, L2, and divided by the root mean square norm of all states, free of
-scale.
+RUNS are the folders of examples/combinations.toml (POS tagging) and papers/adjustment/claims-ner (NER):
+source-only models of the shipped encoder. Words are from 300 test sentences of qaa and their translations
+into qad, linked by the translator. Unrelated words are from different sentences, with the same tag as the
+word or with a different one. Distances are in the last layer, in L2, and divided by the root mean square norm
+of all states, which removes the scale.
 """
 
 import sys
@@ -30,13 +31,13 @@ def texts(corpus: str) -> tuple[list, list, list[tuple[int, int, int, str]]]:
     """Return words of both languages, and links: sentence, word, word, tag."""
     translator = BuiltInTranslator("qaa", "qad", noise=0.0)
     sentences = list(examples(corpus, "qaa", "test"))[:SENTENCES]
-    translated = [translator.translate_words(sentence.words) for sentence in sentences]
+    translations = [translator.translate_words(sentence.words) for sentence in sentences]
     links = [
         (number, i, j, sentence.tags[i].partition("-")[2] or sentence.tags[i])
-        for number, (sentence, (_, pairs)) in enumerate(zip(sentences, translated, strict=True))
+        for number, (sentence, (_, pairs)) in enumerate(zip(sentences, translations, strict=True))
         for i, j in sorted(pairs)
     ]
-    return [sentence.words for sentence in sentences], [words for words, _ in translated], links
+    return [sentence.words for sentence in sentences], [words for words, _ in translations], links
 
 
 def distances(folder: Path, corpus: str) -> dict[str, float]:

@@ -1,8 +1,8 @@
 """The cost of a chosen source language: `python docs/results/choosing/sources.py NAME [SCORES [DATA]]`.
 
-With SCORES, NAME's transfer rows are written first: for each target and source the signals and the score.
+With SCORES, NAME's transfer rows are written first, with the signals and the score of each target and source.
 SCORES is the folder of the runs of `sources.toml` (NAME names) or `sources_built_in.toml` (NAME tags), or a
-file of `frozen.py` (NAME frozen-topics, frozen-tags, frozen-names). Regrets are made of the rows alone.
+file of `frozen.py` (NAME frozen-topics, frozen-tags, frozen-names). Regrets are computed from these rows.
 """
 
 import sys
@@ -71,22 +71,22 @@ def matrix(rows: pd.DataFrame, column: str) -> Matrix:
 
 
 def lost(scores: Matrix) -> Matrix:
-    """Return the points that each source loses against a target's best one; 0 for the target itself."""
+    """Return the points that each source loses against the target's best source, and 0 for the target."""
     points: Matrix = np.nan_to_num(100 * (np.nanmax(scores, axis=1, keepdims=True) - scores))
     return points
 
 
-def choices(scores: Matrix, ranked: Matrix) -> Matrix:
-    """Return for each target which source is ranked first, as 1; equals have equal shares."""
-    values = np.where(np.isnan(scores), -np.inf, np.nan_to_num(ranked))
+def choices(scores: Matrix, ranking: Matrix) -> Matrix:
+    """Return, for each target, 1 at the first-ranked source. Equally ranked sources share it."""
+    values = np.where(np.isnan(scores), -np.inf, np.nan_to_num(ranking))
     first = values == values.max(axis=1, keepdims=True)
     shares: Matrix = first / first.sum(axis=1, keepdims=True)
     return shares
 
 
-def regret_of(scores: Matrix, ranked: Matrix) -> Matrix:
+def regret_of(scores: Matrix, ranking: Matrix) -> Matrix:
     """Return for each target the points that the source ranked first loses."""
-    regret: Matrix = (lost(scores) * choices(scores, ranked)).sum(axis=1)
+    regret: Matrix = (lost(scores) * choices(scores, ranking)).sum(axis=1)
     return regret
 
 
@@ -98,40 +98,40 @@ def in_other_targets(scores: Matrix) -> Matrix:
 
 
 def fitted(signals: Sequence[Matrix], scores: Matrix) -> Matrix:
-    """Return for each target a linear regression of scores on signals, fitted on other languages alone.
+    """Return, for each target, a linear regression of scores on signals, fitted on the other languages.
 
-    Signals are standardised over the candidates of a target, scores are less its mean. The target is no
-    source in what is fitted, for its labels are not known.
+    Signals are standardised over the candidates of a target, and the target's mean is subtracted from scores.
+    The target is not used as a source for fitting, because its labels are not known.
     """
     relative = scores - np.nanmean(scores, axis=1, keepdims=True)
     inputs = np.stack([_standardised(signal) for signal in signals], axis=2)
-    predicted = np.full_like(scores, np.nan)
+    predictions = np.full_like(scores, np.nan)
     for target in range(len(scores)):
-        scored = ~np.isnan(scores)
-        scored[target], scored[:, target] = False, False
-        weights, *_ = np.linalg.lstsq(inputs[scored], relative[scored], rcond=None)
-        predicted[target] = inputs[target] @ weights
-    return predicted
+        has_score = ~np.isnan(scores)
+        has_score[target], has_score[:, target] = False, False
+        weights, *_ = np.linalg.lstsq(inputs[has_score], relative[has_score], rcond=None)
+        predictions[target] = inputs[target] @ weights
+    return predictions
 
 
 def _standardised(signal: Matrix) -> Matrix:
     counts = np.maximum((~np.isnan(signal)).sum(axis=1, keepdims=True), 1)
-    centred = np.nan_to_num(signal - np.nansum(signal, axis=1, keepdims=True) / counts)
-    std = np.sqrt((centred**2).sum(axis=1, keepdims=True) / counts)
-    standardised: Matrix = centred / np.where(std > 0, std, 1)
-    return standardised
+    deviations = np.nan_to_num(signal - np.nansum(signal, axis=1, keepdims=True) / counts)
+    std = np.sqrt((deviations**2).sum(axis=1, keepdims=True) / counts)
+    z_scores: Matrix = deviations / np.where(std > 0, std, 1)
+    return z_scores
 
 
-def chance(scores: Matrix, ranked: Matrix, *, permutations: int = PERMUTATIONS, seed: int = 0) -> float:
+def chance(scores: Matrix, ranking: Matrix, *, permutations: int = PERMUTATIONS, seed: int = 0) -> float:
     """Return p of a mean regret as low where the languages of the scores are permuted among themselves.
 
     What a source is worth in all targets, and a target's level, stay; whose they are does not. Targets share
     their sources, which an interval over targets does not see.
     """
-    draws, points, shares = np.random.default_rng(seed), lost(scores), choices(scores, ranked)
+    draws, points, shares = np.random.default_rng(seed), lost(scores), choices(scores, ranking)
     orders = draws.permuted(np.tile(np.arange(len(scores)), (permutations, 1)), axis=1)
-    permuted = (points[orders[:, :, None], orders[:, None, :]] * shares).sum(axis=(1, 2))
-    lower = (permuted <= (points * shares).sum() + 1e-6).sum()
+    permuted_regrets = (points[orders[:, :, None], orders[:, None, :]] * shares).sum(axis=(1, 2))
+    lower = (permuted_regrets <= (points * shares).sum() + 1e-6).sum()
     return float((1 + lower) / (1 + permutations))
 
 
@@ -139,11 +139,13 @@ def rankings(rows: pd.DataFrame, always: str) -> Mapping[str, Matrix]:
     """Return the ways to choose: a value by target and source, the highest of which is chosen."""
     scores = matrix(rows, "score")
     signals = [matrix(rows, name) for name in SIGNALS]
-    named = np.broadcast_to(np.array(sorted(set(rows["source"]))) == always, scores.shape).astype(float)
+    constant_choice = np.broadcast_to(np.array(sorted(set(rows["source"]))) == always, scores.shape).astype(
+        float
+    )
     sources = in_other_targets(scores)
     return {
         **{by: matrix(rows, by) for by in CHOSEN_BY},
-        f"always {always}": named,
+        f"always {always}": constant_choice,
         "best in other targets": sources,
         "fitted": fitted(signals, scores),
         "fitted with sources": fitted([*signals, sources], scores),
@@ -160,10 +162,10 @@ def regrets(rows: pd.DataFrame, always: str) -> pd.DataFrame:
     ways = rankings(rows, always)
     rule = regret_of(scores, ways["rule"])
     table = []
-    for by, ranked in ways.items():
-        counted = np.array([code != always or not by.startswith("always") for code in languages])
-        regret = regret_of(scores, ranked)[counted]
-        mean, more = mean_std([*regret]), mean_std([*(regret - rule[counted])])
+    for by, ranking in ways.items():
+        is_counted = np.array([code != always or not by.startswith("always") for code in languages])
+        regret = regret_of(scores, ranking)[is_counted]
+        mean, more = mean_std([*regret]), mean_std([*(regret - rule[is_counted])])
         table.append(
             {
                 "chosen by": by,
@@ -171,7 +173,7 @@ def regrets(rows: pd.DataFrame, always: str) -> pd.DataFrame:
                 **{"regret": mean.mean, "low": mean.low, "high": mean.high, "worst": regret.max()},
                 "best chosen": int((regret == 0).sum()),
                 **{"more than the rule": more.mean, "more low": more.low, "more high": more.high},
-                "p of chance": chance(scores, ranked) if by in CHOSEN_BY else np.nan,
+                "p of chance": chance(scores, ranking) if by in CHOSEN_BY else np.nan,
             }
         )
     columns = pd.DataFrame(table)

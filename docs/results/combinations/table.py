@@ -1,10 +1,10 @@
-"""Do systems add up? `python docs/results/combinations/table.py TASK [RUNS]`, TASK being upos or ner.
+"""Do systems add up? `python docs/results/combinations/table.py TASK [RUNS]` with TASK upos or ner.
 
 It writes effects.csv from scores.csv in the task's folder, and correlations.csv from signals.csv. With RUNS,
-that of examples/combinations.toml, scores.csv (in each model's target and in the source), paths.csv (points
-from the source-only model to each other one) and signals.csv (what is known of a model without labels) are
-written from its records first. Effects are paired by seed, on the mean of both targets, with 95 % t
-intervals; correlations are Spearman's, over models that saw no label of the target.
+the folder of examples/combinations.toml, it writes scores.csv (in each model's target and in the source),
+paths.csv (points from the source-only model to every other model) and signals.csv (label-free measurements of
+models) from its records first. Effects are paired by seed, on the mean of both targets, with 95 % t
+intervals. Correlations are Spearman's, over models that saw no label of the target.
 """
 
 import sys
@@ -54,7 +54,7 @@ def paths(m: Measurements) -> pd.DataFrame:
 
 
 def signals(m: Measurements) -> pd.DataFrame:
-    """Return what each signal says of a model in its target, and the model's test score there."""
+    """Return each signal of a model in its target, and the model's test score there."""
     retrieval = m.frame("retrieval")
     retrieval = retrieval[(retrieval["similarity"] == "cosine") & ~retrieval["centred"].astype(bool)]
     accuracy = retrieval[["accuracy_forward", "accuracy_backward"]].mean(axis=1)
@@ -83,7 +83,7 @@ def signals(m: Measurements) -> pd.DataFrame:
 
 
 def correlations(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how far each signal ranks models as their test scores do: in a target, and within an encoder."""
+    """Return the rank correlation of each signal with test scores, in a target and within an encoder."""
     table = table[~table["system"].isin(LABELLED)]
     correlations = {}
     for signal, signal_rows in table.groupby("signal"):
@@ -97,7 +97,7 @@ def correlations(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what adjusting, each way to train, and averaging bring, and how far two add up."""
+    """Return the gains from adjusting, each way to train, and averaging, and how far two gains add up."""
     wide = table.pivot_table(index="seed", columns=["on", "system"], values="target")
     ways = [name for name in table["system"].unique() if name != BASE and AVERAGED not in name]
     gains_by_seed = {}

@@ -1,4 +1,4 @@
-"""Files as somebody may have them, made from the built-in languages: names, topics, and choices of two."""
+"""Write files like a user's, with data of the built-in languages: NER, topics, and choices of two."""
 
 import json
 from itertools import islice

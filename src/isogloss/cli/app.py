@@ -1,4 +1,4 @@
-"""The verbs of the command line: each converts its options and calls the function that does the work."""
+"""The verbs of the command line, which convert options and call the functions that do the work."""
 
 import sys
 from pathlib import Path
@@ -14,6 +14,7 @@ from isogloss.cli.options import (
     SETUP,
     STUDY,
     ExecutionGroup,
+    HelpfulGroup,
     OutputOptions,
     RecipeGroup,
     show_list,
@@ -27,14 +28,15 @@ from isogloss.core.plug_ins import find_plug_in, package_named, plugged_names
 from isogloss.recipes.recipe_text import QUICKSTART
 
 
-def _print_version(requested: bool) -> None:
-    if requested:
+def _print_version(is_requested: bool) -> None:
+    if is_requested:
         print(f"isogloss {VERSION}")
         raise typer.Exit
 
 
 app = typer.Typer(
     name="isogloss",
+    cls=HelpfulGroup,
     pretty_exceptions_enable=False,
     suggest_commands=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -43,7 +45,9 @@ app.add_typer(model_verbs)
 app.add_typer(languages_app, name="languages", rich_help_panel=DATA)
 app.add_typer(corpus_app, name="corpus", rich_help_panel=DATA)
 app.add_typer(recipes_app, name="recipes", rich_help_panel=SETUP)
-claims_app = typer.Typer(help="The papers' claims.", invoke_without_command=True, suggest_commands=False)
+claims_app = typer.Typer(
+    cls=HelpfulGroup, help="The papers' claims.", invoke_without_command=True, suggest_commands=False
+)
 app.add_typer(claims_app, name="claims", rich_help_panel=STUDY)
 app.add_typer(recipe_verbs)
 app.add_typer(data_app)
@@ -52,19 +56,23 @@ app.add_typer(data_app)
 @app.callback()
 def options_of_all(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_print_version)
+        bool,
+        typer.Option(
+            "--version", metavar="", help="Print the version.", is_eager=True, callback=_print_version
+        ),
     ] = False,
 ) -> None:
-    """Cross-lingual transfer: how well a model transfers, how reliably, and why."""
+    """Measure cross-lingual transfer: how well a model transfers, how reliably, and why."""
 
 
 @verb(app, STUDY, "isogloss quickstart")
 @with_groups
 def quickstart(out: str | None = QUICKSTART, jobs: int = 0, *, output: OutputOptions) -> None:
-    """Reproduce Wu et al. (2022) on the built-in languages: transfer, its reliability, and why (3 min)."""
+    """Reproduce Wu et al. (2022) on the built-in languages (3 min): transfer, its reliability, and why."""
     from isogloss.cli.runs import run_and_report
 
-    setup, execution = RecipeGroup(out=out), ExecutionGroup(jobs=jobs)
+    setup = RecipeGroup(out=out)
+    execution = ExecutionGroup(jobs=jobs)
     run_and_report(["quickstart"], setup, execution, output, command="isogloss quickstart")
 
 
@@ -83,6 +91,7 @@ def run(
     """Run a recipe, skipping finished runs, and write the report.
 
     Start the same command in other shells, or on machines that share the folder, to share the work.
+
     Exit codes: 0 all is done, 1 some runs failed, 2 invalid input, 130 Ctrl-C, 143 SIGTERM, 129 SIGHUP.
     """
     from isogloss.cli import runs
@@ -93,7 +102,7 @@ def run(
         runs.print_plan(recipes, setup, speed=speed, as_json=output.as_json)
         return
     if speed:
-        raise ConfigError("--speed estimates hours and needs --dry-run. Add --dry-run, or leave --speed out.")
+        raise ConfigError("--speed estimates hours and needs --dry-run. Add --dry-run, or remove --speed.")
     make = runs.run_together if runs.were_started_together(options) else runs.run_and_report
     command = f"isogloss {' '.join(sys.argv[1:])}"
     make(recipes, setup, execution, output, report=write_report, command=command)
@@ -114,14 +123,14 @@ def report(
     from isogloss.reports.report import draw_figures
 
     with output.events as display:
-        written = api.report(folder, on_progress=display.on_progress)
+        result = api.report(folder, on_progress=display.on_progress)
         if style:
-            draw_figures(written.html.parent, style, display.on_progress)
-    show_report(written, as_json=output.as_json)
+            draw_figures(result.html.parent, style, display.on_progress)
+    show_report(result, as_json=output.as_json)
     if open_it:
         import webbrowser
 
-        webbrowser.open(written.html.resolve().as_uri())
+        webbrowser.open(result.html.resolve().as_uri())
 
 
 @verb(app, STUDY, "isogloss results runs/quickstart")
@@ -134,7 +143,7 @@ def results(
     *,
     quiet: bool = False,
 ) -> None:
-    """Write the scores of a folder of runs in the forms in which others collect them."""
+    """Write the scores of a folder of runs in formats of public result collections."""
     from isogloss.reports.exchange import write_results
     from isogloss.study import read
 
@@ -162,7 +171,7 @@ def diff(
     from isogloss.cli.display import Display, show_line
     from isogloss.reports.verdicts import changed_verdicts
 
-    rows = [(*change.values(),) for change in changed_verdicts(first, second)]
+    rows = [tuple(change.values()) for change in changed_verdicts(first, second)]
     if not rows and not output.as_json:
         show_line("No verdict differs.")
         return
@@ -186,27 +195,27 @@ def compare(
 ) -> None:
     """Test differences from a baseline per language, over seeds and examples: p, interval, power.
 
-    p over seeds alone (t-test), over examples alone (paired t-test for means, permutation test for F1) and
-    over both (min F'); Holm's correction over a test set. Computed from stored predictions; nothing is run
-    again. Files of outputs (--predictions) are one seed each, so they are tested over examples alone.
+    p is computed over seeds (t-test), over examples (paired t-test for means, permutation test for F1) and
+    over both (min F'), with Holm's correction over a test set. Stored predictions are used, and nothing is
+    run again. Files of outputs (--predictions) have one seed each, so they are only tested over examples.
     """
     from isogloss import api
     from isogloss.cli.comparing import print_compared_outputs, print_comparisons
 
     if predictions:
         if split or points != 1.0 or folder != QUICKSTART:
-            raise ConfigError("--split, --points and --in apply to runs. Leave them or --predictions out.")
-        compared = api.compare_outputs(runs, against=against, gold=gold or "", by=by, measure=measure)
-        print_compared_outputs(compared, as_json=output.as_json)
+            raise ConfigError("--split, --points and --in apply to runs. Remove them, or --predictions.")
+        comparison = api.compare_outputs(runs, against=against, gold=gold or "", by=by, measure=measure)
+        print_compared_outputs(comparison, as_json=output.as_json)
         return
     if not against:
         raise ConfigError(
             "missing option '--against': the baseline of the comparison. See: isogloss compare --help"
         )
     if by or gold:
-        raise ConfigError("--by and --gold apply to files of outputs. Add --predictions, or leave them out.")
+        raise ConfigError("--by and --gold apply to files of outputs. Add --predictions, or remove them.")
     with output.progress as display:
-        compared = api.compare_runs(
+        comparison = api.compare_runs(
             runs,
             against=against,
             measure=measure,
@@ -215,7 +224,7 @@ def compare(
             folder=folder,
             on_progress=display.on_progress,
         )
-    print_comparisons(compared, points=points, output=output)
+    print_comparisons(comparison, points=points, output=output)
 
 
 @verb(app, STUDY, "isogloss choose --source en,ar,hi --language sw")
@@ -229,7 +238,7 @@ def choose(
     *,
     output: OutputOptions,
 ) -> None:
-    """Rank the models for each language without labels; the score to expect there reads "don't know".
+    """Rank the models for each language without labels, or decide that the best is not known.
 
     It also prints the score of the choice in other languages that have labels, and the command that
     predicts with all models together. Labels, where available, show what such choices lose.
@@ -282,9 +291,9 @@ def list_(
 
     check_named("list", "list", LISTS, what)
     if what not in OF_A_FOLDER and folder != QUICKSTART:
-        raise ConfigError(f"--in is for {' and '.join(OF_A_FOLDER)}; found list {what}. Leave it out.")
+        raise ConfigError(f"--in applies to the lists {' and '.join(OF_A_FOLDER)}, not to {what}. Remove it.")
     if language and what != "corpora":
-        raise ConfigError(f"--language is for list corpora; found list {what}. Leave it out.")
+        raise ConfigError(f"--language applies to the list corpora, not to {what}. Remove it.")
     if language:
         Display(as_json=output.as_json).table(*corpora_in(language))
         return
@@ -308,7 +317,7 @@ def doctor(as_json: bool = False, data: str | None = None) -> None:
 
 
 def _add_command(name: str) -> None:
-    """Add a command of another package. The package is imported when the command is called."""
+    """Add a command of a plug-in package, which is imported when the command is called."""
     package = package_named("commands", name)
 
     @app.command(
@@ -324,7 +333,7 @@ def _add_command(name: str) -> None:
 
 
 OWN_COMMANDS = frozenset(str(command.name) for command in app.registered_commands)
-"""Names of the commands of isogloss; packages cannot replace them."""
+"""Names of the commands of isogloss, which packages cannot replace."""
 
 for _name in plugged_names("commands"):
     if _name not in OWN_COMMANDS:

@@ -27,6 +27,7 @@ from isogloss.reports.choosing import (
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
 from isogloss.reports.comparison_cells import CELLS, interval_text
 from isogloss.reports.measurements import Measurements, read_measurements
+from isogloss.reports.frames import list_columns
 from isogloss.reports.names import count, language, percent, test_set_name
 from isogloss.reports.verdicts import p_text
 from isogloss.store import local_folder
@@ -42,46 +43,46 @@ OUTPUT_CELLS: Mapping[str, Callable[[Row], str]] = {
     "examples": lambda row: str(row["examples"]),
     "gained, lost": lambda row: "–" if row["gained"] is None else f"{row['gained']}, {row['lost']}",
 }
-"""The cells of a comparison of files of outputs, which are tested over examples alone."""
+"""The cells of a comparison of files of outputs, which are only tested over examples."""
 
 
-def print_comparisons(compared: Compared, *, points: float, output: OutputOptions) -> None:
+def print_comparisons(comparisons: Compared, *, points: float, output: OutputOptions) -> None:
     """Print the comparisons of runs, and the number of seeds that would detect a difference of ``points``."""
     if output.as_json:
-        for line in (*compared.rows, *({"note": note} for note in compared.notes)):
+        for line in (*comparisons.rows, *({"note": note} for note in comparisons.notes)):
             emit(line)
         return
-    for _, group in groupby(compared.rows, key=_pair):
+    for _, group in groupby(comparisons.rows, key=_pair):
         rows = list(group)
         show_line(_title(rows))
         _print_table(CELLS, rows)
-    show_line(_legend(compared.rows, points))
-    for note in compared.notes:
+    show_line(_legend(comparisons.rows, points))
+    for note in comparisons.notes:
         output.warn(note)
 
 
-def print_compared_outputs(compared: Compared, *, as_json: bool) -> None:
+def print_compared_outputs(comparisons: Compared, *, as_json: bool) -> None:
     """Print the comparisons of files of outputs."""
     if as_json:
-        for row in compared.rows:
+        for row in comparisons.rows:
             emit(row)
         return
-    for system, group in groupby(compared.rows, key=lambda row: row["system"]):
+    for system, group in groupby(comparisons.rows, key=lambda row: row["system"]):
         rows = list(group)
-        first = rows[0]
-        compared_by = f"{first['task']} by {first['measure']}, paired by {first['paired_by']}"
-        show_line(f"{system} against {first['baseline']}: {compared_by}")
+        fields = rows[0]
+        pairing = f"{fields['task']} by {fields['measure']}, paired by {fields['paired_by']}"
+        show_line(f"{system} against {fields['baseline']}: {pairing}")
         _print_table(OUTPUT_CELLS, rows)
     show_line(
         f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
-        f"{_tests(compared.rows)}, after Holm's correction over {count(len(compared.rows), 'test')}); the "
+        f"{_tests(comparisons.rows)}, after Holm's correction over {count(len(comparisons.rows), 'test')}); the "
         f"interval (95 %) is over examples; d is Cohen's over examples; gained and lost are answers that "
         f"became right and wrong. One file is one training: no {SURE} is possible."
     )
 
 
 def _print_table(cells: Mapping[str, Callable[[Row], str]], rows: Sequence[Row]) -> None:
-    Display().table([*cells], [[cell(row) for cell in cells.values()] for row in rows])
+    Display().table(list(cells), [[cell(row) for cell in cells.values()] for row in rows])
 
 
 def _pair(row: Row) -> tuple[object, ...]:
@@ -92,9 +93,12 @@ def _pair(row: Row) -> tuple[object, ...]:
 
 
 def _title(rows: Sequence[Row]) -> str:
-    row, examples = rows[0], [row["examples"] for row in rows]
+    row = rows[0]
+    examples = [row["examples"] for row in rows]
     if row["encoder"] == row["baseline_encoder"]:
-        encoder, system, baseline = f", {row['encoder']}", row["method"], row["baseline_method"]
+        encoder = f", {row['encoder']}"
+        system = row["method"]
+        baseline = row["baseline_method"]
     else:
         encoder = ""
         system = f"{row['encoder']} / {row['method']}"
@@ -110,72 +114,76 @@ def _tests(rows: Sequence[Row]) -> str:
 
 
 def _legend(rows: Sequence[Row], points: float) -> str:
-    unit, tests = rows[0]["unit"], _tests(rows)
+    unit = rows[0]["unit"]
+    tests = _tests(rows)
     lines = [
-        f"{SURE} stands on {unit}s and examples: p < 0.05 by the test that crosses both, after Holm's "
-        f"correction over all of a test set. {ON_EXAMPLES} stands on the examples of these {unit}s alone"
-        f"{f' ({tests})' if tests else ''}. Scores and differences in percent, means over {unit}s; the "
-        f"interval (95 %) is over both; d is Cohen's over examples. p: over {unit}s, over examples, over "
-        f"both, and that corrected.",
-        f"needed: the {unit}s with which a paired t-test over them would see a difference of "
-        f"{points:g} point{'' if points == 1 else 's'} with 80 % power, at the spread found here.",
+        f"{SURE} is significant over {unit}s and examples: p < 0.05 by the test that crosses both, after "
+        f"Holm's correction over all tests of a test set. {ON_EXAMPLES} is significant over the examples of "
+        f"these {unit}s only{f' ({tests})' if tests else ''}. Scores and differences in percent, means over "
+        f"{unit}s. The interval (95 %) is over both. d is Cohen's over examples. p: over {unit}s, over "
+        f"examples, over both, and over both after the correction.",
+        f"needed: the number of {unit}s with which a paired t-test over them would detect a difference of "
+        f"{points:g} point{'' if points == 1 else 's'} with 80 % power, at the spread measured here.",
     ]
     if all(row["seeds"] < 2 for row in rows):
-        lines.append(f"No {SURE} is possible: one {unit} says nothing about others. Train more.")
+        lines.append(f"{SURE} is not possible: one {unit} does not show the spread. Train more.")
     return "\n".join(lines)
 
 
 EITHER = (
-    "choose: name either a folder of runs (isogloss choose runs/mine), or source languages and a target "
+    "choose: give either a folder of runs (isogloss choose runs/mine), or source languages and a target "
     "(isogloss choose --source en,ar,hi --language sw)."
 )
 
 
 def print_choices(address: str | None, languages: Sequence[str], *, output: OutputOptions) -> None:
-    """Print the choice for every language and how good such choices are; for named ones all candidates.
+    """Print the choice for every language and how good such choices are.
 
-    Without any candidates, print why, and what to do.
+    For given ``languages``, all candidates are printed. Without candidates, the reason and what to do are
+    printed. Raises ConfigError without an address.
     """
     if address is None:
         raise ConfigError(EITHER)
     with output.progress as display:
         folder = local_folder(address, display.on_progress)
-        m = read_measurements(folder, display.on_progress)
-        candidates = all_candidates(m, display.on_progress)
-        for text in m.unread:
+        measurements = read_measurements(folder, display.on_progress)
+        candidates = all_candidates(measurements, display.on_progress)
+        for text in measurements.unread:
             display.say(f"isogloss: {text}")
     if candidates:
-        _print_ranked(candidates, m, languages, address, output=output)
+        _print_ranked(candidates, measurements, languages, address, output=output)
     elif output.as_json:
-        emit({"note": explain_missing_choice(m)})
+        emit({"note": explain_missing_choice(measurements)})
     else:
-        show_line(f"{folder}: {explain_missing_choice(m)}")
+        show_line(f"{folder}: {explain_missing_choice(measurements)}")
 
 
 def _print_ranked(
     candidates: Sequence[Candidates],
-    m: Measurements,
+    measurements: Measurements,
     languages: Sequence[str],
     address: str,
     *,
     output: OutputOptions,
 ) -> None:
     languages = languages_named(languages)
-    measured = list(dict.fromkeys(code for test_set in candidates for code in test_set.languages))
-    check_named("--language", "language of these measurements", measured, *languages)
+    measured_languages = list(
+        dict.fromkeys(target for test_set in candidates for target in test_set.languages)
+    )
+    check_named("--language", "language of these measurements", measured_languages, *languages)
     if output.as_json:
-        _emit(candidates, languages or measured, ranked=bool(languages))
+        _emit(candidates, languages or measured_languages, with_ranking=bool(languages))
         return
     if not languages:
-        _show(m)
-    for test_set, code in product(candidates, languages):
-        _show_candidates(test_set, code)
+        _show(measurements)
+    for test_set, target in product(candidates, languages):
+        _show_candidates(test_set, target)
     for test_set in candidates:
-        _show_ensembles(test_set, languages or measured, address)
+        _show_ensembles(test_set, languages or measured_languages, address)
 
 
 TEXTS = 1000
-"""Texts of a language that are compared."""
+"""Texts per language that are compared."""
 
 
 def print_sources(
@@ -187,17 +195,21 @@ def print_sources(
     *,
     output: OutputOptions,
 ) -> None:
-    """Print the source languages ranked for each target, the best first, with what the ranking is made of."""
+    """Print the source languages ranked for each target, the best first, with the facts behind the ranking.
+
+    Raises ConfigError with a folder of runs, or without targets.
+    """
     if address is not None or not targets:
         raise ConfigError(EITHER)
-    candidates, languages = languages_named(sources), languages_named(targets)
-    codes = dict.fromkeys((*candidates, *languages)) if corpus else ()
+    source_codes = languages_named(sources)
+    target_codes = languages_named(targets)
+    codes = dict.fromkeys((*source_codes, *target_codes)) if corpus else ()
     corpus = register_corpus(corpus, data)
     texts = {code: _texts(Sources(data), corpus, code) for code in codes}
-    for target in languages:
-        ranked = rank_sources(target, candidates, texts)
-        doubt = describe_doubt(ranked)
-        rows = [{"target": target, **candidate._asdict(), "doubt": doubt or None} for candidate in ranked]
+    for target in target_codes:
+        ranking = rank_sources(target, source_codes, texts)
+        doubt = describe_doubt(ranking)
+        rows = [{"target": target, **candidate._asdict(), "doubt": doubt or None} for candidate in ranking]
         if output.as_json:
             for row in rows:
                 emit({name: or_none(value) for name, value in row.items()})
@@ -213,7 +225,7 @@ def print_sources(
                     percent(candidate.trigrams),
                     f"{candidate.rule:+.2f}" if candidate.is_known else "–",
                 )
-                for candidate in ranked
+                for candidate in ranking
             ],
         )
 
@@ -225,19 +237,21 @@ def _texts(sources: Sources, corpus: str, code: str) -> list[str]:
                 " ".join(texts_of(example))
                 for example in sources.examples(corpus, code, split, examples=TEXTS)
             ]
-    raise DataError(f"{corpus}: no split of language {code!r} was found. Leave it out, or --corpus.")
+    raise DataError(f"{corpus}: no split of language {code!r} was found. Remove the language, or --corpus.")
 
 
 def _yes_or_no(fact: float) -> str:
-    return "–" if isnan(fact) else "yes" if fact else "no"
+    if isnan(fact):
+        return "–"
+    return "yes" if fact else "no"
 
 
-def _emit(candidates: Sequence[Candidates], languages: Sequence[str], *, ranked: bool) -> None:
+def _emit(candidates: Sequence[Candidates], languages: Sequence[str], *, with_ranking: bool) -> None:
     for test_set in candidates:
         data = choice_data(test_set)
         for row in data[data["language"].isin(languages)].to_dict("records"):
             event = {str(name): value for name, value in row.items()}
-            if ranked:
+            if with_ranking:
                 ranking = candidate_data(test_set, event["language"]).to_dict("records")
                 event["ranking"] = [
                     {str(name): or_none(value) for name, value in candidate.items()} for candidate in ranking
@@ -245,8 +259,8 @@ def _emit(candidates: Sequence[Candidates], languages: Sequence[str], *, ranked:
             emit(event)
 
 
-def _show(m: Measurements) -> None:
-    for table in (*choice_tables(m), *regret_tables(m)):
+def _show(measurements: Measurements) -> None:
+    for table in (*choice_tables(measurements), *regret_tables(measurements)):
         show_line(table.title)
         head, *rows = [[cell.text for cell in row] for row in (table.header, *table.rows)]
         Display().table(head, rows)
@@ -261,9 +275,9 @@ def _show_candidates(test_set: Candidates, code: str) -> None:
     texts = data.assign(**{name: data[name].map("{:+.2f}".format) for name in (RULE, *numbers)})
     if "score" in data:
         texts["score"] = data["score"].map(percent)
-    shown = f"{test_set_name(test_set.about)}, source {test_set.about['source']}"
-    show_line(f"{shown}: candidates for {code}, the rule's choice first")
-    Display().table([*texts], texts.to_numpy().tolist())
+    title = f"{test_set_name(test_set.about)}, source {test_set.about['source']}"
+    show_line(f"{title}: candidates for {code}, the rule's choice first")
+    Display().table(list_columns(texts), texts.to_numpy().tolist())
 
 
 def _show_ensembles(test_set: Candidates, languages: Sequence[str], address: str) -> None:

@@ -6,18 +6,18 @@ import typer
 
 
 def lists(incomplete: str) -> list[str]:
-    """Complete what can be listed."""
+    """Complete the names of lists."""
     from isogloss.cli.lists import LISTS
 
     return [name for name in LISTS if name.startswith(incomplete)]
 
 
 def recipes(incomplete: str) -> list[str]:
-    """Complete packaged recipes, and recipes and folders here."""
+    """Complete packaged recipes, and recipes and folders in the current folder."""
     from isogloss.recipes.recipe_text import packaged_recipes
 
-    here = (path for path in Path().glob(f"{incomplete}*") if path.suffix == ".toml" or path.is_dir())
-    files = [f"{path}/" if path.is_dir() else str(path) for path in here]
+    paths = (path for path in Path().glob(f"{incomplete}*") if path.suffix == ".toml" or path.is_dir())
+    files = [f"{path}/" if path.is_dir() else str(path) for path in paths]
     return [*(name for name in packaged_recipes() if name.startswith(incomplete)), *sorted(files)]
 
 

@@ -1,4 +1,4 @@
-"""The verbs about data: align bitext, translate corpora or text, fetch official files."""
+"""Aligning bitext, translating corpora or text, and fetching official files for the command line."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -7,7 +7,7 @@ from shutil import rmtree
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from isogloss.cli.display import Display, emit, show_line
+from isogloss.cli.display import Display, emit, format_count, show_line
 from isogloss.cli.options import OutputOptions
 from isogloss.core.atomic_files import atomic_file, writing
 from isogloss.core.errors import ConfigError, DataError, plain
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 FETCH_COLUMNS = ("corpus", "part", "languages", "size", "checksum", "address", "place")
 MAX_ERRORS_SHOWN = 20
-"""Errors of rows that are printed on the terminal; --json has all."""
+"""Maximum number of row errors printed on the terminal. --json prints all."""
 
 MAX_LISTED_LANGUAGES = 6
-"""More languages than this are counted instead of listed."""
+"""Maximum number of languages that are listed instead of counted."""
 
 ALIGNMENT_COLUMNS = ("languages", "split", "aligner", "pairs", "links")
 GOLD_COLUMNS = ("gold_pairs", "precision", "recall", "f1", "aer")
@@ -45,7 +45,7 @@ REFERENCE_COLUMNS = ("metric", "score", "bleu")
 
 
 def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, output: OutputOptions) -> None:
-    """Align, and print the measures and the file of each alignment."""
+    """Align bitext, and print the measures and the file of each alignment."""
     from isogloss.engine.single import align_bitext
 
     with output.progress as display:
@@ -69,13 +69,16 @@ def print_alignments(request: "BitextToAlign", *, out: Path, data: str | None, o
         show_line(alignment.file)
 
 
-def recipe_table(changes: Sequence[str], named: Mapping[str, tuple[str, str]]) -> dict[str, object]:
-    """Return a table of a recipe from ``--set`` changes and from fields with own options: (option, value)."""
-    table: dict[str, object] = unique_keys("--set", map(parse_change, changes))
-    for field, (option, _) in named.items():
+def recipe_table(changes: Sequence[str], fields: Mapping[str, tuple[str, str]]) -> dict[str, object]:
+    """Return a recipe's table from ``--set`` changes and from fields with own options: (option, value).
+
+    Raises ConfigError if both set one field.
+    """
+    table: dict[str, object] = unique_keys("--set", (parse_change(change) for change in changes))
+    for field, (option, _) in fields.items():
         if field in table:
-            raise ConfigError(f"--set {field}=…: {option} sets this field. Leave either out.")
-    return {field: value for field, (_, value) in named.items() if value or field == "name"} | table
+            raise ConfigError(f"--set {field}=… and {option} both set this field. Remove one of them.")
+    return {field: value for field, (_, value) in fields.items() if value or field == "name"} | table
 
 
 def print_split(
@@ -90,24 +93,24 @@ def print_split(
     from isogloss.engine.single import translate_split
 
     with output.progress as display:
-        translated = translate_split(
+        translation = translate_split(
             direction, request, out=out, data=data or "", on_progress=display.on_progress
         )
-        for warning in translated.warnings:
+        for warning in translation.warnings:
             display.say(f"isogloss: {warning}")
     if output.as_json:
-        emit({**translated.row, "warnings": translated.warnings, "file": str(translated.file)})
+        emit({**translation.row, "warnings": translation.warnings, "file": str(translation.file)})
         return
     if not output.quiet:
-        columns = [name for name in (*TRANSLATION_COLUMNS, *REFERENCE_COLUMNS) if name in translated.row]
-        Display().table(columns, [[_cell(translated.row[name]) for name in columns]])
-    show_line(translated.file)
+        columns = [name for name in (*TRANSLATION_COLUMNS, *REFERENCE_COLUMNS) if name in translation.row]
+        Display().table(columns, [[_cell(translation.row[name]) for name in columns]])
+    show_line(translation.file)
 
 
 def print_lines(
     direction: "TranslationDirection", name: str, *, out: Path | None, output: OutputOptions
 ) -> None:
-    """Print the translation of each line, or write all to a file, completely or not at all."""
+    """Translate a text line by line, and print the lines or write all of them to a file, or none."""
     from isogloss.cli.using import check_out, open_file
     from isogloss.engine.single import line_translator
 
@@ -120,10 +123,10 @@ def print_lines(
             for line in translate(lines):
                 emit({"text": line}) if output.as_json else show_line(line)
             return
-        with atomic_file(out.parent, out.name) as written:
+        with atomic_file(out.parent, out.name) as stream:
             for line in translate(lines):
                 with writing(out):
-                    written.write(f"{line}\n")
+                    stream.write(f"{line}\n")
     if output.as_json:
         emit({"file": str(out)})
     elif not output.quiet:
@@ -132,7 +135,7 @@ def print_lines(
 
 @contextmanager
 def _work_folder(out: Path | None) -> Iterator[Path]:
-    """Yield a work folder for translations; next to a file, where it survives an interruption."""
+    """Yield a work folder for translations. Next to an output file, it survives an interruption."""
     if out is None:
         with TemporaryDirectory() as temporary:
             yield Path(temporary)
@@ -147,14 +150,17 @@ def _cell(value: object) -> object:
 
 
 def print_corpus(path: Path, *, data: str, output: OutputOptions) -> None:
-    """Print the contents of a described corpus; DataError, with the first broken row, if one does not fit."""
+    """Print the contents of a described corpus.
+
+    Raises DataError, with the first broken row, if a row does not fit.
+    """
     from isogloss.data.corpora.described import shipped
     from isogloss.recipes.described_contents import inspect_splits
     from isogloss.recipes.descriptions import described
 
     path = shipped().get(str(path), path)
     corpus = described(path, data)
-    splits = list["SplitContents"]()
+    splits: list[SplitContents] = []
     with output.progress as display:
         for split in inspect_splits(corpus, data):
             splits.append(split)
@@ -167,27 +173,31 @@ def print_corpus(path: Path, *, data: str, output: OutputOptions) -> None:
         _print_contents(corpus, splits)
     for error in errors[:MAX_ERRORS_SHOWN]:
         output.progress.say(f"isogloss: {error}")
-    broken = sum(bool(split.errors) for split in splits)
-    if unreadable := sum(not split.is_readable for split in splits):
-        raise DataError(f"{path}: {unreadable} of {len(splits)} splits cannot be read. Correct their files.")
+    broken_splits = sum(bool(split.errors) for split in splits)
+    if count := sum(not split.is_readable for split in splits):
+        raise DataError(f"{path}: {count} of {len(splits)} splits cannot be read. Correct their files.")
     if errors and corpus.bad_rows == "refuse":
         more = (
-            f" (--json names all, the terminal {MAX_ERRORS_SHOWN})" if len(errors) > MAX_ERRORS_SHOWN else ""
+            f" (--json prints all, the terminal {MAX_ERRORS_SHOWN})" if len(errors) > MAX_ERRORS_SHOWN else ""
         )
         raise DataError(
-            f"{path}: {len(errors):,} row{'s do' if len(errors) > 1 else ' does'} not fit, in {broken} of "
-            f'{len(splits)} splits{more}. Correct them, or leave such rows out (bad_rows = "skip").'
+            f"{path}: {len(errors):,} row{'s do' if len(errors) > 1 else ' does'} not fit, in "
+            f"{broken_splits} of {len(splits)} splits{more}. Correct them, or skip such rows "
+            f'(bad_rows = "skip").'
         )
     if not splits:
-        raise DataError(f"{path}: none of its files was found: {', '.join(corpus.paths.values())}.")
+        raise DataError(
+            f"{path}: none of its files was found: {', '.join(corpus.paths.values())}. Check the paths, or "
+            f"--data."
+        )
 
 
 def _print_contents(corpus: "DescribedCorpus", splits: Sequence["SplitContents"]) -> None:
     kind = f"{corpus.kind}, {corpus.tasks[0]}, read as {corpus.format}"
     rules = f"{len(corpus.labels):,} rules from word to lemma"
-    shown = [rules] if corpus.predicts == "lemma" else corpus.labels
+    labels = [rules] if corpus.predicts == "lemma" else corpus.labels
     none = "options, counted from 0" if corpus.kind == "choice" else "none"
-    show_line(plain(f"{corpus.name}: {kind}. Labels: {', '.join(shown) or none}."))
+    show_line(plain(f"{corpus.name}: {kind}. Labels: {', '.join(labels) or none}."))
     rows = [
         (*split[:3], _counts(split.labels), split.repeated, split.trained, split.first[:40])
         for split in splits
@@ -198,8 +208,8 @@ def _print_contents(corpus: "DescribedCorpus", splits: Sequence["SplitContents"]
 
 
 def _counts(labels: Mapping[str, int]) -> str:
-    shown = [f"{label} {count}" for label, count in list(labels.items())[:MAX_LISTED_LANGUAGES]]
-    return ", ".join(shown) + (
+    texts = [f"{label} {count}" for label, count in list(labels.items())[:MAX_LISTED_LANGUAGES]]
+    return ", ".join(texts) + (
         f" and {len(labels) - MAX_LISTED_LANGUAGES} more" if len(labels) > MAX_LISTED_LANGUAGES else ""
     )
 
@@ -227,7 +237,7 @@ def fetch_corpora(
 
 
 def licences(releases: Sequence[Release]) -> list[str]:
-    """Return a line for each corpus and licence: files, size, licence and address."""
+    """Return a line for each corpus and licence, with files, size, licence and address."""
     groups: dict[tuple[str, str], list[Release]] = {}
     for release in releases:
         terms = release.licence or about_corpus(release.corpus).licence
@@ -250,11 +260,11 @@ def _print_plan(
 
 def _row(release: Release) -> tuple[str, ...]:
     targets = [release.to] if release.to else [target for _, target in release.take]
-    many = len(release.languages) > MAX_LISTED_LANGUAGES
+    is_counted = len(release.languages) > MAX_LISTED_LANGUAGES
     return (
         release.corpus,
         release.part,
-        f"{len(release.languages)} languages" if many else " ".join(release.languages),
+        f"{len(release.languages)} languages" if is_counted else " ".join(release.languages),
         _sum([release]),
         "published" if release.sha256 else "none published",
         release.url,
@@ -264,40 +274,40 @@ def _row(release: Release) -> tuple[str, ...]:
 
 def _sum(files: Sequence[Release]) -> str:
     size = sum(file.size or 0 for file in files)
-    unknown = sum(file.size is None for file in files)
-    if not unknown:
+    unsized_files = sum(file.size is None for file in files)
+    if not unsized_files:
         return megabytes(size)
-    return f"{megabytes(size)} and {unknown} of unknown size" if size else "size unknown"
+    return f"{megabytes(size)} and {unsized_files} of unknown size" if size else "size unknown"
 
 
 def _done(result: FetchedRelease) -> str:
-    release, fetched = result.release, result.fetched
-    state = "already there" if result.was_there else f"fetched, {megabytes(fetched.size)}"
-    sure = (
+    release = result.release
+    download = result.fetched
+    state = "already there" if result.was_there else f"fetched, {megabytes(download.size)}"
+    checksum = (
         "checksum as published"
-        if fetched.published
-        else f"no published checksum: the one of this download is recorded ({fetched.sha256[:12]}…)"
+        if download.published
+        else f"no published checksum, so the checksum of this download is recorded ({download.sha256[:12]}…)"
     )
-    return (
-        f"{release.target}: {state}, {sure}, {len(fetched.files)} file{'s' if len(fetched.files) > 1 else ''}"
-    )
+    return f"{release.target}: {state}, {checksum}, {format_count(len(download.files), 'file')}"
 
 
 def _facts(result: FetchedRelease, folder: Path) -> dict[str, object]:
-    release, fetched = result.release, result.fetched
+    release = result.release
+    download = result.fetched
     return {
         **{name: getattr(release, name) for name in ("corpus", "part", "url")},
         **{"folder": str(folder), "was_there": result.was_there},
-        **{name: getattr(fetched, name) for name in ("size", "sha256", "published")},
-        "files": sorted(fetched.files),
+        **{name: getattr(download, name) for name in ("size", "sha256", "published")},
+        "files": sorted(download.files),
     }
 
 
 def _print_sum(results: Sequence[FetchedRelease], folder: Path) -> None:
     files = sum(len(result.fetched.files) for result in results)
-    loaded = sum(result.fetched.size for result in results if not result.was_there)
+    fetched_bytes = sum(result.fetched.size for result in results if not result.was_there)
     corpora = ", ".join(dict.fromkeys(result.release.corpus for result in results))
-    show_line(f"{folder}: {files} files of {corpora}; {megabytes(loaded)} fetched.")
+    show_line(f"{folder}: {files} files of {corpora}; {megabytes(fetched_bytes)} fetched.")
     archives = any(result.release.take for result in results)
     hint = f"The archives in {folder / 'downloads'} may be deleted. " if archives else ""
     show_line(f"{hint}Use the files with --data {folder}.")

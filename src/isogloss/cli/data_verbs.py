@@ -8,6 +8,7 @@ from isogloss.cli.display import Display, show_line
 from isogloss.cli.options import (
     DATA,
     STANDARD_OUTPUT,
+    HelpfulGroup,
     OutputOptions,
     show_list,
     verb,
@@ -18,11 +19,9 @@ from isogloss.core.languages import canonical_language
 
 data_app = typer.Typer()
 languages_app = typer.Typer(
-    help="The built-in languages.", invoke_without_command=True, suggest_commands=False
+    cls=HelpfulGroup, help="The built-in languages.", invoke_without_command=True, suggest_commands=False
 )
-
-
-corpus_app = typer.Typer(help="Corpora of your own.", suggest_commands=False)
+corpus_app = typer.Typer(cls=HelpfulGroup, help="Your own corpora.", suggest_commands=False)
 
 
 @verb(corpus_app, DATA, "isogloss corpus check reviews.toml")
@@ -33,7 +32,7 @@ def check(
     *,
     output: OutputOptions,
 ) -> None:
-    """Read a described corpus completely; print counts, labels, first examples and irregularities."""
+    """Read a described corpus completely, and print counts, labels, first examples and irregularities."""
     from isogloss.cli.data import print_corpus
 
     print_corpus(Path(description), data=data or "", output=output)
@@ -54,13 +53,13 @@ def align(
     *,
     output: OutputOptions,
 ) -> None:
-    """Align the words of a bitext; print the number of links (and AER, given gold links) and the file."""
+    """Align the words of a bitext, and print the number of links, the AER given gold links, and the file."""
     from isogloss.cli.data import print_alignments, recipe_table
     from isogloss.engine.single import BitextToAlign
 
     request = BitextToAlign(
         bitext=bitext,
-        pairs=tuple(map(canonical_language, pairs)),
+        pairs=tuple(canonical_language(pair) for pair in pairs),
         aligner=recipe_table(change or [], {"name": ("--aligner", aligner)}),
         encoder=encoder,
         split=split,
@@ -88,7 +87,7 @@ def translate(
 ) -> None:
     """Translate a split of a corpus with its labels, or a text line by line.
 
-    Classes are copied, answers and tags are projected; bitext is scored against its own translations.
+    Classes are copied, answers and tags are projected, and bitext is scored against its own translations.
     After an interruption the same command continues.
     """
     from isogloss.cli.data import TRANSLATE_FOLDER, print_lines, print_split, recipe_table
@@ -99,18 +98,18 @@ def translate(
             raise ConfigError(f"{option} is missing: give both languages, as in --from en --into sw.")
     if bool(corpus) == bool(text):
         raise ConfigError(
-            f"corpus {corpus!r} and --text {text!r}: give one of them, a corpus (xnli) or a text (--text F)."
+            f"corpus {corpus!r} and --text {text!r}: give either a corpus (xnli) or a text (--text FILE)."
         )
-    named = {"name": ("--translator", translator), "model": ("--model", model)}
-    table = recipe_table(change or [], named)
+    fields = {"name": ("--translator", translator), "model": ("--model", model)}
+    table = recipe_table(change or [], fields)
     direction = TranslationDirection(
         source=canonical_language(source), target=canonical_language(target), table=table
     )
     if text:
         if examples or split != "train" or data:
             raise ConfigError(
-                "--split, --examples and --data are for a corpus; --text translates the whole file. "
-                "Leave them out."
+                "--split, --examples and --data apply to a corpus, and --text translates the whole file. "
+                "Remove them."
             )
         file = None if out == STANDARD_OUTPUT else out
         print_lines(direction, text, out=file, output=output)
@@ -118,7 +117,7 @@ def translate(
     if out == STANDARD_OUTPUT:
         raise ConfigError(
             "--out - needs --text: a translated corpus is written into a folder of runs. "
-            "Name it, or leave --out out."
+            "Give a folder, or remove --out."
         )
     request = SplitToTranslate(corpus=corpus, split=split, examples=examples)
     print_split(direction, request, out=out or TRANSLATE_FOLDER, data=data, output=output)
@@ -139,7 +138,7 @@ def fetch(
 
     if not corpora and not language:
         raise ConfigError(
-            "missing argument 'corpora': name corpora (isogloss fetch sib200), or a language (--language yo) "
+            "missing argument 'CORPUS': give corpora (isogloss fetch sib200), or a language (--language yo) "
             "for all corpora that have it."
         )
     fetch_corpora(corpora or [], folder, language or [], dry_run=dry_run, output=output)

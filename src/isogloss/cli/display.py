@@ -1,4 +1,4 @@
-"""Output of the command line: progress and tables for people, or JSON lines for machines."""
+"""Output of the command line: progress and tables for people, or JSON lines for programs."""
 
 import errno
 import json
@@ -21,26 +21,29 @@ if TYPE_CHECKING:
 
     from isogloss.planning.plan import Begun
 
-FIRST_LINE_SECONDS, LINE_SECONDS = 2.0, 5.0
-"""Seconds before the first progress line, and between two, if standard error is no terminal."""
+FIRST_LINE_SECONDS = 2.0
+"""Seconds before the first progress line, if standard error is not a terminal."""
+
+LINE_SECONDS = 5.0
+"""Seconds between two progress lines, if standard error is not a terminal."""
 
 EVENT_SECONDS = 1.0
-"""Seconds between two events of progress for machines; those that begin, end or bring rows come at once."""
+"""Seconds between two progress events of --json. Events that begin, end or bring rows come immediately."""
 
 MAX_ROWS_SHOWN = 40
-"""Rows of a record that are printed; --json gives all."""
+"""Maximum number of rows of a record that are printed. --json prints all."""
 
 
 def terminals() -> list[int]:
-    """Return which of standard output (1) and standard error (2) are terminals; a closed one is none."""
-    return [number for number in (1, 2) if os.isatty(number)]
+    """Return which of standard output (1) and standard error (2) are terminals. A closed stream is not."""
+    return [stream for stream in (1, 2) if os.isatty(stream)]
 
 
-def print_nowhere(numbers: Sequence[int]) -> None:
-    """Discard what is printed to these terminals: writing to one that was closed is an error."""
+def print_nowhere(streams: Sequence[int]) -> None:
+    """Discard what is printed to these streams, because writing to a closed terminal is an error."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
-    for number in numbers:
-        os.dup2(nowhere, number)
+    for stream in streams:
+        os.dup2(nowhere, stream)
     os.close(nowhere)
 
 
@@ -52,9 +55,9 @@ class Display:
     as_json: bool = False
     _bars: "Bars | None" = None
     _tasks: "dict[int, tuple[str, TaskID]]" = field(default_factory=dict)
-    """By job: its task and its bar."""
+    """The current task of each job, and its bar."""
     _total: "TaskID | None" = None
-    """The bar of all runs, or of what comes before anything else."""
+    """The bar of all runs, or of the work before the first run."""
     _has_runs: bool = False
     _last: float = 0.0
     _terminals: list[int] = field(default_factory=terminals)
@@ -87,7 +90,7 @@ class Display:
 
     @contextmanager
     def _outliving_terminals(self) -> Iterator[None]:
-        """Go on without printing where a terminal was closed without a signal (disown, trap '' HUP)."""
+        """Continue without printing if a terminal was closed without a signal (disown, trap '' HUP)."""
         try:
             yield
         except OSError as error:
@@ -96,7 +99,7 @@ class Display:
             print_nowhere(self._terminals)
 
     def on_progress(self, progress: Progress) -> None:
-        """Show progress: a bar, or a line every few seconds and for numbers of what has ended."""
+        """Show progress as a bar, or as a line every few seconds and whenever there are results."""
         if self.as_json:
             ends = progress.done in (0, progress.total)
             if not self.quiet and (progress.rows or ends or self._is_due(EVENT_SECONDS)):
@@ -109,7 +112,7 @@ class Display:
             print(plain(line), file=sys.stderr)
 
     def _is_due(self, seconds: float) -> bool:
-        """Return whether so many seconds have passed since the last time it was due."""
+        """Return whether more than ``seconds`` have passed since the last time it was due."""
         now = time.monotonic()
         if now - self._last <= seconds:
             return False
@@ -122,7 +125,8 @@ class Display:
             emit({"event": "run", **event._asdict()})
         self.say(f"[{event.number}/{event.total}] {event.title}")
         if self._bars and self._total is not None:
-            self._has_runs, done = True, event.number - 1
+            self._has_runs = True
+            done = event.number - 1
             self._bars.update(self._total, description="runs", completed=done, total=event.total)
 
     def say(self, text: str) -> None:
@@ -137,13 +141,14 @@ class Display:
                 print(text, file=sys.stderr, flush=True)
 
     def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Print a table of results on standard output, without empty columns, or as JSON lines, with all."""
+        """Print a table of results on standard output without empty columns, or all columns as JSON lines."""
         if self.as_json:
             for row in rows:
                 emit(dict(zip(heads, row, strict=True)))
             return
-        filled = [not rows or any(str(row[column]) for row in rows) for column in range(len(heads))]
-        heads, rows = list(compress(heads, filled)), [list(compress(row, filled)) for row in rows]
+        has_cells = [not rows or any(str(row[column]) for row in rows) for column in range(len(heads))]
+        heads = list(compress(heads, has_cells))
+        rows = [list(compress(row, has_cells)) for row in rows]
         from rich import box
         from rich.console import Console
         from rich.table import Table
@@ -160,22 +165,22 @@ class Display:
         for head, width in zip(heads, widths, strict=True):
             table.add_column(head, width=width)
         for row in texts:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(cell) for cell in row))
         if is_seen:
             console.print(table)
             return
-        with console.capture() as captured:
+        with console.capture() as capture:
             console.print(table)
-        print(*(line.rstrip() for line in captured.get().splitlines()), sep="\n")
+        print(*(line.rstrip() for line in capture.get().splitlines()), sep="\n")
 
     def _draws(self) -> bool:
         return not self.quiet and not self.as_json and sys.stderr.isatty()
 
     def _draw(self, bars: "Bars", progress: Progress) -> None:
-        """Draw the bar of a job, in place of that of its last task, and the latest score at that of all."""
+        """Draw the bar of a job in place of its last task's bar, and the latest score at the overall bar."""
         if self._tasks.get(progress.job, ("",))[0] != progress.what:
-            if last := self._tasks.pop(progress.job, None):
-                bars.remove_task(last[1])
+            if task := self._tasks.pop(progress.job, None):
+                bars.remove_task(task[1])
             name = f"{progress.job}: {progress.what}" if progress.job else progress.what
             self._tasks[progress.job] = progress.what, bars.add_task(name, total=progress.total, remark="")
         bar = self._tasks[progress.job][1]
@@ -194,9 +199,9 @@ def _has_results(progress: Progress) -> bool:
 
 
 def emit(event: Mapping[str, object]) -> None:
-    """Print a JSON line; numbers that are not finite, which JSON does not have, are null."""
-    finite = {name: or_none(value) for name, value in event.items()}
-    print(json.dumps(finite, ensure_ascii=False), flush=True)
+    """Print a JSON line. Numbers that are not finite, which JSON lacks, become null."""
+    values = {name: or_none(value) for name, value in event.items()}
+    print(json.dumps(values, ensure_ascii=False), flush=True)
 
 
 def show_line(text: object) -> None:
@@ -213,49 +218,57 @@ def show_record(record: Record, *, next_steps: Sequence[str], as_json: bool) -> 
     facts = [("id", record.id), ("title", record.title), ("needs", " ".join(record.needs) or "nothing")]
     display.table(("what", "value"), [*facts, *(("warning", text) for text in record.warnings)])
     heads = tuple(dict.fromkeys(name for row in record.rows for name in row))
-    shown = record.rows[:MAX_ROWS_SHOWN]
-    if shown:
-        display.table(heads, [[_cell(row.get(name)) for name in heads] for row in shown])
-    if len(record.rows) > len(shown):
-        show_line(f"… {len(record.rows) - len(shown)} more rows; --json shows all.")
+    rows = record.rows[:MAX_ROWS_SHOWN]
+    if rows:
+        display.table(heads, [[_cell(row.get(name)) for name in heads] for row in rows])
+    if len(record.rows) > len(rows):
+        show_line(f"… {len(record.rows) - len(rows)} more rows. --json prints all.")
     for step in next_steps:
         show_line(f"Next: {step}")
 
 
 def _table_width() -> int | None:
-    """Return the width of tables for a program: COLUMNS, else the terminal's; None on a terminal."""
+    """Return the width of tables for a program: COLUMNS, else the terminal's width. None on a terminal."""
     if sys.stdout.isatty() or "COLUMNS" in os.environ:
         return None
     return os.get_terminal_size(2).columns if os.isatty(2) else 120
 
 
 def _widths(heads: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> list[int]:
-    """Return widths that cut no word, and keep short cells on one line first; none without enough room."""
+    """Return widths that cut no word, and that keep short cells on one line first.
+
+    The list is empty if the table needs more than ``room``.
+    """
     from rich.cells import cell_len
 
-    columns = [(head, *(row[number] for row in rows)) for number, head in enumerate(heads)]
+    columns = [(head, *(row[index] for row in rows)) for index, head in enumerate(heads)]
     widths = [
         max((cell_len(word) for cell in cells for word in cell.split()), default=1) for cells in columns
     ]
-    longest = [max(map(cell_len, cells)) for cells in columns]
-    free = room - sum(widths) - 2 * len(columns)  # A column has two spaces beside it.
-    for number in sorted(range(len(columns)), key=lambda number: longest[number] - widths[number]):
-        wider = max(0, min(free, longest[number] - widths[number]))
-        widths[number], free = widths[number] + wider, free - wider
-    return widths if free >= 0 else []
+    needs = [
+        max(cell_len(cell) for cell in cells) - width for cells, width in zip(columns, widths, strict=True)
+    ]
+    space = room - sum(widths) - 2 * len(columns)  # Columns are separated by two spaces.
+    for index in sorted(range(len(columns)), key=needs.__getitem__):
+        growth = max(0, min(space, needs[index]))
+        widths[index] += growth
+        space -= growth
+    return widths if space >= 0 else []
 
 
 def _print_cards(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    for first, *others in rows:
-        show_line(f"\n{first}")
-        for head, cell in zip(heads[1:], others, strict=True):
+    for title, *cells in rows:
+        show_line(f"\n{title}")
+        for head, cell in zip(heads[1:], cells, strict=True):
             show_line(f"  {head}: {cell}")
 
 
 def _cell(value: object) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: 1 run, 2 runs."""
-    return f"{number} {noun}{'s' * (number != 1)}"
+def format_count(count: int, noun: str) -> str:
+    """Return a number with its noun, such as 1 run or 2 runs."""
+    return f"{count} {noun}{'s' * (count != 1)}"

@@ -1,4 +1,4 @@
-"""How the command line ends: signals and the streams it prints to."""
+"""The end of the command line: signals, and the streams it prints to."""
 
 import os
 import signal
@@ -14,13 +14,13 @@ from isogloss.cli.display import print_nowhere, terminals
 from isogloss.core.processes import Signalled, request_interruption
 
 INTERRUPTED = 130
-"""Exit code after Ctrl-C: 128 + SIGINT; after other signals 128 + theirs. Nothing else has such codes."""
+"""Exit code after Ctrl-C: 128 + SIGINT. Other signals exit with 128 + their number, and nothing else does."""
 
 GRACE = 10.0
-"""Seconds after Ctrl-C until another one ends the process at once: before, runs are given back."""
+"""Seconds after Ctrl-C from which another one ends the process immediately. Until then, runs are released."""
 
 END_SIGNALS = [signal.SIGTERM, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else [])]
-"""Signals by which a scheduler, or a terminal that is closed, asks a process to end."""
+"""Signals by which a scheduler, or a closed terminal, requests the end of a process."""
 
 OUTPUTS = ("standard output", "standard error")
 """Names of the files in errors of writing to them."""
@@ -33,24 +33,24 @@ class _Signals:
     shown: list[int] = field(default_factory=terminals)
     received: list[int] = field(default_factory=list)
     since: float = 0.0
-    """When the first Ctrl-C came."""
+    """Time of the first Ctrl-C."""
 
-    def interrupt(self, number: int, _: object) -> None:
-        """End the process at Ctrl-C; ignore further ones while it gives its runs back."""
-        self.received.append(number)
-        if self.received.count(number) == 1:
+    def interrupt(self, signal_number: int, _: object) -> None:
+        """End the process at Ctrl-C, and ignore further ones for ``GRACE`` seconds while it releases runs."""
+        self.received.append(signal_number)
+        if self.received.count(signal_number) == 1:
             self.since = time.monotonic()
             raise Signalled
         if time.monotonic() - self.since > GRACE:
-            os.write(2, b"isogloss: ended at once; run the same command again to continue.\n")
+            os.write(2, b"isogloss: ended immediately. Run the same command again to continue.\n")
             os._exit(INTERRUPTED)
 
-    def end(self, number: int, _: object) -> None:
-        """Let a run write a checkpoint and leave; end anything else."""
-        self.received.append(number)
-        if number != signal.SIGTERM:
+    def end(self, signal_number: int, _: object) -> None:
+        """Let a run write a checkpoint and stop, and interrupt anything else."""
+        self.received.append(signal_number)
+        if signal_number != signal.SIGTERM:
             print_nowhere(self.shown)
-            if len(self.received) > 1:  # A shell passes on what its terminal has sent already.
+            if len(self.received) > 1:  # A shell repeats the signal that its terminal has already sent.
                 return
         if not request_interruption():
             raise Signalled
@@ -58,27 +58,27 @@ class _Signals:
 
 @contextmanager
 def end_on_signals() -> Iterator[list[int]]:
-    """Let runs write a checkpoint at SIGTERM and SIGHUP and leave; yield the signals received.
+    """Let runs write a checkpoint at SIGTERM and SIGHUP and stop, and yield the received signals.
 
-    Anything else, and runs at a second SIGTERM, end as at Ctrl-C: temporary files and children are removed.
+    Other work, and runs at a second SIGTERM, end as at Ctrl-C: temporary files and children are removed.
     """
     signals = _Signals()
-    if threading.current_thread() is not threading.main_thread():  # Signals reach it alone.
+    if threading.current_thread() is not threading.main_thread():  # Only the main thread receives signals.
         yield signals.received
         return
-    # What nohup starts ignores SIGHUP, and goes on doing so.
+    # A process started by nohup keeps ignoring SIGHUP.
     handlers = {
-        number: signal.signal(number, signals.end)
-        for number in END_SIGNALS
-        if signal.getsignal(number) != signal.SIG_IGN
+        signal_number: signal.signal(signal_number, signals.end)
+        for signal_number in END_SIGNALS
+        if signal.getsignal(signal_number) != signal.SIG_IGN
     }
-    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # A job in the background ignores it.
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:  # Background jobs ignore SIGINT.
         handlers[signal.SIGINT] = signal.signal(signal.SIGINT, signals.interrupt)
     try:
         yield signals.received
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
+        for signal_number, handler in handlers.items():
+            signal.signal(signal_number, handler)
 
 
 def ignore_interrupts() -> None:
@@ -92,7 +92,7 @@ def open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             stream = open(os.devnull, mode, encoding="utf-8")  # noqa: PTH123, SIM115
-            os.set_inheritable(stream.fileno(), True)  # For processes begun from here, too.
+            os.set_inheritable(stream.fileno(), True)  # Child processes also need open streams.
             setattr(sys, name, stream)
 
 
@@ -102,7 +102,7 @@ def name_output_errors() -> Iterator[None]:
     streams = dict(zip(OUTPUTS, (sys.stdout, sys.stderr), strict=True))
     for name, stream in streams.items():
         for method in ("write", "flush"):
-            setattr(stream, method, _named(getattr(stream, method), name))
+            setattr(stream, method, _name_errors(getattr(stream, method), name))
     try:
         yield
     finally:
@@ -111,7 +111,7 @@ def name_output_errors() -> Iterator[None]:
                 vars(stream).pop(method, None)
 
 
-def _named(write: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _name_errors(write: Callable[..., Any], name: str) -> Callable[..., Any]:
     def write_named(*arguments: Any) -> Any:
         try:
             return write(*arguments)

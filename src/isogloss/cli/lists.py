@@ -28,11 +28,14 @@ from isogloss.translators import TRANSLATORS
 if TYPE_CHECKING:
     from isogloss.data.corpus import Corpus
 
-NAME, EXTRA = re.compile(r"[\w.-]+"), re.compile(r"extra == ['\"](.+?)['\"]")
-"""In a requirement of a package: the name of the required package, and the extra that needs it."""
+NAME = re.compile(r"[\w.-]+")
+"""The name of the required package, in a requirement."""
+
+EXTRA = re.compile(r"extra == ['\"](.+?)['\"]")
+"""The extra that needs a requirement."""
 
 DEFAULT_FOLDER = Path(QUICKSTART)
-"""Where runs are looked for that no --in names; those of papers in their own folders."""
+"""Default folder of runs without --in. The runs of papers are in separate folders."""
 
 METHOD_TABLES: Mapping[str, Registry[type[object]]] = {
     "[[grid.method]]": METHODS,
@@ -57,7 +60,7 @@ def _corpora(_: Path) -> Listing:
 
     rows: list[Sequence[str]] = [(name, *_corpus_columns(corpus)) for name, corpus in CORPORA.items()]
     rows += [(name, *_shipped_columns(name)) for name in shipped()]
-    rows += _plugged("corpora", CORPORA, 4)
+    rows += _plug_in_rows("corpora", CORPORA, 4)
     return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
 
 
@@ -69,19 +72,26 @@ def _shipped_columns(name: str) -> Sequence[str]:
 
 
 def corpora_in(texts: Sequence[str]) -> Listing:
-    """List the corpora in some languages: with training data or not, parallel or not, and how to get them."""
+    """List the corpora in some languages, with their licences and how to get them.
+
+    Columns state whether a corpus has training data in all of the languages, and whether it is parallel.
+    Raises ConfigError if no corpus can be fetched.
+    """
     from isogloss.core.languages import languages_named
     from isogloss.data.corpora.catalogue import CORPORA
     from isogloss.data.fetching.releases import corpora_in, covers, fetchable, releases
     from isogloss.data.hub import hub_splits
 
-    languages, rows = languages_named(texts), list[Sequence[str]]()
+    languages = languages_named(texts)
+    rows: list[Sequence[str]] = []
     hub = [entry for entry in hub_splits().values() if covers(entry.language, languages)]
     for name in fetchable():
         splits = {entry.split for entry in hub if entry.corpus.name == name}
-        official, table = name in corpora_in(languages), releases(name)
-        ways = ["isogloss fetch"] * official
-        ways += ["--data hub"] * (bool(splits) or (official and name not in CORPORA))
+        is_official = name in corpora_in(languages)
+        table = releases(name)
+        ways = ["isogloss fetch"] if is_official else []
+        if splits or (is_official and name not in CORPORA):
+            ways.append("--data hub")
         if ways:
             kind, licence, _ = _corpus_columns(CORPORA[name]) if name in CORPORA else _shipped_columns(name)
             has_train = table.has_train(languages) or ("train" in splits and table.train is None)
@@ -89,8 +99,8 @@ def corpora_in(texts: Sequence[str]) -> Listing:
             rows.append((name, kind, *("yes" if fact else "no" for fact in facts), ", ".join(ways), licence))
     if not rows:
         raise ConfigError(
-            f"--language {' '.join(languages)}: no corpus in it can be fetched. Describe data of "
-            f"your own (docs/corpora.md), or see isogloss list corpora for those to download by hand."
+            f"--language {' '.join(languages)}: no corpus can be fetched. Describe your own data "
+            f"(docs/corpora.md), or see isogloss list corpora for corpora to download by hand."
         )
     return ("corpus", "tasks", "train", "parallel", "get it", "licence"), rows
 
@@ -119,13 +129,17 @@ def _summaries(table: Registry[object]) -> list[Sequence[str]]:
 
 
 def _list_table(
-    heads: tuple[str, str], table: Registry[object], *first: Sequence[str], group: Group | None = None
+    heads: tuple[str, str], table: Registry[object], *rows: Sequence[str], group: Group | None = None
 ) -> Callable[[Path], Listing]:
-    """Return the function that lists rows, the entries of a table, and its plug-ins, or those of a group."""
-    added = group or table.group
+    """Return the function that lists rows, the entries of a table, and the plug-ins of a group.
+
+    Default ``group``: the table's.
+    """
+    plug_in_group = group or table.group
 
     def list_entries(_: Path) -> Listing:
-        return heads, [*first, *_summaries(table), *(_plugged(added, table.places, 2) if added else ())]
+        plug_ins = _plug_in_rows(plug_in_group, table.places, 2) if plug_in_group else ()
+        return heads, [*rows, *_summaries(table), *plug_ins]
 
     return list_entries
 
@@ -133,14 +147,14 @@ def _list_table(
 def _methods(_: Path) -> Listing:
     rows = [(name, part, what) for part, table in METHOD_TABLES.items() for name, what in _summaries(table)]
     names = [row[0] for row in rows]
-    return ("method", "used in", "what"), [*rows, *_plugged("methods", names, 3)]
+    return ("method", "used in", "what"), [*rows, *_plug_in_rows("methods", names, 3)]
 
 
 def _diagnostics(_: Path) -> Listing:
     rows = [
         (name, DIAGNOSTICS.read_constant(name, "subject"), what) for name, what in _summaries(DIAGNOSTICS)
     ]
-    return ("diagnostic", "measures", "what"), [*rows, *_plugged("diagnostics", DIAGNOSTICS, 3)]
+    return ("diagnostic", "measures", "what"), [*rows, *_plug_in_rows("diagnostics", DIAGNOSTICS, 3)]
 
 
 def _claims(_: Path) -> Listing:
@@ -159,7 +173,7 @@ def _recipes(_: Path) -> Listing:
 
 @cache
 def _tables(name: str) -> Mapping[str, Any]:
-    """Return the tables of a packaged recipe, with those of the one it extends, unchecked."""
+    """Return the unchecked tables of a packaged recipe, merged with those of the recipe it extends."""
     from isogloss.recipes.recipe_text import EXTENDS, merged, packaged_recipes
 
     tables = tomllib.loads(packaged_recipes()[name].read_text(encoding="utf-8"))
@@ -186,8 +200,8 @@ def _papers(folder: Path) -> Listing:
             paper, item = name.removeprefix(PAPERS).split("/")
             folder_of_paper = folder_for(name)
             here = _run_here(folder / folder_of_paper.name if folder != DEFAULT_FOLDER else folder_of_paper)
-            described = (recipe["title"], " ".join(recipe.get("scale", {})), str(len(numbers) or ""))
-            rows.append((paper, item, *described, *here))
+            facts = (recipe["title"], " ".join(recipe.get("scale", {})), str(len(numbers) or ""))
+            rows.append((paper, item, *facts, *here))
     catalogue = packaged_recipes()["quickstart"].parents[2] / PAPERS / "papers.toml"
     for paper, folder_of_paper in tomllib.loads(catalogue.read_text(encoding="utf-8")).items():
         rows.append((paper, "", f"{folder_of_paper['title']} ({folder_of_paper['authors']})", *[""] * 5))
@@ -216,12 +230,12 @@ def _run_here(folder: Path) -> tuple[str, str, str]:
 
     done = sum((folder / run / RECORD).is_file() for run in plan.runs)
     verdicts = Counter(last_verdicts(folder))
-    counts = ", ".join(f"{number} {verdict}" for verdict, number in verdicts.items())
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts.items())
     return plan.scale or "(none)", f"{done} of {len(plan.runs)}", counts
 
 
 def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
-    """List the finished runs of a folder; the row of a damaged record has its error."""
+    """List the finished runs of a folder. The row of a damaged record contains its error."""
     from isogloss.core.records import RECORD, read_record
     from isogloss.store.store import check_there
 
@@ -257,7 +271,7 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
 }
 
 OF_A_FOLDER = ("papers", "runs")
-"""Lists of what lies in a folder."""
+"""Lists of a folder's contents."""
 
 
 def machine(data: str | None) -> Rows:
@@ -288,11 +302,12 @@ def machine(data: str | None) -> Rows:
 
 
 def _extras() -> Iterator[tuple[str, str]]:
-    """Yield each optional extra, except that of developers, with the versions of its packages."""
+    """Yield each optional extra except the developers', with the versions of its packages."""
     extras: dict[str, list[str]] = {}
     with suppress(PackageNotFoundError):
-        for required in requires("isogloss") or ():
-            name, extra = NAME.match(required), EXTRA.search(required)
+        for requirement in requires("isogloss") or ():
+            name = NAME.match(requirement)
+            extra = EXTRA.search(requirement)
             if name and extra and extra[1] != "dev":
                 extras.setdefault(extra[1], []).append(f"{name[0]} {_version(name[0])}")
     return ((f"pip install isogloss[{extra}]", ", ".join(packages)) for extra, packages in extras.items())
@@ -310,7 +325,7 @@ def _describe(part: Any) -> str:
 
 
 def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequence[str]]]:
-    """Return the protocols of which plug-ins of a group have one, and their columns besides their names."""
+    """Return the protocols of a group's plug-ins, and the function for their columns after the name."""
     if group == "corpora":
         from isogloss.data.corpus import Corpus
 
@@ -332,8 +347,8 @@ def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequ
     return protocols, lambda method: ("a plug-in", described(method))
 
 
-def _plugged(group: Group, built_in: Collection[str], width: int) -> Iterator[Sequence[str]]:
-    """Yield a row for each plug-in, with its package last; of one that cannot be used, why."""
+def _plug_in_rows(group: Group, built_in: Collection[str], width: int) -> Iterator[Sequence[str]]:
+    """Yield a row for each plug-in, with its package last, or the reason why it cannot be used."""
     names = plugged_names(group)
     if not names:
         return
@@ -342,7 +357,7 @@ def _plugged(group: Group, built_in: Collection[str], width: int) -> Iterator[Se
         try:
             plug_in = find_plug_in(group, name, built_in)
             check_any(plug_in, protocols, name)
-            *cells, last = columns(plug_in)
-            yield name, *cells, f"{last} [{package_named(group, name)}]"
+            *cells, last_cell = columns(plug_in)
+            yield name, *cells, f"{last_cell} [{package_named(group, name)}]"
         except ConfigError as error:
             yield name, *[""] * (width - 2), f"cannot be used: {error}"

@@ -1,4 +1,4 @@
-"""The verbs about finished models: predicting, scoring, exporting and publishing with them."""
+"""The verbs about finished models: predicting, scoring, exporting and publishing."""
 
 from pathlib import Path
 
@@ -35,10 +35,10 @@ def predict(
     *,
     output: OutputOptions,
 ) -> None:
-    """Label a file, keeping its format; several models predict by the mean of their probabilities.
+    """Label a file, keeping its format. Several models predict with the mean of their probabilities.
 
-    CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels; a
-    word a line (tsv) its label; two texts a line (tsv) theirs. SQuAD's JSON gives ids and answers.
+    CoNLL-U gets UPOS in column 4, entities in MISC (NER=B-PER). A line of words gets a tab and its labels. A
+    line with one word, or with two texts, gets its label (tsv). SQuAD's JSON gives ids and answers.
     """
     from isogloss.cli.using import TranslationOptions, print_predictions
     from isogloss.store import local_model
@@ -49,7 +49,7 @@ def predict(
     )
     translation = TranslationOptions(translations=translations, translator=translator, model=model)
     out = None if out == STANDARD_OUTPUT else out
-    folders = list(map(local_model, runs))
+    folders = [local_model(run) for run in runs]
     print_predictions(folders, file, options, translation=translation, out=out, quiet=output.quiet)
 
 
@@ -68,7 +68,7 @@ def evaluate(
     *,
     output: OutputOptions,
 ) -> None:
-    """Score saved models on any corpus, with the majority baseline where the corpus has a train split."""
+    """Score saved models on any corpus, with the majority baseline if the corpus has a train split."""
     from isogloss.cli.using import print_scores, treebank_of
     from isogloss.recipes.descriptions import register_corpus
     from isogloss.store import local_model
@@ -78,10 +78,10 @@ def evaluate(
         corpus=register_corpus(corpus, data or ""),
         languages=languages_named(language),
         split=split,
-        treebanks=tuple(map(treebank_of, ",".join(treebank or ()).split(","))) if treebank else (),
+        treebanks=tuple(treebank_of(text) for text in ",".join(treebank).split(",")) if treebank else (),
         inputs=inputs,
     )
-    folders = list(map(local_model, runs))
+    folders = [local_model(run) for run in runs]
     print_scores(folders, options, data=data or "", predictions=predictions, ensemble=ensemble, output=output)
 
 
@@ -107,8 +107,8 @@ def export_model(
         display.say(f"Loading {path}")
         model = load_exportable(path)
         display.say("Writing" + (" and checking the ONNX file" if onnx else ""))
-        written = model.write(folder, onnx=onnx, adapter=adapter, force=force)
-    show_line(written)
+        result = model.write(folder, onnx=onnx, adapter=adapter, force=force)
+    show_line(result)
 
 
 @verb(model_verbs, MODELS, "isogloss attach xlm-roberta-base my-encoder --language sw=FOLDER")
@@ -127,11 +127,12 @@ def attach(
     from isogloss.using.adapters import attach as attach_adapters
     from isogloss.using.exporting import check_free
 
-    pairs = [tuple(map(str.strip, text.partition("=")[::2])) for text in language or ()]
-    for text, (code, path) in zip(language or (), pairs, strict=True):
-        if not (code and path):
+    adapters = {}
+    for text in language or ():
+        name, _, path = (part.strip() for part in text.partition("="))
+        if not (name and path):
             raise ConfigError(f"--language: {text!r}; expected a language and a folder, as in sw=FOLDER.")
-    adapters = {canonical_language(code): from_home(path) for code, path in pairs}
+        adapters[canonical_language(name)] = from_home(path)
     folder = from_home(folder).resolve()
     check_free(folder, force=False)
     with Display(quiet=quiet) as display:
@@ -172,9 +173,9 @@ def explore(
     *,
     quiet: bool = False,
 ) -> None:
-    """Move along paths and planes in the browser, and see what the models there predict for your sentences.
+    """Explore paths and planes between models in the browser, with predictions for your own sentences.
 
-    The page is for this machine alone: its address has a token. Ctrl-C ends it.
+    The page is only available on this machine, and its address contains a token. Ctrl-C ends it.
     """
     from isogloss.study import read
     from isogloss.using.explorer import Explorer

@@ -1,19 +1,21 @@
 """Options shared by several verbs, and groups of them that a verb takes as one parameter.
 
-An option of a group is declared once, as a field of its dataclass: its type, its default, and the name under
-which ``isogloss.run`` takes it. ``with_groups`` shows a verb's groups to the command line as their options.
-Flags and help of all options and arguments are those of ``options.toml``.
+An option of a group is declared once, as a field of its dataclass, with its type, its default, and its name
+in ``isogloss.run``. ``with_groups`` presents a verb's groups to the command line as separate options. Flags
+and help of all options and arguments are in ``options.toml``.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, getdoc, signature
 from pathlib import Path
-from typing import Annotated, Any, cast
+from types import NoneType
+from typing import Annotated, Any, cast, get_args
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from isogloss.cli import completion
 from isogloss.cli.display import Display
@@ -21,20 +23,26 @@ from isogloss.core.errors import ConfigError
 from isogloss.engine.engines import ENGINES, ExecutionOptions
 from isogloss.recipes.request import parse_change, toml_or_text, unique_keys
 
-STUDY, MODELS, DATA, SETUP = "Study", "Models", "Data", "Setup"
+STUDY = "Study"
+MODELS = "Models"
+DATA = "Data"
+SETUP = "Setup"
 """Groups of verbs in the help."""
 
 STANDARD_OUTPUT = Path("-")
-"""The name of standard output as a file to write."""
+"""The name of standard output as an output file."""
 
-_SHOWN: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+TYPE_NAMES = {bool: "", str: "TEXT", int: "INTEGER", float: "FLOAT", Path: "PATH"}
+"""Names of the types of options in the help. Flags have none."""
+
+_ENTRIES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("options.toml").read_text(encoding="utf-8")
 )
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Options of printing progress and results."""
+    """Options for printing progress and results."""
 
     quiet: bool = False
     as_json: bool = False
@@ -46,7 +54,7 @@ class OutputOptions:
 
     @property
     def progress(self) -> Display:
-        """A display of progress for people alone, silent where results are JSON lines."""
+        """A display of progress for people, silent if results are JSON lines."""
         return Display(quiet=self.quiet or self.as_json)
 
     def warn(self, text: str) -> None:
@@ -65,7 +73,7 @@ class RecipeGroup:
 
     def options(self) -> dict[str, Any]:
         """Return the options of ``isogloss.run`` and ``plan_recipes``."""
-        changes = unique_keys("--set", map(parse_change, self.change or ()))
+        changes = unique_keys("--set", (parse_change(change) for change in self.change or ()))
         return {"out": self.out, "data": self.data, "scale": self.scale, "changes": changes}
 
 
@@ -77,6 +85,7 @@ class ExecutionGroup:
         str,
         typer.Option(
             "--engine",
+            metavar="ENGINE",
             help="; ".join(f"{name}: {ENGINES[name].about}" for name in ENGINES.places) + ".",
         ),
     ] = "processes"
@@ -90,23 +99,54 @@ class ExecutionGroup:
     track: list[str] | None = None
 
     def options(self) -> ExecutionOptions:
-        """Return the options of ``isogloss.run``; ConfigError for a --slurm that is malformed or repeated."""
-        slurm = unique_keys("--slurm", map(_slurm_parameter, self.slurm or ()))
+        """Return the options of ``isogloss.run``.
+
+        Raises ConfigError if a --slurm is malformed or repeated.
+        """
+        slurm = unique_keys("--slurm", (_slurm_parameter(text) for text in self.slurm or ()))
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return cast("ExecutionOptions", {**values, "slurm": slurm, "track": self.track or ()})
+
+
+def _hide_type(**_: object) -> str:
+    return ""
+
+
+def _without_types(parameters: Sequence[Any]) -> list[Any]:
+    """Hide the types of arguments and flags, whose names are clear."""
+    for parameter in parameters:
+        if parameter.param_type_name == "argument" or getattr(parameter, "is_flag", False):
+            vars(parameter)["display_type_rich"] = _hide_type
+    return list(parameters)
+
+
+class HelpfulCommand(TyperCommand):
+    """A command whose help names the types of options, but not of arguments and flags."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the arguments and options, --help included."""
+        return _without_types(super().get_params(ctx))
+
+
+class HelpfulGroup(TyperGroup):
+    """A group of commands with the same help."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, --help included."""
+        return _without_types(super().get_params(ctx))
 
 
 def verb(
     app: typer.Typer, group: str, example: str, name: str | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Register a verb of a group, with an example at the end of its help."""
-    return app.command(name, rich_help_panel=group, epilog=f"Example: {example}")
+    return app.command(name, cls=HelpfulCommand, rich_help_panel=group, epilog=f"Example: {example}")
 
 
 def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
-    """Replace a verb's parameters that are dataclasses by the options of their fields, and add ``--debug``.
+    """Replace a verb's parameters that are dataclasses by options for their fields, and add ``--debug``.
 
-    ``--debug`` is read by ``main``, from the command line itself.
+    ``--debug`` is read by ``main``, directly from the command line.
     """
     groups: dict[str, Any] = {}
     options: list[Parameter] = []
@@ -132,37 +172,57 @@ def with_groups(verb: Callable[..., None]) -> Callable[..., None]:
         verb(**values)
 
     call.__signature__ = Signature(options)  # type: ignore[attr-defined]
+    call.__doc__ = _join_lines(getdoc(verb) or "")
     return call
 
 
+def _join_lines(text: str) -> str:
+    """Join the lines of each paragraph, because the help would keep line breaks."""
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+
+
 def _option(owner: str, name: str, position: Any, default: object, kind: Any) -> Parameter:
-    """Return a parameter with its flags and its help; one that no table has is as it was."""
-    facts = {**_SHOWN["common"], **_SHOWN.get(owner, {})}.get(name)
+    """Return a parameter with its flags and its help.
+
+    A parameter without an entry in the table is unchanged.
+    """
+    facts = {**_ENTRIES["common"], **_ENTRIES.get(owner, {})}.get(name)
     if facts is None:
         return Parameter(name, position, default=default, annotation=kind)
     facts = {"help": facts} if isinstance(facts, str) else dict(facts)
     if "complete" in facts:
         facts["autocompletion"] = getattr(completion, facts.pop("complete"))
     if "argument" in facts:
-        shown = typer.Argument(help=facts.pop("argument"), **facts)
+        facts.setdefault("metavar", name.upper())
+        entry = typer.Argument(help=facts.pop("argument"), **facts)
     else:
         flags = facts.pop("flags", [f"--{name.rstrip('_').replace('_', '-')}"])
-        shown = typer.Option(*flags, **facts)
-    return Parameter(name, position, default=default, annotation=Annotated[kind, shown])
+        facts.setdefault("metavar", _type_name(kind))
+        entry = typer.Option(*flags, **facts)
+    return Parameter(name, position, default=default, annotation=Annotated[kind, entry])
+
+
+def _type_name(kind: Any) -> str:
+    """Return the name of an option's type in the help, such as TEXT, or "" for a flag."""
+    kinds = [part for part in get_args(kind) if part is not NoneType]
+    return _type_name(kinds[0]) if kinds else TYPE_NAMES[kind]
 
 
 def show_list(context: typer.Context, what: str, *, as_json: bool) -> None:
-    """Print the list of a group of verbs, unless one of them is invoked; --json is for the list alone."""
+    """Print the list of a group of verbs, unless one of them is invoked.
+
+    Raises ConfigError for --json with a verb, since it applies to the list only.
+    """
     from isogloss.cli.lists import LISTS
 
     if as_json and context.invoked_subcommand:
-        raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")
+        raise ConfigError(f"--json applies to the list, not to {context.invoked_subcommand}. Remove it.")
     if context.invoked_subcommand is None:
         Display(as_json=as_json).table(*LISTS[what](Path()))
 
 
 def _slurm_parameter(text: str) -> tuple[str, object]:
-    """Read one --slurm key=value; the value is TOML or, as for 4G and gpu, a text."""
+    """Parse one --slurm key=value, whose value is TOML or, as in 4G and gpu, a text."""
     key, equals, value = text.partition("=")
     if not equals or not key:
         raise ConfigError(f"--slurm {text}: expected key=value, as in --slurm partition=gpu.")

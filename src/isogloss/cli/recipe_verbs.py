@@ -15,6 +15,7 @@ from isogloss.cli.options import (
     SETUP,
     STUDY,
     ExecutionGroup,
+    HelpfulGroup,
     OutputOptions,
     RecipeGroup,
     show_list,
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
     from isogloss.recipes.starting import Answers
 
 recipe_verbs = typer.Typer()
-recipes_app = typer.Typer(help="The packaged recipes.", invoke_without_command=True, suggest_commands=False)
+recipes_app = typer.Typer(
+    cls=HelpfulGroup, help="The packaged recipes.", invoke_without_command=True, suggest_commands=False
+)
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -56,9 +59,10 @@ def copy(
 
     from isogloss.recipes.recipe_text import PUBLISHED, packaged_recipes, published_file
 
-    packaged = packaged_recipes()
-    check_named("recipes copy", "recipe", packaged, name)
-    file, text = to or Path(packaged[name].name), packaged[name].read_text(encoding="utf-8")
+    paths = packaged_recipes()
+    check_named("recipes copy", "recipe", paths, name)
+    file = to or Path(paths[name].name)
+    text = paths[name].read_text(encoding="utf-8")
     numbers = tomllib.loads(text).get(PUBLISHED)
     if numbers:
         _refuse_existing(file, force=force)
@@ -76,10 +80,10 @@ def schema(
 
 
 def schema_of(what: str) -> dict[str, object]:
-    """Return a JSON schema: pydantic's, with the help text of every field.
+    """Return pydantic's JSON schema of recipes or of corpora, with the help text of every field.
 
-    Tables of a recipe may have fields from what it extends, or from [pretrain]: none is required. The fields
-    of methods, diagnostics and the like are checked by a plan alone, as plug-ins add to them.
+    No table of a recipe requires a field, because fields may come from the recipe it extends, or from
+    [pretrain]. The fields of methods, diagnostics and other plug-in types are only checked by a plan.
     """
     from isogloss.recipes.checking import adapter
     from isogloss.recipes.descriptions import Description
@@ -116,47 +120,53 @@ def init(
     force: bool = False,
     quiet: bool = False,
 ) -> None:
-    """Write a first recipe that runs as it is; on a terminal, asks for what no option sets.
+    """Write a first recipe that runs unchanged. On a terminal, missing options are asked for.
 
-    Without any option the recipe is about the built-in languages. With --from it is about a file of your own:
-    equal texts stay in one split, columns (of languages too) are found by the header where it leaves no
-    doubt, and targets without labels are measured label-free, for isogloss choose.
+    Without options the recipe uses the built-in languages. With --from it uses your own file: equal texts
+    stay in one split, columns (also of languages) are detected from the header if it is unambiguous, and
+    targets without labels are measured label-free, for isogloss choose.
     """
     _refuse_existing(file, force=force)
     usual = replace(_usual_answers(task), seeds=seeds)
-    usual = replace(usual, methods=_several(",".join(method or ())) or usual.methods)
+    usual = replace(usual, methods=_split_names(",".join(method or ())) or usual.methods)
     asks = _is_terminal() and not quiet
 
     def answer(value: str, question: str, default: str) -> str:
         return value or (typer.prompt(question, default=default, err=True) if asks else default)
 
     if (corpus and labelled) or (not labelled and (text or label or column)):
-        raise ConfigError("--corpus, and --text and --label of --from: give a corpus or a labelled file.")
+        raise ConfigError("--corpus excludes --from, and --text, --label and --language-column need --from.")
     if labelled:
         columns = {"source": canonical_language(source), "text": text, "label": label, "column": column}
         settings = {**columns, "weights": _shares_of(split), "seed": seed}
-        usual, targets = replace(usual, encoder=encoder or usual.encoder), _several(",".join(target or ()))
-        recipe = _recipe_from(labelled, file, usual, targets=targets, settings=settings, quiet=quiet)
+        usual = replace(usual, encoder=encoder or usual.encoder)
+        targets = _split_names(",".join(target or ()))
+        recipe = _write_corpus_recipe(labelled, file, usual, targets=targets, settings=settings, quiet=quiet)
         _write(file, recipe, force=True)
         return
     answers = replace(
         usual,
         corpus=answer(corpus, "Corpus with labels", usual.corpus),
         source=answer(source, "Language to train on", usual.source),
-        targets=_several(answer(",".join(target or ()), "Languages to transfer to", ",".join(usual.targets))),
+        targets=_split_names(
+            answer(",".join(target or ()), "Languages to transfer to", ",".join(usual.targets))
+        ),
         encoder=answer(encoder, "Encoder", usual.encoder),
     )
     _write(file, _planned_text(answers, file, data), force=force)
 
 
 def _planned_text(answers: "Answers", file: Path, data: str | None) -> str:
-    """Return a recipe that can be planned at the path of its file; ConfigError or DataError if none can."""
+    """Return a recipe that can be planned at the path of its file.
+
+    Raises ConfigError or DataError if it cannot be planned even with dev instead of test splits.
+    """
     from isogloss.recipes.starting import first_recipe
 
     text = first_recipe(answers)
     try:
         _check_plan(text, file, data)
-    except InputError as error:  # A test set may have no labels that are public.
+    except InputError as error:  # A test set may have no public labels.
         text = first_recipe(replace(answers, split="dev"))
         try:
             _check_plan(text, file, data)
@@ -177,18 +187,18 @@ def _check_plan(text: str, file: Path, data: str | None) -> None:
     except InputError as error:
         message = str(error).replace(trial.name, file.name)
         raise type(error)(
-            f"init: nothing was written because the recipe cannot be planned: {message}"
+            f"init: nothing was written, because the recipe cannot be planned: {message}"
         ) from error
     finally:
-        if trial.is_file():  # It is missing below a file.
+        if trial.is_file():  # If a parent is a file, the trial file could not be written.
             trial.unlink()
         for folder in missing:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
 
 
-def _recipe_from(
-    labelled: Path,
+def _write_corpus_recipe(
+    labelled_path: Path,
     file: Path,
     usual: "Answers",
     *,
@@ -196,33 +206,33 @@ def _recipe_from(
     settings: dict[str, Any],
     quiet: bool,
 ) -> str:
-    """Write the splits of a labelled file and their description; print remarks and return a recipe."""
+    """Write the splits of a labelled file and their description, print remarks, and return a recipe."""
     from isogloss.recipes.request import unique_keys
     from isogloss.recipes.starting import LabelledFile, with_languages, write_corpus
 
     texts = unique_keys("--target", (target.partition("=")[::2] for target in targets))
-    labelled_file = with_languages(LabelledFile(path=labelled, texts={}, **settings), texts)
-    written = write_corpus(labelled_file, file.parent)
+    labelled_file = with_languages(LabelledFile(path=labelled_path, texts={}, **settings), texts)
+    result = write_corpus(labelled_file, file.parent)
     answers = replace(
         usual,
-        corpus=written.description.relative_to(file.parent).as_posix(),
+        corpus=result.description.relative_to(file.parent).as_posix(),
         source=labelled_file.source,
-        targets=[*labelled_file.texts],
-        unlabelled=written.unlabelled,
+        targets=list(labelled_file.texts),
+        unlabelled=result.unlabelled,
     )
     try:
         text = _planned_text(answers, file, None)
     except BaseException:
-        if written.is_new:
-            rmtree(written.description.parent)
+        if result.is_new:
+            rmtree(result.description.parent)
         raise
     runs = file.parent / "runs"
     steps = [f"isogloss run {file} --out {runs}", f"isogloss choose {runs}"]
-    code, text_file = next(iter(labelled_file.texts.items()))
-    text_file = written.description.parent / f"{code}.dev.jsonl" if labelled_file.column else text_file
+    target, text_file = next(iter(labelled_file.texts.items()))
+    text_file = result.description.parent / f"{target}.dev.jsonl" if labelled_file.column else text_file
     steps += [f"isogloss predict {runs}/ID {text_file} --out LABELS"]
     display = Display(quiet=quiet)
-    for line in (*written.remarks, "Next:", *(f"  {step}" for step in steps)):
+    for line in (*result.remarks, "Next:", *(f"  {step}" for step in steps)):
         display.say(line)
     return text
 
@@ -251,7 +261,7 @@ def search(
 ) -> None:
     """Search for the setting whose models score highest on the source's dev set, over the recipe's seeds.
 
-    Trials are ordinary runs in the folder: the same command, or one with more trials, goes on where it was.
+    Trials are ordinary runs in the folder, so the same command, or one with more trials, resumes.
     """
     from isogloss import api
     from isogloss.engine.searching import NO_ZERO_SHOT
@@ -260,7 +270,7 @@ def search(
     with output.events as display:
         result = api.search(
             recipe,
-            over=unique_keys("--over", map(parse_over, over)),
+            over=unique_keys("--over", (parse_over(text) for text in over)),
             trials=trials,
             by=by,
             target_dev=target_dev,
@@ -293,20 +303,26 @@ def _score(trial: "Trial") -> str:
 
 
 def _show_search(result: "Search", display: Display) -> None:
-    best = result.best
+    best_trial = result.best
     if display.as_json:
         for trial in result.trials:
-            emit({"event": "trial", **asdict(trial), "best": trial == best})
+            emit({"event": "trial", **asdict(trial), "best": trial == best_trial})
         emit({"event": "search", "recipe": result.recipe and str(result.recipe), "by": result.chosen_by})
         return
     keys = [key.removeprefix("grid.") for key in result.trials[0].values]
     rows = [
-        (trial.number, *trial.values.values(), _score(trial), trial.made, "best" if trial == best else "")
+        (
+            trial.number,
+            *trial.values.values(),
+            _score(trial),
+            trial.made,
+            "best" if trial == best_trial else "",
+        )
         for trial in result.trials
     ]
     display.table(("trial", *keys, f"{result.chosen_by}, percent", "runs made", ""), rows)
-    if best and result.recipe:
-        show_line(f"Best: {_line(best)}")
+    if best_trial and result.recipe:
+        show_line(f"Best: {_line(best_trial)}")
         show_line(f"Recipe: {result.recipe}")
 
 
@@ -319,7 +335,7 @@ def _usual_answers(task: str) -> "Answers":
     return Answers(task=task, corpus=corpora[0]) if corpora else Answers(task=task)
 
 
-def _several(text: str) -> tuple[str, ...]:
+def _split_names(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
@@ -334,10 +350,10 @@ def _write(file: Path, text: str, *, force: bool) -> None:
 def _refuse_existing(file: Path, *, force: bool) -> None:
     if file.is_dir():
         raise ConfigError(
-            f"{file}: this is a folder, and a recipe is a file. Name one, as in {file}/my.toml."
+            f"{file}: this is a folder, but a recipe is a file. Give one, as in {file}/my.toml."
         )
     if file.exists() and not force:
-        raise ConfigError(f"{file}: this file exists already. Name another, or replace it by --force.")
+        raise ConfigError(f"{file}: this file exists. Choose a new name, or replace it with --force.")
 
 
 def _is_terminal() -> bool:

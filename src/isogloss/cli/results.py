@@ -10,7 +10,7 @@ from isogloss.reports import Report
 from isogloss.reports.names import language, percent
 
 TEST_SET = ("corpus", "task", "source", "split")
-"""What the scores of one table have in common besides their measure."""
+"""Facts, besides their measure, that the scores of one table have in common."""
 
 
 def show_report(report: Report, *, as_json: bool) -> None:
@@ -39,16 +39,16 @@ def show_report(report: Report, *, as_json: bool) -> None:
 
 def _score_tables(files: Sequence[Path]) -> Iterator[tuple[str, Sequence[str], list[list[str]]]]:
     """Yield title, head and rows of the main scores of each test set, as the report wrote them."""
-    shown = set()
+    test_sets = set()
     for path in files:
         if path.suffix != ".csv" or not path.name.startswith("scores-"):
             continue
         with path.open(encoding="utf-8", newline="") as file:
             cells = list(csv.DictReader(file))
         test_set = tuple(cells[0].get(name, "") for name in TEST_SET) if cells else ()
-        if not cells or test_set in shown:
-            continue  # Other measures of a test set come after its main one.
-        shown.add(test_set)
+        if not cells or test_set in test_sets:
+            continue  # A test set's main measure comes first.
+        test_sets.add(test_set)
         columns = list(dict.fromkeys(cell["column"] for cell in cells))
         systems: dict[tuple[str, str], dict[str, str]] = {}
         for cell in cells:
@@ -57,12 +57,12 @@ def _score_tables(files: Sequence[Path]) -> Iterator[tuple[str, Sequence[str], l
         rows = [
             [*system, *(scores.get(column, "–") for column in columns)] for system, scores in systems.items()
         ]
-        first = cells[0]
-        title = f"{first['corpus']} {first['task']}, {first['metric']} on {first['split']} in percent"
-        yield title, ["encoder", "method", *map(language, columns)], rows
+        facts = cells[0]
+        title = f"{facts['corpus']} {facts['task']}, {facts['metric']} on {facts['split']} in percent"
+        yield title, ["encoder", "method", *(language(column) for column in columns)], rows
 
 
 def _score(cell: dict[str, str]) -> str:
-    # One seed has no spread, and its table no such column.
+    # The table of one seed has no column for the spread.
     spread = f" ± {100 * float(cell['std']):.1f}" if cell.get("std") else ""
     return f"{percent(float(cell['mean']))}{spread}"

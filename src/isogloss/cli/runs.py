@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from isogloss.cli.display import Display, counted, emit
+from isogloss.cli.display import Display, emit, format_count
 from isogloss.cli.options import ExecutionGroup, OutputOptions, RecipeGroup
 from isogloss.core.errors import ConfigError, plain
 from isogloss.core.identity import identity
@@ -29,7 +29,7 @@ def run_and_report(
     report: bool = True,
     command: str = "",
 ) -> None:
-    """Run recipes with progress and, with ``report``, write their report; exit with 1 if runs failed."""
+    """Run recipes with progress and, with ``report``, write their report. Exits with 1 if runs failed."""
     from isogloss import api
 
     with output.events as display:
@@ -51,14 +51,14 @@ def run_and_report(
 
 
 def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> None:
-    """Print the number of runs made and each kind of warning once; as JSON, the ids of the runs."""
+    """Print the number of runs, and each kind of warning once, or the runs' ids as JSON."""
     outcome = result.outcome
     if display.as_json:
         emit({"event": "outcome", **asdict(outcome)})
-    summary = f"{counted(len(outcome.made), 'run')} made" + (
+    summary = f"{format_count(len(outcome.made), 'run')} made" + (
         f" in {processes} processes" if processes > 1 else ""
     )
-    display.say(f"{summary}, {len(outcome.done)} had been made before, {len(outcome.failed)} failed.")
+    display.say(f"{summary}, {len(outcome.done)} were finished before, {len(outcome.failed)} failed.")
     for key, message in outcome.damaged.items():
         display.say(f"isogloss: run {key} was damaged. {message}")
     for key, message in outcome.died.items():
@@ -67,22 +67,23 @@ def _show_outcome(result: "Result", display: Display, *, processes: int = 1) -> 
     for record in () if display.as_json or display.quiet else result.records:
         for text in record.warnings:
             kinds.setdefault(re.sub(r"[\d.,]+", "", text), {}).setdefault(record.id, text)
-    for warned in kinds.values():
-        (key, text), *others = warned.items()
-        display.say(f"isogloss: run {key}{f' and {len(others)} more' if others else ''}: {text}")
+    for warnings in kinds.values():
+        key, text = next(iter(warnings.items()))
+        more = f" and {len(warnings) - 1} more" if len(warnings) > 1 else ""
+        display.say(f"isogloss: run {key}{more}: {text}")
 
 
-def _exit_if(failed: Mapping[str, str]) -> None:
-    for key, message in failed.items():
+def _exit_if(failures: Mapping[str, str]) -> None:
+    for key, message in failures.items():
         print(plain(f"isogloss: run {key} failed: {message}"), file=sys.stderr)
-    if failed:
+    if failures:
         raise typer.Exit(1)
 
 
 def were_started_together(execution: Execution) -> bool:
-    """Return whether this is one of several processes; torch is imported only if a launcher says so.
+    """Return whether this is one of several processes. Torch is only imported under a launcher.
 
-    ConfigError if all are to make runs beyond this machine.
+    Raises ConfigError if the engine starts runs beyond this machine.
     """
     from isogloss.core.processes import launched
 
@@ -92,8 +93,8 @@ def were_started_together(execution: Execution) -> bool:
 
     if world_size() > 1 and execution.beyond:
         raise ConfigError(
-            f"--engine {execution.engine}: this is one of {world_size()} processes that a launcher started, "
-            f"which make all runs together. Start it without one, or leave --engine out."
+            f"--engine {execution.engine}: this is one of {world_size()} processes of a launcher, which "
+            f"compute each run together. Start isogloss without a launcher, or remove --engine."
         )
     return world_size() > 1
 
@@ -107,7 +108,7 @@ def run_together(
     report: bool,
     command: str,
 ) -> None:
-    """Run recipes as one of several processes; only the main one prints, and writes the report."""
+    """Run recipes as one of several processes, of which only the main one prints and writes the report."""
     from isogloss import api
     from isogloss.engine.engine import make_together
     from isogloss.engine.engines import parse_execution
@@ -117,25 +118,24 @@ def run_together(
     options = parse_execution(**execution.options())
     if options.devices:
         raise ConfigError(
-            "--devices: under a launcher each process has a GPU of its own. Leave it out; set "
+            "--devices: under a launcher each process has its own GPU. Remove it, and set "
             "CUDA_VISIBLE_DEVICES for the launcher instead."
         )
     prepare_sharding()
-    planned, main = plan_recipes(recipes, **setup.options()), is_main_process()
-    with Display(quiet=output.quiet or not main, as_json=output.as_json and main) as display:
-        if main:
-            planned.write(command)
-        outcome = make_together(planned, options, announce=display.announce, on_progress=display.on_progress)
-        ids = tuple(map(identity, planned.runs))
-        _show_outcome(
-            api.Result(planned.store.root, outcome=outcome, ids=ids), display, processes=world_size()
-        )
-        written = api.report_alone(planned.store, display.on_progress) if main and report else None
-    if written:
+    plan = plan_recipes(recipes, **setup.options())
+    is_main = is_main_process()
+    with Display(quiet=output.quiet or not is_main, as_json=output.as_json and is_main) as display:
+        if is_main:
+            plan.write(command)
+        outcome = make_together(plan, options, announce=display.announce, on_progress=display.on_progress)
+        ids = tuple(identity(run) for run in plan.runs)
+        _show_outcome(api.Result(plan.store.root, outcome=outcome, ids=ids), display, processes=world_size())
+        result = api.report_alone(plan.store, display.on_progress) if is_main and report else None
+    if result:
         from isogloss.cli.results import show_report
 
-        show_report(written, as_json=output.as_json)
-    if main:  # Launchers end all processes when one fails.
+        show_report(result, as_json=output.as_json)
+    if is_main:  # Launchers end all processes when one fails.
         _exit_if(outcome.failed)
 
 
@@ -147,132 +147,137 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     from isogloss.planning.plan import plan_recipes
     from isogloss.runs.run import needs
 
-    planned = plan_recipes(recipes, **setup.options(), assume=True)  # Of corpora that are not here, too.
-    for warning in _plan_warnings(planned):
+    plan = plan_recipes(recipes, **setup.options(), assume=True)  # Also plans missing corpora.
+    for warning in _plan_warnings(plan):
         print(plain(f"isogloss: {warning}"), file=sys.stderr)
-    shared = {identity(run): 0 for run in planned.runs}
-    for run in planned.runs:
-        for needed in needs(run):
-            shared[identity(needed)] += 1
-    planned.store.refresh()
-    done = {identity(run) for run in planned.runs if planned.store.is_finished(run)}
+    shared = {identity(run): 0 for run in plan.runs}
+    for run in plan.runs:
+        for dependency in needs(run):
+            shared[identity(dependency)] += 1
+    plan.store.refresh()
+    done = {identity(run) for run in plan.runs if plan.store.is_finished(run)}
     operations = {
-        key: run.operations(planned.sources.encoders) for key, run in zip(shared, planned.runs, strict=True)
+        key: run.operations(plan.sources.encoders) for key, run in zip(shared, plan.runs, strict=True)
     }
     rows = [
         (
             key,
-            "done" if key in done else _state(run, planned),
+            "done" if key in done else _state(run, plan),
             shared[key],
-            _memory(run, planned),
+            _memory(run, plan),
             _operations(operations[key]),
-            planned.titles[key],
+            plan.titles[key],
         )
-        for key, run in zip(shared, planned.runs, strict=True)
+        for key, run in zip(shared, plan.runs, strict=True)
     ]
     display = Display(as_json=as_json)
     display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
-    _print_totals(planned, done, operations, speed=speed, as_json=as_json)
+    _print_totals(plan, done, operations, speed=speed, as_json=as_json)
 
 
 def _print_totals(
-    planned: "Planned", done: Set[str], operations: Mapping[str, float | None], *, speed: float, as_json: bool
+    plan: "Planned", done: Set[str], operations: Mapping[str, float | None], *, speed: float, as_json: bool
 ) -> None:
     from isogloss.runs.execute import seconds_left
 
     total = _Total([count for key, count in operations.items() if key not in done], speed)
-    left, unlike = seconds_left(planned.runs, done, planned.store)
-    required = planned.sources.missing_packages
-    lacking = {"requires": [*required]} if required else {}
+    seconds, unlike = seconds_left(plan.runs, done, plan.store)
+    packages = plan.sources.missing_packages
     if as_json:
         counts = {"runs": len(operations), "done": len(done), "to make": len(operations) - len(done)}
-        emit({**counts, **lacking, **total.numbers, "hours left": left / 3600, "unlike": unlike})
+        requirements = {"requires": list(packages)} if packages else {}
+        emit({**counts, **requirements, **total.numbers, "hours left": seconds / 3600, "unlike": unlike})
     else:
-        print(total, *(f"requires: {name}\n" for name in required), sep="", end="")
-        others = f" (and {unlike} unlike any of them)" if unlike else ""
-        remaining = f", {left / 3600:.2g} hours of one job by those made here{others}" if left else ""
+        print(total, *(f"requires: {name}\n" for name in packages), sep="", end="")
+        unknown = f" (and {unlike} unlike any of them)" if unlike else ""
+        estimate = f", {seconds / 3600:.2g} hours of one job by those made here{unknown}" if seconds else ""
         states = f"{len(done)} done, {len(operations) - len(done)} to make"
-        print(f"{counted(len(operations), 'run')}: {states}{remaining}")
+        print(f"{format_count(len(operations), 'run')}: {states}{estimate}")
 
 
-def _state(run: "Run", planned: "Planned") -> str:
-    if holder := planned.store.leases.holder(identity(run)):
+def _state(run: "Run", plan: "Planned") -> str:
+    if holder := plan.store.leases.holder(identity(run)):
         return f"made by {holder}"
-    return "failed" if planned.store.failure(run) else "to do"
+    return "failed" if plan.store.failure(run) else "to do"
 
 
 @dataclass(frozen=True)
 class _Total:
-    """The operations of the trainings to make, and their time at a speed."""
+    """The operations of the unfinished trainings, and their time at a speed."""
 
     operations: Sequence[float | None]
     speed: float
 
     @property
     def numbers(self) -> Mapping[str, float]:
-        """Operations, trainings of unknown size, and hours where a speed is known."""
+        """Operations, number of trainings of unknown size, and hours if a speed is given."""
         total = sum(count for count in self.operations if count)
         hours = {"hours": total / self.speed / 1e12 / 3600} if self.speed else {}
         return {"operations": total, "unknown": sum(count is None for count in self.operations), **hours}
 
     def __str__(self) -> str:
-        """Return a line for people; empty where nothing is trained."""
+        """Return a line for people, or "" if nothing is trained."""
         numbers = self.numbers
         if not numbers["operations"]:
             return ""
-        hours = f", {numbers['hours']:.2g} hours at {self.speed:g} teraflops a second" if self.speed else ""
-        unknown = counted(int(numbers["unknown"]), "training")
-        others = f" (and {unknown} of unknown size)" if numbers["unknown"] else ""
-        return f"Training: about {numbers['operations']:.1e} operations{others}{hours}\n"
+        hours = f", {numbers['hours']:.2g} hours at {self.speed:g} TFLOP/s" if self.speed else ""
+        unsized = format_count(int(numbers["unknown"]), "training")
+        rest = f" (and {unsized} of unknown size)" if numbers["unknown"] else ""
+        return f"Training: about {numbers['operations']:.1e} operations{rest}{hours}\n"
 
 
 def _operations(count: float | None) -> str:
-    return "unknown" if count is None else f"{count:.1e}" if count else ""
+    if count is None:
+        return "unknown"
+    return f"{count:.1e}" if count else ""
 
 
-def _plan_warnings(planned: "Planned") -> Iterator[str]:
-    """Yield what a plan was made without, what it assumes, and what its runs cannot decide."""
+def _plan_warnings(plan: "Planned") -> Iterator[str]:
+    """Yield what was missing for a plan, what it assumes, and what its runs cannot decide."""
     from isogloss.engine.engine import check_packages
     from isogloss.runs.execute import size_warnings
     from isogloss.runs.fine_tune import assumed_sizes
     from isogloss.runs.pretrain import unreplicated
 
-    yield from _unread_sources(planned)
-    yield from assumed_sizes(planned.runs)
-    yield from size_warnings(planned.runs)
-    yield from unreplicated(planned.runs)
-    with planned.sources.assuming_packages():
-        check_packages(planned.runs)
+    yield from _unread_sources(plan)
+    yield from assumed_sizes(plan.runs)
+    yield from size_warnings(plan.runs)
+    yield from unreplicated(plan.runs)
+    with plan.sources.assuming_packages():
+        check_packages(plan.runs)
 
 
-def _unread_sources(planned: "Planned") -> Iterator[str]:
+def _unread_sources(plan: "Planned") -> Iterator[str]:
     """Yield the corpora and hub encoders that could not be read: not on this machine, or without labels."""
     from isogloss.runs.estimates import ASSUMED_SHAPES
     from isogloss.runs.run import unresolved_models
 
     missing: dict[str, list[str]] = {}
-    for corpus, split, language in planned.sources.assumed:
+    for corpus, split, language in plan.sources.assumed:
         missing.setdefault(f"{corpus} {split}", []).append(language)
     if missing:
-        listed = ", ".join(
+        names = ", ".join(
             f"{what} {' '.join(sorted(languages))}" for what, languages in sorted(missing.items())
         )
         yield (
-            f"not checked, because not on this machine: {listed}. The ids of the runs will change once their "
-            f"data is here (--data DIR)."
+            f"not checked, because not on this machine: {names}. The ids of the runs will change when their "
+            f"data is available (--data DIR)."
         )
-    for corpus, split, language in planned.sources.unlabelled:
+    for corpus, split, language in plan.sources.unlabelled:
         yield f"{corpus} {language}: no labels, so no score on {split}."
-    for source in unresolved_models(planned.runs):
+    for source in unresolved_models(plan.runs):
         size = " Its published size is assumed." if source in ASSUMED_SHAPES else ""
         yield (
-            f"{source}: not looked at: not on this machine, and the Hugging Face hub cannot be reached.{size}"
+            f"{source}: not checked, because it is not on this machine and the Hugging Face hub is "
+            f"unreachable.{size}"
         )
 
 
-def _memory(run: "Run", planned: "Planned") -> str:
+def _memory(run: "Run", plan: "Planned") -> str:
     from isogloss.data.fetching.downloading import megabytes
     from isogloss.runs.run import peak_memory
 
-    memory = peak_memory(run, planned.sources.encoders)
-    return "unknown" if memory is None else megabytes(memory) if memory else ""
+    memory = peak_memory(run, plan.sources.encoders)
+    if memory is None:
+        return "unknown"
+    return megabytes(memory) if memory else ""

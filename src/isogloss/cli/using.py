@@ -45,7 +45,7 @@ class TranslationOptions:
 
     def __post_init__(self) -> None:
         if self.model and not self.translator:
-            raise ConfigError("--model needs --translator. Name a translator, or leave --model out.")
+            raise ConfigError("--model needs --translator. Add --translator, or remove --model.")
 
 
 def print_predictions(
@@ -57,7 +57,7 @@ def print_predictions(
     out: Path | None,
     quiet: bool,
 ) -> None:
-    """Write a model's predictions for a file while it is read; of several models, those of their mean."""
+    """Write predictions for a file while it is read. Several models predict with their mean probabilities."""
     if name == translation.translations == STANDARD_INPUT:
         raise ConfigError("--translations -: standard input is already read as FILE. Give a file.")
     check_out(out, name, translation.translations)
@@ -75,10 +75,10 @@ def print_predictions(
             for line in lines:
                 show_line(line)
             return
-        with atomic_file(out.parent, out.name) as written:
+        with atomic_file(out.parent, out.name) as stream:
             for line in lines:
                 with writing(out):
-                    written.write(f"{line}\n")
+                    stream.write(f"{line}\n")
     if options.as_json:
         emit({"file": str(out)})
     elif not quiet:
@@ -94,7 +94,7 @@ def print_scores(
     ensemble: bool,
     output: OutputOptions,
 ) -> None:
-    """Print a table of models' scores, or of their mean's: the main metric first, then the other measures."""
+    """Print a table of models' scores, or their mean's, with the main metric first, then other measures."""
     _check_runs(runs, options.languages)
     sources = Sources(data)
     models = [load_model(runs)] if ensemble else [load_model(run) for run in runs]
@@ -108,20 +108,25 @@ def print_scores(
         for row in rows:
             emit(dict(row))
         return
-    measured = [_measures(row) for row in rows]
-    measures = tuple(dict.fromkeys(name for measures_of in measured for name in measures_of))
+    measures = [_measures(row) for row in rows]
+    names = tuple(dict.fromkeys(name for row_measures in measures for name in row_measures))
     cells = [
-        [*(row.get(name) for name in FACT_COLUMNS), *(measures_of.get(name, "") for name in measures)]
-        for row, measures_of in zip(rows, measured, strict=True)
+        [*(row.get(name) for name in FACT_COLUMNS), *(row_measures.get(name, "") for name in names)]
+        for row, row_measures in zip(rows, measures, strict=True)
     ]
-    Display().table((*FACT_COLUMNS, *measures), cells)
+    Display().table((*FACT_COLUMNS, *names), cells)
 
 
 def push_to(run: Path, options: PushOptions, *, dry_run: bool, to: Path | None, quiet: bool) -> None:
-    """Push a model and print the commit; for a dry run, write its folder and print what would be uploaded."""
+    """Push a model, and print the commit.
+
+    With ``dry_run``, write the model's folder, and print what would be uploaded.
+    """
     check_names(options)
     if to and not dry_run:
-        raise ConfigError("--to needs --dry-run, which alone writes a folder. Add it, or leave --to out.")
+        raise ConfigError(
+            "--to needs --dry-run, since only a dry run writes a folder. Add it, or remove --to."
+        )
     folder = from_home(to or options.name.rpartition("/")[2]).resolve()
     if dry_run:
         check_free(folder, force=False)
@@ -164,49 +169,47 @@ def _with_translations(
 
 
 def open_file(name: str) -> File:
-    """Return a file to read, or standard input; DataError with the nearest name for a missing file."""
+    """Return a file to read, or standard input. Raises DataError with the nearest name for a missing file."""
     if name == STANDARD_INPUT:
         return byte_stream("standard input", sys.stdin.buffer)
     path = Path(name)
     if not path.is_file():
         if path.is_dir():
             raise DataError(f"{path}: this is a folder. Give a file, or - for standard input.")
-        names = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
-        near = did_you_mean_file(path.name, names)
-        raise DataError(f"{path}: no such file.{near} Give a file, or - for standard input.")
+        names = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+        suggestion = did_you_mean_file(path.name, names)
+        raise DataError(f"{path}: no such file.{suggestion} Give a file, or - for standard input.")
     return disk_file(path)
 
 
 def check_out(out: Path | None, *names: str) -> None:
-    """Raise ConfigError for an output file that is packed by its name, or that is one of the input files."""
+    """Raise ConfigError for an output file with a compressed suffix, or that is one of the input files."""
     if out is not None and out.suffix in SUFFIXES[1:]:
-        raise ConfigError(f"--out {out}: output is not compressed. Leave {out.suffix} out of the name.")
-    for path in map(Path, names):
+        raise ConfigError(f"--out {out}: output is not compressed. Remove {out.suffix} from the name.")
+    for path in [Path(name) for name in names]:
         if out is not None and out.is_file() and path.is_file() and out.samefile(path):
-            raise ConfigError(f"--out {out}: this is the input file ({path}). Choose another name.")
+            raise ConfigError(f"--out {out}: this is the input file ({path}). Choose a different name.")
 
 
 def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
     for run in runs:
         if not run.exists() and not is_on_hub(run):
-            several = (
-                f" Several languages are separated by commas: --language {','.join((*languages, run.name))}."
-            )
-            likely = len(run.parts) == 1 and len(run.name) in (2, 3)
+            hint = f" Separate languages by commas: --language {','.join((*languages, run.name))}."
+            is_language = len(run.parts) == 1 and len(run.name) in (2, 3)
             raise ConfigError(
-                f"{run}: no such folder.{several if likely else ''} Give the folders of finished runs."
+                f"{run}: no such folder.{hint if is_language else ''} Give the folders of finished runs."
             )
 
 
 def treebank_of(text: str) -> tuple[str, str]:
-    """Read one language=treebank of --treebank."""
-    language, equals, treebank = map(str.strip, text.partition("="))
+    """Parse one language=treebank of --treebank."""
+    language, equals, treebank = (part.strip() for part in text.partition("="))
     if not (language and equals and treebank):
         raise ConfigError(f"--treebank: {text!r}; expected a language and its treebank, as in fr=Sequoia.")
     return canonical_language(language), treebank
 
 
 def _measures(row: Row) -> dict[str, str]:
-    others = {name: value for name, value in row.items() if name not in OTHER_COLUMNS}
-    numbers = {str(row["metric"]): row["score"], **others, "baseline": row["baseline"]}
+    further = {name: value for name, value in row.items() if name not in OTHER_COLUMNS}
+    numbers = {str(row["metric"]): row["score"], **further, "baseline": row["baseline"]}
     return {name: f"{value:.4f}" if isinstance(value, float) else "" for name, value in numbers.items()}

@@ -78,31 +78,31 @@ def _quarantine_all(folder: Path, damage: Iterable[tuple[str, str]]) -> Iterator
 
 def _damage(folder: Path, *, is_needed: bool) -> Iterator[tuple[str, str]]:
     """Yield the names of damaged files and folders of a finished run, and what is wrong with them."""
-    damaged = dict[str, str]()
-    written = dict[str, Checksum]()
+    problems = dict[str, str]()
+    checksums = dict[str, Checksum]()
     try:
-        _, written = read_with_checksums(folder)
+        _, checksums = read_with_checksums(folder)
     except StorageError as error:
-        damaged[RECORD] = _reason(error)
+        problems[RECORD] = _reason(error)
     with reading(folder):
-        for name, why in _differing(folder, written, is_needed=is_needed):
-            damaged.setdefault(name.partition("/")[0], f"{folder / name}: damaged ({why}).")
+        for name, why in _differing(folder, checksums, is_needed=is_needed):
+            problems.setdefault(name.partition("/")[0], f"{folder / name}: damaged ({why}).")
         for name in (MADE, CHECKSUMS):
             if is_taken(folder, name) and not is_file(folder, name):
-                damaged[name] = f"{folder / name}: damaged (it is not a regular file)."
-    if damaged and RECORD not in damaged:
+                problems[name] = f"{folder / name}: damaged (it is not a regular file)."
+    if problems and RECORD not in problems:
         _quarantine(folder, RECORD)  # Without a record the run is unfinished.
-    yield from damaged.items()
+    yield from problems.items()
 
 
 def _differing(
-    folder: Path, written: Mapping[str, Checksum], *, is_needed: bool = True
+    folder: Path, checksums: Mapping[str, Checksum], *, is_needed: bool = True
 ) -> Iterator[tuple[str, str]]:
     """Yield names of files that are not as they were written, and how they differ.
 
     What is missing was removed by somebody who does not need it, unless an unfinished run does.
     """
-    for name, expected in written.items():
+    for name, checksum in checksums.items():
         size = file_size(folder, name)
         if size is None:
             if is_taken(folder, name):
@@ -110,9 +110,9 @@ def _differing(
             elif is_needed:
                 yield name, "it is missing"
             continue
-        reads = size == expected.size and (is_needed or size <= SMALL)
-        actual = Checksum.of_file(folder, name) if reads else Checksum(size, expected.crc32)
-        if why := difference(actual, expected):
+        is_read = size == checksum.size and (is_needed or size <= SMALL)
+        actual = Checksum.of_file(folder, name) if is_read else Checksum(size, checksum.crc32)
+        if why := difference(actual, checksum):
             yield name, why
 
 
@@ -128,8 +128,8 @@ def _checkpoints(folder: Path) -> Iterator[tuple[str, str]]:
     """Yield damaged checkpoints that are later than the last whole one, from which a training resumes."""
     trainings: dict[str, list[str]] = {}
     for name in sorted(_folders_below(folder, WORK)):
-        training, _, last = name.rpartition("/")
-        if last.startswith("checkpoint-"):
+        training, _, step = name.rpartition("/")
+        if step.startswith("checkpoint-"):
             trainings.setdefault(training, []).append(name)
     for names in trainings.values():
         for name in reversed(names):
@@ -148,17 +148,17 @@ def _folders_below(folder: Path, name: str) -> Iterator[str]:
 
 def _unreadable(checkpoint: Path) -> str:
     try:
-        written = read_checksums(checkpoint)
+        checksums = read_checksums(checkpoint)
     except ValueError as error:
         return str(error)
-    differing = (f"{name}: {why}" for name, why in _differing(checkpoint, written))
-    return next(differing, "" if written else f"it has no {CHECKSUMS}")
+    differing = (f"{name}: {why}" for name, why in _differing(checkpoint, checksums))
+    return next(differing, "" if checksums else f"it has no {CHECKSUMS}")
 
 
 def _quarantine(folder: Path, name: str) -> None:
     """Rename a file or folder; what was set aside earlier is removed."""
-    above, slash, last = name.rpartition("/")
-    aside = f"{above}{slash}{DAMAGED}{last}"
-    with writing(folder / aside), suppress(FileNotFoundError):  # Another process may have been quicker.
-        remove(folder, aside)
-        rename(folder, name, aside)
+    folder_name, slash, base = name.rpartition("/")
+    new_name = f"{folder_name}{slash}{DAMAGED}{base}"
+    with writing(folder / new_name), suppress(FileNotFoundError):  # Another process may have been quicker.
+        remove(folder, new_name)
+        rename(folder, name, new_name)

@@ -34,7 +34,8 @@ from isogloss.store.store import Store
 from isogloss.training.memory import Machine
 from isogloss.training.precision import measured_precision
 
-ALL, CPU_NAME = "all", "cpu"
+ALL = "all"
+CPU_NAME = "cpu"
 MIG = "MIG-"
 """Pattern of the name of a part of a GPU. A process sees at most one part."""
 
@@ -77,38 +78,38 @@ CPU = Device(HIDDEN)
 """The processor of a machine that has GPUs."""
 
 
-def devices_of(requested: str) -> tuple[Device, ...]:
+def devices_of(request: str) -> tuple[Device, ...]:
     """Return the requested devices, all GPUs by default; empty on a machine without a GPU.
 
     ConfigError for what is not there.
     """
-    return chosen(requested, gpus(), _named)
+    return chosen(request, gpus(), _named)
 
 
 def chosen(
-    requested: str, gpus_here: Sequence[Device], named: Callable[[str], Device | None]
+    request: str, gpus_here: Sequence[Device], find_gpu: Callable[[str], Device | None]
 ) -> tuple[Device, ...]:
-    """Choose among the GPUs of this machine; ``named`` also finds GPUs that this process does not see."""
-    if not gpus_here and requested not in ("", CPU_NAME):
+    """Choose among the GPUs of this machine; ``find_gpu`` also finds GPUs that this process does not see."""
+    if not gpus_here and request not in ("", CPU_NAME):
         raise ConfigError(
-            f"devices {requested}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or "
+            f"devices {request}: torch {torch.__version__} finds no GPU here. Name {CPU_NAME}, or "
             "leave it out."
         )
-    if requested in ("", ALL) or not gpus_here:
+    if request in ("", ALL) or not gpus_here:
         return tuple(gpus_here)
-    if requested == CPU_NAME:
+    if request == CPU_NAME:
         return (CPU,)
-    by_name = {str(gpu.number): gpu for gpu in gpus_here}
-    by_name |= {gpu.visible: gpu for gpu in gpus_here if not gpu.visible.isdigit()}
-    names = [name.strip() for name in requested.split(",")]
-    picked = [by_name.get(name) or named(name) for name in names]
-    if None in picked:
+    gpu_names = {str(gpu.number): gpu for gpu in gpus_here}
+    gpu_names |= {gpu.visible: gpu for gpu in gpus_here if not gpu.visible.isdigit()}
+    names = [name.strip() for name in request.split(",")]
+    gpus = [gpu_names.get(name) or find_gpu(name) for name in names]
+    if None in gpus:
         available = ", ".join(f"{gpu.number} ({described(gpu)})" for gpu in gpus_here)
         raise ConfigError(
-            f"devices {requested}: found no GPU {names[picked.index(None)]!r} here, but {available}. "
+            f"devices {request}: found no GPU {names[gpus.index(None)]!r} here, but {available}. "
             f"Name some of these, by number or UUID, {ALL}, or {CPU_NAME} alone."
         )
-    return tuple(dict.fromkeys(gpu for gpu in picked if gpu))
+    return tuple(dict.fromkeys(gpu for gpu in gpus if gpu))
 
 
 def described(device: Device) -> str:
@@ -204,7 +205,8 @@ def in_new_process(visible: str, compute: Callable[[], T]) -> "Future[T]":
 @contextmanager
 def starting(visible: str) -> Iterator[None]:
     """Make processes that start now see only some GPUs, without running the user's script again."""
-    name, main = _variables()[0], sys.modules["__main__"]
+    name = _variables()[0]
+    main = sys.modules["__main__"]
     previous = os.environ.get(name)
     sys.modules["__main__"] = ModuleType("__main__")
     os.environ |= {name: visible} if visible else {}
@@ -236,12 +238,12 @@ def precision_on(devices: Sequence[Device], store: Store) -> str:
 
 def assign_devices(devices: Sequence[Device], jobs: int) -> list[Device]:
     """Assign devices to processes round-robin, reserving the CUDA context of each process."""
-    assigned = list(islice(cycle(devices), jobs))
+    assignment = list(islice(cycle(devices), jobs))
     return [
         device
         if device.memory is None
-        else replace(device, memory=device.memory - CONTEXT * assigned.count(device))
-        for device in assigned
+        else replace(device, memory=device.memory - CONTEXT * assignment.count(device))
+        for device in assignment
     ]
 
 
@@ -282,14 +284,15 @@ class MemoryNeeds:
 
     def learn(self, run: Run, device: str) -> None:
         """Read what a finished run took on a device of some name."""
-        estimate, circumstances = self._estimate(run), read_made(self.context.store.folder(run))
+        estimate = self._estimate(run)
+        circumstances = read_made(self.context.store.folder(run))
         if estimate is not None and circumstances.peak_memory is not None and circumstances.device == device:
             key = run.name, estimate
             self.measured[key] = max(circumstances.peak_memory, self.measured.get(key, 0))
 
     def _estimate(self, run: Run) -> int | None:
-        half = self.context.resolved(run.precision) == "bfloat16"
-        return peak_memory(run, self.context.sources.encoders, on=Machine(half=half, gpu=True))
+        uses_bfloat16 = self.context.resolved(run.precision) == "bfloat16"
+        return peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16, gpu=True))
 
 
 Seat = Literal["", "alone", "shared"]
@@ -333,10 +336,10 @@ class Room:
         """
         need = self.needs.of(run) if self.needs else None
         entry = _Running(self.folder, identity(run), self.device.visible, need, alone, monotonic())
-        with self._others() as others:
-            has_room = self._has_room(entry, others.values(), leases)
+        with self._others() as running:
+            has_room = self._has_room(entry, running.values(), leases)
             if has_room:
-                others[this_process()] = entry
+                running[this_process()] = entry
         memory = self.device.memory
         fits_beside_others = memory is None or (need is not None and need <= memory)
         is_alone = alone or self.needs is None or not fits_beside_others
@@ -355,8 +358,8 @@ class Room:
         if self.needs:
             self.needs.learn(run, self.device.name)
 
-    def _has_room(self, entry: _Running, others: Iterable[_Running], leases: Leases) -> bool:
-        running = [run for run in others if run.folder == self.folder]
+    def _has_room(self, entry: _Running, entries: Iterable[_Running], leases: Leases) -> bool:
+        running = [run for run in entries if run.folder == self.folder]
         if not (entry.alone or self.needs or any(run.alone for run in running)):
             return True
         now = monotonic()  # A process that is paused may have lost its lease.
@@ -365,10 +368,10 @@ class Room:
             return not running
         if self.needs is None:
             return True
-        by_device = {
+        device_loads = {
             device: [run.need for run in running if run.device == device.visible] for device in self.devices
         }
-        return choose_device(entry.need, by_device) == self.device
+        return choose_device(entry.need, device_loads) == self.device
 
     @contextmanager
     def _others(self) -> Iterator[dict[str, _Running]]:
@@ -399,14 +402,14 @@ def _running_file() -> FileIO | None:
     """Open and lock the file of current runs on this machine. None if the file cannot be created."""
     from fcntl import LOCK_EX, flock
 
-    with suppress(OSError), ExitStack() as failed:
+    with suppress(OSError), ExitStack() as cleanup:
         path = user_cache() / "running" / f"{host()}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         # Without a buffer, whose rest would be written by ``close``.
         file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)  # noqa: PTH123, SIM115
-        failed.callback(file.close)
+        cleanup.callback(file.close)
         flock(file, LOCK_EX)
-        failed.pop_all()
+        cleanup.pop_all()
         return file
     return None
 

@@ -48,27 +48,28 @@ FAILED_BEFORE = "in an earlier call; --retry-failed makes it again"
 
 
 def make_planned(
-    planned: Planned,
+    plan: Planned,
     execution: Execution,
     *,
     announce: Announce = lambda *_: None,
     on_progress: OnProgress = no_progress,
 ) -> Outcome:
     """Make what has no record yet; damaged runs count as missing."""
-    beyond, jobs = execution.beyond, 1 if execution.engine == "serial" else execution.jobs
-    devices = devices_of(execution.devices) if not beyond and (execution.devices or jobs != 1) else ()
-    context, missing, damaged = prepared(planned, execution, on_progress, devices)
-    tally = Tally(planned, announce, on_progress, Outcome(damaged=damaged), missing)
+    is_beyond = execution.beyond
+    jobs = 1 if execution.engine == "serial" else execution.jobs
+    devices = devices_of(execution.devices) if not is_beyond and (execution.devices or jobs != 1) else ()
+    context, missing, damage = prepared(plan, execution, on_progress, devices)
+    tally = Tally(plan, announce, on_progress, Outcome(damaged=damage), missing)
     tally.count_finished()
-    if beyond and missing:
+    if is_beyond and missing:
         check_importable(missing, "engine='serial'")
-        beyond(execution, context, planned.runs, tally)
+        is_beyond(execution, context, plan.runs, tally)
     elif missing:
         jobs = jobs or (1 if classes_in_main(missing) else default_jobs(missing, execution.threads, devices))
         jobs = min(jobs, len(missing))
         # A single job computes in the caller's process.
-        requested = devices[:jobs] if execution.devices or jobs > 1 else ()
-        _work_here(context, missing, tally, jobs, requested)
+        request_devices = devices[:jobs] if execution.devices or jobs > 1 else ()
+        _work_here(context, missing, tally, jobs, request_devices)
     return tally.finished()
 
 
@@ -109,7 +110,8 @@ class Tally:
 
     def count_finished(self) -> None:
         """Count the runs that have a record, and remove what killed processes left of them."""
-        store, missing = self.planned.store, set(map(identity, self.missing))
+        store = self.planned.store
+        missing = set(map(identity, self.missing))
         for run in self.planned.runs:
             if (key := identity(run)) not in missing:
                 store.remove_leftovers(run)
@@ -119,9 +121,9 @@ class Tally:
 
     def finished(self) -> Outcome:
         """Return the outcome, including runs that finished without a report from a process."""
-        ended = {*self.outcome.made, *self.outcome.done, *self.outcome.failed}
+        finished_ids = {*self.outcome.made, *self.outcome.done, *self.outcome.failed}
         for run in self.planned.runs:
-            if identity(run) not in ended and self.planned.store.is_finished(run, afresh=True):
+            if identity(run) not in finished_ids and self.planned.store.is_finished(run, afresh=True):
                 self.outcome.done.append(identity(run))
         return self.outcome
 
@@ -140,7 +142,8 @@ class Tally:
             self._settle(event)
 
     def _settle(self, event: RunEvent) -> None:
-        outcome, key = self.outcome, event.run
+        outcome = self.outcome
+        key = event.run
         self._running.discard(key)
         self._number(key)
         if event.state == "failed":
@@ -169,24 +172,24 @@ class Tally:
 
 
 def prepared(
-    planned: Planned, execution: Execution, on_progress: OnProgress, devices: Sequence[Device] = ()
+    plan: Planned, execution: Execution, on_progress: OnProgress, devices: Sequence[Device] = ()
 ) -> tuple[RunContext, list[Run], dict[str, str]]:
     """Find what is damaged, missing or broken before anything trains.
 
     Returns what runs have in common, those without a record, and what was wrong with damaged ones.
     """
-    planned.check_looked_at()
-    store = planned.store
-    damaged = _inspect(planned)
-    missing = [run for run in planned.runs if not store.is_finished(run)]
+    plan.check_looked_at()
+    store = plan.store
+    damage = _inspect(plan)
+    missing = [run for run in plan.runs if not store.is_finished(run)]
     for run in missing if execution.retry_failed else ():
         store.forget_failure(run)
     check_packages(missing)
     _fetch(missing)
-    _read_once(missing, planned.sources, on_progress)
+    _read_once(missing, plan.sources, on_progress)
     context = RunContext(
         store=store,
-        sources=planned.sources,
+        sources=plan.sources,
         on_progress=on_progress,
         threads=execution.threads,
         track=execution.track,
@@ -195,7 +198,7 @@ def prepared(
         precision = precision_on(devices, store) if devices else precision_here(store)
         context = replace(context, precision=precision)
         _check_precision(context, missing)
-    return context, missing, damaged
+    return context, missing, damage
 
 
 def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
@@ -210,14 +213,14 @@ def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
             )
 
 
-def _inspect(planned: Planned) -> dict[str, str]:
+def _inspect(plan: Planned) -> dict[str, str]:
     """Refresh a remote store; in a local one, quarantine damaged files and return what was wrong by run."""
-    store = planned.store
+    store = plan.store
     if store.url:
         store.refresh()
         return {}
     with store.leases.alone("damage"):
-        return quarantine_damage(store, planned.runs)
+        return quarantine_damage(store, plan.runs)
 
 
 def _fetch(runs: Sequence[Run]) -> None:
@@ -237,9 +240,9 @@ def check_packages(runs: Iterable[Run]) -> None:
 def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -> None:
     """Read every split on disk once, so that a broken line is found before anything trains."""
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
-    on_disk = [split for split in splits if not is_built_in(split.language[:3])]
-    named = "{0.corpus} {0.language} {0.split}".format
-    for split in one_by_one(on_disk, "reading", on_progress, named):
+    files = [split for split in splits if not is_built_in(split.language[:3])]
+    label = "{0.corpus} {0.language} {0.split}".format
+    for split in one_by_one(files, "reading", on_progress, label):
         for _ in sources.stream(
             split.corpus, split.language, split.split, treebanks=split.treebanks, examples=split.examples
         ):
@@ -248,21 +251,21 @@ def _read_once(runs: Sequence[Run], sources: Sources, on_progress: OnProgress) -
 
 def default_jobs(runs: Sequence[Run], threads: int = 1, devices: Sequence[Device] = ()) -> int:
     """Return the number of parallel jobs: as many as the plan allows and there are GPUs or cores."""
-    most = cores() // threads if CPU in devices or not devices else len(devices)
-    return max(1, min(most, _width(runs)))
+    limit = cores() // threads if CPU in devices or not devices else len(devices)
+    return max(1, min(limit, _width(runs)))
 
 
 def _width(runs: Sequence[Run]) -> int:
     """Return the largest number of runs at the same depth of the graph."""
     depths: dict[str, int] = {}
     for run in runs:  # The needs of a run precede it.
-        below = [depths[key] for key in map(identity, needs(run)) if key in depths]
-        depths[identity(run)] = max(below, default=0) + 1
+        need_depths = [depths[key] for key in map(identity, needs(run)) if key in depths]
+        depths[identity(run)] = max(need_depths, default=0) + 1
     return max(Counter(depths.values()).values(), default=1)
 
 
 def make_together(
-    planned: Planned,
+    plan: Planned,
     execution: Execution,
     *,
     announce: Announce = lambda *_: None,
@@ -274,14 +277,14 @@ def make_together(
     """
     if is_main_process():
         with alone():
-            context, missing, damaged = prepared(planned, execution, on_progress)
+            context, missing, damage = prepared(plan, execution, on_progress)
     barrier()  # Now what is damaged is gone, and the precision is known.
     if not is_main_process():
         without_retrying = replace(execution, retry_failed=False)
-        context, missing, damaged = prepared(planned, without_retrying, no_progress)
-    tally = Tally(planned, announce, on_progress, Outcome(damaged=damaged), missing)
-    with interruptible(), planned.store.guarded():
-        for run in planned.runs:
+        context, missing, damage = prepared(plan, without_retrying, no_progress)
+    tally = Tally(plan, announce, on_progress, Outcome(damaged=damage), missing)
+    with interruptible(), plan.store.guarded():
+        for run in plan.runs:
             event = _make_together(context, run, tally) if is_main_process() else _help(context, run)
             state, message = from_main_process(partial(_state_and_message, event))
             tally(RunEvent(identity(run), cast(State, state), message))
@@ -290,26 +293,28 @@ def make_together(
 
 def _make_together(context: RunContext, run: Run, tally: Tally) -> RunEvent:
     """Make a run as the main process: with all others if it trains, else while they wait."""
-    store, key, helped = context.store, identity(run), False
+    store = context.store
+    key = identity(run)
+    has_helped = False
 
     def report(event: RunEvent) -> None:
-        nonlocal helped
+        nonlocal has_helped
         tally(event)
         if event.state == "begun" and run.trains:
-            helped = from_main_process(lambda: True)
+            has_helped = from_main_process(lambda: True)
 
-    failed = next((need for need in map(identity, needs(run)) if need in tally.outcome.failed), "")
-    if failed:
-        event = RunEvent(key, "failed", f"needs run {failed}, which failed")
-        store.fail(run, event.message, needs=failed)
+    failed_need = next((need for need in map(identity, needs(run)) if need in tally.outcome.failed), "")
+    if failed_need:
+        event = RunEvent(key, "failed", f"needs run {failed_need}, which failed")
+        store.fail(run, event.message, needs=failed_need)
     else:
         work = Work(context, [run], report)
         with nullcontext() if run.trains else alone(), _outage_as_error(store):
             event = work.attempt(run)
-            while event.state == "elsewhere" and not helped:
+            while event.state == "elsewhere" and not has_helped:
                 time.sleep(CHECK_EVERY)
                 event = work.attempt(run)
-    if not helped:
+    if not has_helped:
         from_main_process(lambda: False)
     return event
 

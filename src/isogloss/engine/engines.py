@@ -50,10 +50,10 @@ class Execution:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for numbers that are too small, and what is unknown or not installed."""
-        for name, least in (("jobs", 0), ("threads", 1)):
+        for name, minimum in (("jobs", 0), ("threads", 1)):
             value = getattr(self, name)
-            if not isinstance(value, int) or value < least:
-                raise ConfigError(f"{name}: found {value!r}; expected a whole number, {least} or more.")
+            if not isinstance(value, int) or value < minimum:
+                raise ConfigError(f"{name}: found {value!r}; expected a whole number, {minimum} or more.")
         share = self.gpu_share
         if share is not None and not (isinstance(share, int | float) and 0 <= share <= 1):
             raise ConfigError(f"gpu_share: found {share!r}; expected a number from 0 to 1.")
@@ -124,7 +124,8 @@ def parse_execution(**options: Unpack[ExecutionOptions]) -> Execution:
 
     Raises ConfigError for options that contradict each other.
     """
-    devices, track = options.get("devices", ""), options.get("track", ())
+    devices = options.get("devices", "")
+    track = options.get("track", ())
     fields: dict[str, Any] = {
         **options,
         "devices": devices if isinstance(devices, str) else ",".join(map(str, devices)),

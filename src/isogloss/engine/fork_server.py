@@ -27,13 +27,13 @@ GPU_FILES = ("/dev/nvidiactl", "/dev/kfd")
 """Files of the drivers for GPUs of NVIDIA and of AMD."""
 
 
-def start_method(*, on_devices: bool) -> BaseContext:
+def start_method(*, uses_devices: bool) -> BaseContext:
     """Return the start method of processes: fork from a server that has imported everything, if possible.
 
     GPUs need a new process, because each process gets its GPU before it starts. On a Mac, libraries cannot be
     forked.
     """
-    if on_devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
+    if uses_devices or sys.platform == "darwin" or "forkserver" not in get_all_start_methods():
         return get_context("spawn")
     context = get_context("forkserver")
     context.set_forkserver_preload(list(IMPORTED_ONCE))
@@ -44,7 +44,7 @@ def start_early(processes: int) -> None:
     """Let the server import while this process plans, where several processes will be forked from it."""
     if processes < 2 or launched() or any(Path(file).exists() for file in GPU_FILES):
         return
-    if start_method(on_devices=False).get_start_method() == "forkserver":
+    if start_method(uses_devices=False).get_start_method() == "forkserver":
         with hangups_blocked():
             ensure_running()
 

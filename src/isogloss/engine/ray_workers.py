@@ -183,9 +183,9 @@ class _Kind:
         needs = {key: inf if need is None else need for key, need in self.memory.items()}
         self._by_memory = sorted(needs, key=needs.__getitem__)
 
-    def find_largest(self, settled: Set[str]) -> int | None:
+    def find_largest(self, settled_keys: Set[str]) -> int | None:
         """Return the memory of the largest run that is left."""
-        while self._by_memory and self._by_memory[-1] in settled:
+        while self._by_memory and self._by_memory[-1] in settled_keys:
             self._by_memory.pop()
         return self.memory[self._by_memory[-1]] if self._by_memory else 0
 
@@ -234,19 +234,19 @@ class RayTasks:
     def _divide_runs(self) -> tuple[_Kind, _Kind]:
         """Return tasks with a share of a GPU and those without, with their runs."""
         uses_gpus = self.gpu_share != 0 and (self.gpu_share or ray.cluster_resources().get("GPU", 0)) > 0
-        on_gpus = dict[str, int | None]()
-        on_processors = dict[str, int | None]()
+        gpu_runs = dict[str, int | None]()
+        cpu_runs = dict[str, int | None]()
         gpu_needs = MemoryNeeds(self.context)
         for key, run in self._missing.items():
-            half = self.context.resolved(run.precision) == "bfloat16"
-            need = peak_memory(run, self.context.sources.encoders, on=Machine(half=half))
+            uses_bfloat16 = self.context.resolved(run.precision) == "bfloat16"
+            need = peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16))
             if need == 0 or not uses_gpus:
-                on_processors[key] = need
+                cpu_runs[key] = need
             else:
-                on_gpus[key] = gpu_needs.of(run)
+                gpu_runs[key] = gpu_needs.of(run)
         return (
-            _Kind(on_gpus, ray.put({*on_processors}), WAITING_FOR_GPU),
-            _Kind(on_processors, ray.put({*on_gpus}), WAITING),
+            _Kind(gpu_runs, ray.put({*cpu_runs}), WAITING_FOR_GPU),
+            _Kind(cpu_runs, ray.put({*gpu_runs}), WAITING),
         )
 
     @property
@@ -268,9 +268,9 @@ class RayTasks:
                 continue
             self._start()
             tasks = [*self._tasks]
-            ended, _ = ray.wait(tasks, num_returns=len(tasks), timeout=POLL_EVERY)
+            ended_tasks, _ = ray.wait(tasks, num_returns=len(tasks), timeout=POLL_EVERY)
             self._pass_on()
-            for sent in ended:
+            for sent in ended_tasks:
                 self._end(sent)
 
     def _check_supervisor(self) -> None:
@@ -316,23 +316,23 @@ class RayTasks:
             self._nodes = [node["Resources"] for node in _nodes()]
             self._listed = time.monotonic()
         places = int(sum(node.get("CPU", 0) for node in self._nodes)) // self.context.threads
-        most = self._on_processors.count_begun() + max(1, places)
+        limit = self._on_processors.count_begun() + max(1, places)
         if left := len(self._on_gpus.memory.keys() - self._settled):
             resources, gpu_places = self._choose_gpu_resources(self._on_gpus.find_largest(self._settled))
             most_on_gpus = self._on_gpus.count_begun() + gpu_places
             self._start_tasks(self._on_gpus, open_runs, most_on_gpus, resources)
-            most = max(1, places - min(left, gpu_places))
+            limit = max(1, places - min(left, gpu_places))
         resources = self._choose_cpu_resources(self._on_processors.find_largest(self._settled))
-        self._start_tasks(self._on_processors, open_runs, most, resources)
+        self._start_tasks(self._on_processors, open_runs, limit, resources)
 
     def _start_tasks(
-        self, kind: _Kind, open_runs: Set[str], most: int, resources: Mapping[str, float]
+        self, kind: _Kind, open_runs: Set[str], limit: int, resources: Mapping[str, float]
     ) -> None:
-        """Start tasks of a kind: one for each of its open runs, at most ``most`` at once."""
-        most = min(most, len(open_runs & kind.memory.keys()))
+        """Start tasks of a kind: one for each of its open runs, at most ``limit`` at once."""
+        limit = min(limit, len(open_runs & kind.memory.keys()))
         if self.jobs:
-            most = min(most, self.jobs - len(self._tasks) + len(kind.tasks))
-        for _ in range(len(kind.tasks), most):
+            limit = min(limit, self.jobs - len(self._tasks) + len(kind.tasks))
+        for _ in range(len(kind.tasks), limit):
             self._started += 1
             assignment = _Assignment(
                 number=self._started,
@@ -355,14 +355,14 @@ class RayTasks:
 
     def _choose_cpu_resources(self, need: int | None) -> Mapping[str, float]:
         """Return the resources of a task without a GPU: its memory, up to the largest node's memory."""
-        most = max((node.get("memory", 0) for node in self._nodes), default=0)
-        return {"num_cpus": self.context.threads, "memory": int(min(need or 0, most))}
+        node_memory = max((node.get("memory", 0) for node in self._nodes), default=0)
+        return {"num_cpus": self.context.threads, "memory": int(min(need or 0, node_memory))}
 
     def _pass_on(self) -> None:
         """Pass on what tasks have reported: events of runs, and their progress."""
         tasks = {task.number: task for task in self._tasks.values()}
-        for number, message in self._queue.get_nowait_batch(self._queue.size()):
-            task = tasks.get(number)
+        for task_number, message in self._queue.get_nowait_batch(self._queue.size()):
+            task = tasks.get(task_number)
             if isinstance(message, RunEvent):
                 if message.is_settled:
                     self._settled.add(message.run)
@@ -540,7 +540,7 @@ class _Assignment:
         return Room(folder, device, (device,), MemoryNeeds(context))
 
 
-def _work(sent: Pickled, others: Set[str], queue: Queue, assignment: _Assignment) -> Exception | None:
+def _work(sent: Pickled, needy_runs: Set[str], queue: Queue, assignment: _Assignment) -> Exception | None:
     """Work on a plan; return an error that concerns all runs."""
     if not assignment.gpu_share:  # Ray hides no GPU from a task without one.
         hide_gpus()
@@ -552,10 +552,10 @@ def _work(sent: Pickled, others: Set[str], queue: Queue, assignment: _Assignment
         reports.send(None)
         with _interruptible_by_signals():
             context = replace(context, on_progress=reports.progress)
-            if assignment.gpu_share or not others:  # Runs without a model have no precision.
+            if assignment.gpu_share or not needy_runs:  # Runs without a model have no precision.
                 context = replace(context, precision=_precision(context.store))
             room = assignment.room(context)
-            Work(context, runs, reports.event, room, IDLE_PATIENCE, others).work()
+            Work(context, runs, reports.event, room, IDLE_PATIENCE, needy_runs).work()
     except Interrupted:
         return None
     except IsoglossError as error:
@@ -594,12 +594,14 @@ class _Reports:
 @contextmanager
 def _interruptible_by_signals() -> Iterator[None]:
     """Leave when the task is cancelled, which comes as Ctrl-C, or the node is stopped (SIGTERM)."""
-    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {
+        signal_number: signal.getsignal(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)
+    }
     with interruptible():
-        for number in handlers:
-            signal.signal(number, lambda *_: request_interruption())
+        for signal_number in handlers:
+            signal.signal(signal_number, lambda *_: request_interruption())
         try:
             yield
         finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
+            for signal_number, handler in handlers.items():
+                signal.signal(signal_number, handler)

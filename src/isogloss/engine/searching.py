@@ -68,11 +68,11 @@ class SearchRequest:
         """The values of each field, in an order that does not depend on how they were given."""
         if not self.over:
             raise ConfigError(f"search: nothing to search over. Add --over, {EXPECTED}.")
-        within = names(GridTable) - names(Recipe)
+        grid_names = names(GridTable) - names(Recipe)
         spaces = unique_keys(
             "--over",
             (
-                (f"grid.{key}" if key.partition(".")[0] in within else key, space_of(key, values))
+                (f"grid.{key}" if key.partition(".")[0] in grid_names else key, space_of(key, values))
                 for key, values in self.over.items()
             ),
         )
@@ -132,8 +132,8 @@ class Search:
     @property
     def best(self) -> Trial | None:
         """The first trial with the highest score; None where every trial failed."""
-        scored = [trial for trial in self.trials if trial.score is not None]
-        return max(scored, key=lambda trial: trial.score or 0.0, default=None)
+        trials = [trial for trial in self.trials if trial.score is not None]
+        return max(trials, key=lambda trial: trial.score or 0.0, default=None)
 
     def frame(self) -> "pd.DataFrame":
         """Return the trials as a DataFrame: a column for each field, score, std and failures."""
@@ -167,8 +167,8 @@ def search(
 
     Raises ConfigError, before the first run, if an end of a range or a value gives an invalid plan.
     """
-    first = _check(request)
-    store, to = first.store, to or _beside(request, first.store.root)
+    base_plan = _check(request)
+    store, to = base_plan.store, to or _beside(request, base_plan.store.root)
     if to.is_dir():
         raise ConfigError(f"{to}: this is a folder, and the best recipe is a file. Name one by --to.")
     if to.exists() and not to.read_bytes().startswith(WRITTEN.encode()):
@@ -181,13 +181,13 @@ def search(
         while values:
             trial = Trial(number=len(trials) + 1, values=values)
             try:
-                planned = _plan(request, values)
+                plan = _plan(request, values)
             except ConfigError as error:  # Each value is possible, and these together are not.
                 trials.append(replace(trial, failed=(str(error),)))
             else:
-                runs += planned.runs
-                replace(planned, runs=in_order(runs)).write(command)
-                trials.append(_scored(trial, request, planned, make(planned)))
+                runs += plan.runs
+                replace(plan, runs=in_order(runs)).write(command)
+                trials.append(_scored(trial, request, plan, make(plan)))
             on_trial(trials[-1])
             values = proposals.send(trials[-1].score)
     result = Search(tuple(trials), to, request.chosen_by)
@@ -217,12 +217,12 @@ def _check(request: SearchRequest) -> Planned:
         raise ConfigError(
             'search: the package optuna is not installed. Install: pip install "isogloss[search]"'
         )
-    first = {key: space.ends[0] for key, space in spaces.items()}
+    values = {key: space.ends[0] for key, space in spaces.items()}
     plans = {
-        key: [_plan(request, {**first, key: end}) for end in space.ends] for key, space in spaces.items()
+        key: [_plan(request, {**values, key: end}) for end in space.ends] for key, space in spaces.items()
     }
-    planned = next(iter(plans.values()))[0]
-    models = [model for _, model in _scored_models(planned.runs)]
+    first_plan = next(iter(plans.values()))[0]
+    models = [model for _, model in _scored_models(first_plan.runs)]
     if not models:
         raise ConfigError(
             "search: no model of this recipe has a source language whose dev set could choose. Let those of "
@@ -237,7 +237,7 @@ def _check(request: SearchRequest) -> Planned:
                 f"search: --over {key}: the models are the same whatever its value, so that none could be "
                 f"chosen. Search over what they are trained with, {EXPECTED}."
             )
-    return planned
+    return first_plan
 
 
 def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
@@ -247,18 +247,18 @@ def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
         grid = read_recipe(text, changes=request.changes, scale=request.scale).grid
     if grid is None:
         raise ConfigError("search: this recipe trains no model that could be scored. Add [grid].")
-    chosen = grid.targets if request.target_dev else many(grid.source)
-    languages = list(dict.fromkeys(code for group in chosen for code in group.split("+")))
+    language_groups = grid.targets if request.target_dev else many(grid.source)
+    languages = list(dict.fromkeys(code for group in language_groups for code in group.split("+")))
     scores = {"name": "scores", "split": "dev", "languages": languages, "examples": grid.dev_examples}
-    planned = plan_recipe(
+    plan = plan_recipe(
         request.recipe,
         out=request.out,
         data=request.data,
         changes={**request.changes, **values, "measure": [scores]},
         scale=request.scale,
     )
-    deciding = [run for run, _ in _scored_models(planned.runs) if request.decides(run)]
-    return replace(planned, runs=in_order(deciding))
+    deciding = [run for run, _ in _scored_models(plan.runs) if request.decides(run)]
+    return replace(plan, runs=in_order(deciding))
 
 
 def _scored_models(runs: Iterable[Run]) -> list[tuple[Measure, FineTune]]:
@@ -266,16 +266,16 @@ def _scored_models(runs: Iterable[Run]) -> list[tuple[Measure, FineTune]]:
     return [(run, run.model) for run in runs if isinstance(run, Measure) and run.model]
 
 
-def _scored(trial: Trial, request: SearchRequest, planned: Planned, outcome: Outcome) -> Trial:
+def _scored(trial: Trial, request: SearchRequest, plan: Planned, outcome: Outcome) -> Trial:
     """Return a trial with the mean over seeds of the scores that choose."""
     trial = replace(trial, made=len(outcome.made), failed=tuple(outcome.failed.values()))
     if trial.failed:
         return trial
-    by_seed: dict[int, list[float]] = {}
-    for run, model in _scored_models(planned.runs):
-        rows = [row for row in planned.store.record(run).rows if request.takes(row, run)]
-        by_seed.setdefault(model.seed, []).extend(float(row["score"] or 0.0) for row in rows)
-    means = [fmean(scores) for scores in by_seed.values()]
+    seed_scores: dict[int, list[float]] = {}
+    for run, model in _scored_models(plan.runs):
+        rows = [row for row in plan.store.record(run).rows if request.takes(row, run)]
+        seed_scores.setdefault(model.seed, []).extend(float(row["score"] or 0.0) for row in rows)
+    means = [fmean(scores) for scores in seed_scores.values()]
     std = stdev(means) if len(means) > 1 else None
     return replace(trial, score=fmean(means), std=std, seeds=len(means))
 
@@ -313,46 +313,47 @@ def _beside(request: SearchRequest, folder: Path) -> Path:
     return file.with_name(f"{file.stem}-best.toml") if file.is_file() else folder / "best.toml"
 
 
-def _best_recipe(request: SearchRequest, result: Search, best: Trial, to: Path) -> str:
+def _best_recipe(request: SearchRequest, result: Search, trial: Trial, path: Path) -> str:
     """Return the recipe of a trial, which extends the searched recipe by the trial's values.
 
     The values are also set in the scale of the search, so that the scale does not override them.
     """
     text, where = recipe_text(request.recipe)
     body = tomllib.loads(text)
-    changed, values = deepcopy(body), as_table({**request.changes, **best.values})
+    recipe = deepcopy(body)
+    values = as_table({**request.changes, **trial.values})
     with located(where):
         for key, value in values.items():
-            set_key(changed, key.split("."), value)
+            set_key(recipe, key.split("."), value)
             if request.scale:
-                _set_in_scale(changed["scale"][request.scale], key, value)
+                _set_in_scale(recipe["scale"][request.scale], key, value)
     name = request.recipe
     if isinstance(name, str | Path):
         if str(name) not in packaged_recipes():
-            name = Path(os.path.relpath(Path(name).resolve(), to.parent.resolve())).as_posix()
-        changed = {"extends": str(name), **_difference(body, changed)}
-    remark = f"trial {best.number} of {len(result.trials)}, {result.chosen_by} {best.score:.4f}"
-    at = f" at --scale {request.scale}" if request.scale else ""
+            name = Path(os.path.relpath(Path(name).resolve(), path.parent.resolve())).as_posix()
+        recipe = {"extends": str(name), **_difference(body, recipe)}
+    remark = f"trial {trial.number} of {len(result.trials)}, {result.chosen_by} {trial.score:.4f}"
+    scale = f" at --scale {request.scale}" if request.scale else ""
     warning = f"# {NO_ZERO_SHOT}\n" if request.target_dev else ""
-    return f"{WRITTEN}: {remark}{at}, mean over {best.seeds} seeds.\n{warning}{to_toml(changed)}"
+    return f"{WRITTEN}: {remark}{scale}, mean over {trial.seeds} seeds.\n{warning}{to_toml(recipe)}"
 
 
 def _set_in_scale(scale: dict[str, Any], key: str, value: object) -> None:
     """Set a dotted key in a scale that sets it, or sets a table around it. The later of two places counts."""
     around = max((name for name in scale if key.startswith(f"{name}.")), key=len, default="")
-    within = key.removeprefix(f"{around}.")
+    inner_key = key.removeprefix(f"{around}.")
     if key in scale or not around:
         scale[key] = value
     elif isinstance(scale[around], dict):
-        _set_in_scale(scale[around], within, value)
+        _set_in_scale(scale[around], inner_key, value)
     else:
-        set_key(scale, [around, *within.split(".")], value)
+        set_key(scale, [around, *inner_key.split(".")], value)
 
 
-def _difference(base: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, object]:
+def _difference(base: Mapping[str, object], table: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a table that another one lacks or has otherwise; lists are whole."""
     difference: dict[str, object] = {}
-    for key, value in changed.items():
+    for key, value in table.items():
         original = base.get(key)
         if isinstance(value, Mapping) and isinstance(original, Mapping):
             if inside := _difference(original, value):

@@ -90,17 +90,17 @@ def align_bitext(
             f"--encoder {request.encoder}: aligner {runs[0].aligner.name!r} uses none. Leave it out, or "
             "name an aligner that does: --aligner encoder."
         )
-    planned = Planned(
+    plan = Planned(
         recipe=Recipe(title=f"Word alignments of {bitext}"),
         text="",
         runs=list(runs),
         store=store_at(out),
         sources=sources,
     )
-    _make(planned, f"isogloss align {bitext} {' '.join(request.pairs)}", "alignment", on_progress)
+    _make(plan, f"isogloss align {bitext} {' '.join(request.pairs)}", "alignment", on_progress)
     return [
-        MadeFile(_alignment(run, record), planned.store.folder(run) / LINKS, record.warnings)
-        for run, record in ((run, planned.store.record(run)) for run in runs)
+        MadeFile(_alignment(run, record), plan.store.folder(run) / LINKS, record.warnings)
+        for run, record in ((run, plan.store.record(run)) for run in runs)
     ]
 
 
@@ -109,9 +109,9 @@ def _split(name: str) -> Split:
     return next(split for split in SPLITS if split == name)
 
 
-def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) -> None:
-    planned.write(command)
-    outcome = make_planned(planned, Execution(jobs=1, retry_failed=True), on_progress=on_progress)
+def _make(plan: Planned, command: str, what: str, on_progress: OnProgress) -> None:
+    plan.write(command)
+    outcome = make_planned(plan, Execution(jobs=1, retry_failed=True), on_progress=on_progress)
     for key, message in outcome.failed.items():
         raise StorageError(f"{what} {key}: {message}")
 
@@ -119,13 +119,13 @@ def _make(planned: Planned, command: str, what: str, on_progress: OnProgress) ->
 def _alignment(run: Align, record: Record) -> Row:
     """Return corpus, aligner and counts of an alignment, with scores on gold links."""
     (row,) = record.rows
-    scored = bool(row["gold_pairs"])
+    has_gold = bool(row["gold_pairs"])
     return {
         "bitext": run.bitext,
         "languages": run.languages,
         "split": run.split,
         "aligner": run.aligner.name,
-        **{name: value for name, value in row.items() if scored or name in COUNTS},
+        **{name: value for name, value in row.items() if has_gold or name in COUNTS},
     }
 
 
@@ -146,11 +146,11 @@ class TranslationDirection:
             raise ConfigError(f"--into: {self.target} is what --from says, too. Give another language.")
         recipe = Recipe(title="", translate=dict(self.table))
         with located(COMMAND_LINE):
-            named = translators(recipe, sources)
-        if len(named) > 1:
-            labels = "; ".join(translator.label for translator in named)
+            choices = translators(recipe, sources)
+        if len(choices) > 1:
+            labels = "; ".join(translator.label for translator in choices)
             raise ConfigError(f"--set: several translators ({labels}). Give one value, not a list.")
-        return named[0]
+        return choices[0]
 
 
 def translate_split(
@@ -162,7 +162,8 @@ def translate_split(
     on_progress: OnProgress = no_progress,
 ) -> MadeFile:
     """Translate a split that is not translated yet in the folder ``out``."""
-    corpus, languages = register_corpus(data_split.corpus, data), f"{direction.source}-{direction.target}"
+    corpus = register_corpus(data_split.corpus, data)
+    languages = f"{direction.source}-{direction.target}"
     sources = Sources(data, model_folders(models_named(direction.table), translation_model))
     tasks = list(map(find_task, tasks_of(corpus)))
     if any(isinstance(task, Lemmatization) for task in tasks):
@@ -182,10 +183,10 @@ def translate_split(
         run = translator.run(request, sources)
     runs: list[Run] = [run]
     recipe = Recipe(title=f"{corpus} in translation")
-    planned = Planned(recipe=recipe, text="", runs=runs, store=store_at(out), sources=sources)
-    _make(planned, f"isogloss translate {corpus} {languages}", "translation", on_progress)
-    record = planned.store.record(run)
-    return MadeFile(_translation(run, record), planned.store.folder(run) / EXAMPLES, record.warnings)
+    plan = Planned(recipe=recipe, text="", runs=runs, store=store_at(out), sources=sources)
+    _make(plan, f"isogloss translate {corpus} {languages}", "translation", on_progress)
+    record = plan.store.record(run)
+    return MadeFile(_translation(run, record), plan.store.folder(run) / EXAMPLES, record.warnings)
 
 
 def _translation(run: Translate, record: Record) -> Row:
@@ -205,10 +206,10 @@ def line_translator(
 ) -> Callable[[Iterable[str]], Iterator[str]]:
     """Return a function that translates lines one for one and reads existing translations from the folder."""
     sources = Sources("", model_folders(models_named(direction.table), translation_model))
-    by = direction.translator(sources)
-    by.translator.check(direction.source, direction.target)
+    translator = direction.translator(sources)
+    translator.translator.check(direction.source, direction.target)
     with located(COMMAND_LINE):
-        model = by.model(direction.source, direction.target, sources)
+        model = translator.model(direction.source, direction.target, sources)
     setting = TranslateSetting(
         source=direction.source,
         target=direction.target,
@@ -216,4 +217,4 @@ def line_translator(
         folder=folder,
         on_progress=on_progress,
     )
-    return lambda lines: (line.text for line in by.translator.translate(lines, setting))
+    return lambda lines: (line.text for line in translator.translator.translate(lines, setting))

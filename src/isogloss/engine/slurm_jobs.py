@@ -79,11 +79,13 @@ def work_in_jobs(
     plan = blake2s("".join(map(identity, runs)).encode(), digest_size=6).hexdigest()
     executor = _executor(context, parameters, cluster, private_folder(context.store.root) / plan)
     made_by_jobs = frozenset(map(identity, runs))
-    followed = JobsFollowed(context, runs, report, left_to_others=made_by_jobs, executor=executor, most=jobs)
+    jobs_followed = JobsFollowed(
+        context, runs, report, left_to_others=made_by_jobs, executor=executor, most=jobs
+    )
     if cluster == "slurm":
-        followed.find_again()
-    followed.work()
-    followed.close()
+        jobs_followed.find_again()
+    jobs_followed.work()
+    jobs_followed.close()
 
 
 def private_folder(root: Path) -> Path:
@@ -113,12 +115,12 @@ def _executor(
     """Return an executor that submits jobs; ConfigError without Slurm."""
     minutes = parameters.get("time", MINUTES)
     usual = {"job_name": f"isogloss-{context.store.root.name}", "cpus_per_task": context.threads}
-    prefixed = {f"slurm_{name}": value for name, value in {**usual, **parameters}.items()}
+    slurm_parameters = {f"slurm_{name}": value for name, value in {**usual, **parameters}.items()}
     try:
         executor = submitit.AutoExecutor(
             folder, cluster=cluster, **{f"{cluster}_max_num_timeout": MAX_TIMEOUTS}
         )
-        executor.update_parameters(timeout_min=minutes, **prefixed)
+        executor.update_parameters(timeout_min=minutes, **slurm_parameters)
     except (RuntimeError, ValueError, TypeError) as error:
         raise ConfigError(f"--engine slurm: {error} Start it where jobs are submitted.") from error
     return executor
@@ -147,11 +149,13 @@ class JobsFollowed(Work):
 
     def attempt(self, run: Run, *, has_lease: bool = True) -> RunEvent:  # noqa: ARG002
         """Return the state of a run in the jobs, and report when a job starts it."""
-        key, store = identity(run), self.context.store
+        key = identity(run)
+        store = self.context.store
         self._looks += 1
         if self._looks > 4 * self.most + 16:
             return RunEvent(key, "elsewhere")
-        is_finished, failure = store.is_finished(run), store.failure(run)
+        is_finished = store.is_finished(run)
+        failure = store.failure(run)
         if key not in self._begun and (is_finished or store.leases.holder(key)):
             self._begun.add(key)
             self._say(RunEvent(key, "begun"))
@@ -172,7 +176,8 @@ class JobsFollowed(Work):
             self._jobs.append(self._submitted())
         states = Counter(job.state.lower() for job in self._jobs)
         summary = ", ".join(f"{count} {state}" for state, count in states.items()) or "none"
-        done, total = len(self.runs) - self.agenda.left, len(self.runs)
+        done = len(self.runs) - self.agenda.left
+        total = len(self.runs)
         self.context.on_progress(Progress("runs in Slurm jobs", done, total, f"jobs: {summary}"))
         Flag().wait(POLL_EVERY)
 
@@ -193,8 +198,10 @@ class JobsFollowed(Work):
             self.most -= 1
             self._cancelled.append(f"{job.job_id} ({job.state})")
         elif error := job.exception():
-            *_, last = str(job.stderr() or error).strip().splitlines()
-            raise RunError(f"Slurm job {job.job_id} failed: {last} All it said is in {job.paths.stderr}.")
+            *_, last_line = str(job.stderr() or error).strip().splitlines()
+            raise RunError(
+                f"Slurm job {job.job_id} failed: {last_line} All it said is in {job.paths.stderr}."
+            )
         return True
 
     def _submitted(self) -> submitit.Job[None]:
@@ -219,29 +226,34 @@ class PlanJob:
 
         SIGTERM may mean that a user cancelled the job; Slurm then decides whether it restarts.
         """
-        in_time, received = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"], list[int]()
-        queue_again = signal.getsignal(in_time)
-        signal.signal(in_time, signal.SIG_IGN)  # Slurm also sends it to all child processes.
+        warning_signal = signal.Signals[f"SIG{submitit.JobEnvironment.USR_SIG}"]
+        signals = list[int]()
+        queue_again = signal.getsignal(warning_signal)
+        signal.signal(warning_signal, signal.SIG_IGN)  # Slurm also sends it to all child processes.
 
-        def leave(number: int, _: object) -> None:
-            received.append(number)
+        def leave(signal_number: int, _: object) -> None:
+            signals.append(signal_number)
             if not interruption_requested() and not request_interruption():
                 raise Interrupted
 
         try:
-            self._make(lambda: [signal.signal(number, leave) for number in (in_time, signal.SIGTERM)])
+            self._make(
+                lambda: [
+                    signal.signal(signal_number, leave) for signal_number in (warning_signal, signal.SIGTERM)
+                ]
+            )
         except Interrupted:
-            for handled in (in_time, signal.SIGTERM):
-                signal.signal(handled, lambda number, _: received.append(number))
-            while in_time not in received:
+            for handled_signal in (warning_signal, signal.SIGTERM):
+                signal.signal(handled_signal, lambda signal_number, _: signals.append(signal_number))
+            while warning_signal not in signals:
                 time.sleep(1)
             if callable(queue_again):
-                queue_again(in_time, None)
+                queue_again(warning_signal, None)
 
-    def _make(self, heed: Callable[[], object]) -> None:
+    def _make(self, check_signals: Callable[[], object]) -> None:
         context, runs = self.sent.loaded()
         context = replace(context, precision=precision_here(context.store))
-        heed()
+        check_signals()
         Processes(context, runs, _log, patience=IDLE_PATIENCE).work(1)
 
     def checkpoint(self) -> submitit.helpers.DelayedSubmission:

@@ -50,9 +50,11 @@ from isogloss.training.precision import computes, device
 DEATHS = 3
 """Number of processes that may die with a run, without a new checkpoint, until the run has failed."""
 
-FIRST_WAIT, CHECK_EVERY = 0.05, 1.0
-"""Seconds between two checks of runs that other processes make, at first and at most; the latter also of a
-folder that has gone away."""
+FIRST_WAIT = 0.05
+"""Seconds before the first check of runs that other processes make."""
+
+CHECK_EVERY = 1.0
+"""Maximum seconds between two such checks, and seconds between two checks of a missing folder."""
 
 PATIENCE = 600.0
 """Seconds that a folder is waited for."""
@@ -113,11 +115,13 @@ class Agenda:
     second, one listing of the leases shows which of these runs no longer have one.
     """
 
-    def __init__(self, runs: Sequence[Run], leased: Callable[[], Set[str]], position: float = 0.0) -> None:
+    def __init__(
+        self, runs: Sequence[Run], list_leases: Callable[[], Set[str]], position: float = 0.0
+    ) -> None:
         """Take the runs, a listing of the ids with a lease, and the share of the plan to begin after."""
         self._runs = {identity(run): run for run in runs}
-        first = int(position * len(self._runs))
-        self._numbers = {key: (number - first) % len(self._runs) for number, key in enumerate(self._runs)}
+        start = int(position * len(self._runs))
+        self._numbers = {key: (index - start) % len(self._runs) for index, key in enumerate(self._runs)}
         self.needs = needs_within(self._runs)
         self._graph = TopologicalSorter(self.needs)
         self._graph.prepare()
@@ -127,7 +131,7 @@ class Agenda:
         """The run that ``next`` returned."""
         self._set_aside: deque[tuple[bool, int, str]] = deque()
         """Runs that had a lease."""
-        self._list_leases = leased
+        self._list_leases = list_leases
         self._leased: Set[str] = frozenset()
         self._listed = -inf
         self._pass_began = monotonic()
@@ -189,7 +193,8 @@ class Agenda:
         return self._runs[entry[-1]]
 
     def _taken(self) -> tuple[bool, int, str]:
-        entry, self._current = self._current, None
+        entry = self._current
+        self._current = None
         if entry is None:
             raise RuntimeError("no run was taken from the agenda")
         return entry
@@ -234,14 +239,14 @@ class Work:
         with interruptible(), store.guarded():
             self._patiently(store.refresh)
             # Leases of other things, such as the search for damage, are as a rule of this process itself.
-            leased = self._patiently(store.leases.list_leased_runs) & {*map(identity, self.runs)}
-            position = random_position() if leased else 0.0
+            leased_keys = self._patiently(store.leases.list_leased_runs) & {*map(identity, self.runs)}
+            position = random_position() if leased_keys else 0.0
             missing = [run for run in self.runs if not store.is_finished(run)]
             here = device()
-            others = {identity(run) for run in missing if not self._may_make(run, here)}
+            other_keys = {identity(run) for run in missing if not self._may_make(run, here)}
             # The agenda treats a run of others as leased: it looks at it only when nothing else is left.
             self.agenda = Agenda(
-                missing, lambda: self._patiently(store.leases.list_leased_runs) | others, position
+                missing, lambda: self._patiently(store.leases.list_leased_runs) | other_keys, position
             )
             idle = 0.0
             try:
@@ -271,10 +276,11 @@ class Work:
 
     def _settle(self, run: Run) -> RunEvent:
         """Make a run, unless one that it needs has failed, and report what has become of it."""
-        key, store = identity(run), self.context.store
-        if failed := next((need for need in self.agenda.needs[key] if need in self._failed), ""):
-            event = RunEvent(key, "failed", f"needs run {failed}, which failed")
-            self._patiently(lambda: store.fail(run, event.message, needs=failed))
+        key = identity(run)
+        store = self.context.store
+        if failed_need := next((need for need in self.agenda.needs[key] if need in self._failed), ""):
+            event = RunEvent(key, "failed", f"needs run {failed_need}, which failed")
+            self._patiently(lambda: store.fail(run, event.message, needs=failed_need))
         else:
             # An attempt that an outage ended has left a lease.
             may_have_lease = chain((self.agenda.had_lease(key),), repeat(True))
@@ -314,7 +320,8 @@ class Work:
             except Exception as error:
                 if error is self._report_error or not self.context.store.is_outage(error):
                     raise
-                reason, now = str(error), monotonic()
+                reason = str(error)
+                now = monotonic()
             if now - began > PATIENCE:
                 since, outages = now, outages + 1
             if outages > OUTAGES:
@@ -324,12 +331,12 @@ class Work:
 
     def _wait_for_folder(self, since: float, reason: str) -> None:
         while True:
-            waited = monotonic() - since
+            seconds = monotonic() - since
             if should_stop():
                 raise Interrupted
-            if waited > PATIENCE:
-                raise StorageError(f"{reason} (tried for {waited:.0f} s) {GONE}")
-            self.context.on_progress(Progress(_WAITING, round(waited), round(PATIENCE), reason))
+            if seconds > PATIENCE:
+                raise StorageError(f"{reason} (tried for {seconds:.0f} s) {GONE}")
+            self.context.on_progress(Progress(_WAITING, round(seconds), round(PATIENCE), reason))
             Flag().wait(CHECK_EVERY)
             if self.context.store.is_reachable():
                 return
@@ -367,7 +374,8 @@ class Work:
 
     def _leased(self, run: Run, lease: Lease, history: LeaseHistory, seat: Seat) -> RunEvent:
         """Compute a run leased by this process, unless it was settled meanwhile."""
-        key, store = lease.key, self.context.store
+        key = lease.key
+        store = self.context.store
         if store.finished_meanwhile(run):
             store.remove_leftovers(run)
             event = RunEvent(key, "done")
@@ -390,7 +398,9 @@ class Work:
         return event
 
     def _make(self, run: Run, lease: Lease, seat: Seat) -> RunEvent:
-        key, store, damage = lease.key, self.context.store, ""
+        key = lease.key
+        store = self.context.store
+        damage = ""
         try:
             damage = store.download_checkpoints(run, afresh=lease.number > 1) or quarantine_checkpoints(
                 store, run
@@ -428,7 +438,8 @@ class Work:
             raise Interrupted
 
     def _result_of_error(self, run: Run, error: Exception, lease: Lease, seat: Seat) -> RunEvent:
-        store, key = self.context.store, lease.key
+        store = self.context.store
+        key = lease.key
         if seat == "shared" and ran_out(error):
             lease.ending = "out of memory"
             reason = f"the memory of the GPU that it shared ran out ({error}); it was made again."
@@ -491,10 +502,10 @@ def wait_while_silent(lease: Lease, on_progress: OnProgress) -> None:
     """
     since = monotonic()
     while lease.silent and not lease.lost and not interruption_requested():
-        waited = monotonic() - since
-        if waited > PATIENCE:
+        seconds = monotonic() - since
+        if seconds > PATIENCE:
             raise StorageError(f"run {lease.key}: nobody could see that it is being made. {GONE}")
-        on_progress(Progress(_WAITING, round(waited), round(PATIENCE)))
+        on_progress(Progress(_WAITING, round(seconds), round(PATIENCE)))
         Flag().wait(CHECK_EVERY)
 
 
@@ -503,8 +514,8 @@ def failure_reason(error: Exception) -> str:
     if isinstance(error, ConfigError | DataError | ModelError | RunError):
         return str(error)
     # torch has no separate error for the machine's memory.
-    of_machine = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
-    if of_machine or isinstance(error, MemoryError) or ran_out(error):
+    is_cpu_memory = isinstance(error, RuntimeError) and "DefaultCPUAllocator" in str(error)
+    if is_cpu_memory or isinstance(error, MemoryError) or ran_out(error):
         message = " ".join(str(error).split()) or type(error).__name__
         return (
             f"the memory ran out ({message:.300}). Lower batch_size or raise accumulation, set "

@@ -37,9 +37,11 @@ from isogloss.engine.fork_server import hangups_blocked, start_method
 from isogloss.engine.work import Report, RunEvent, Work
 from isogloss.runs.run import Run, RunContext
 
-STARTS, PAUSE = 3, 0.5
-"""Processes that may end before they can make runs, until that is an error; seconds until the next begins,
-as one that was killed does not end at once."""
+STARTS = 3
+"""Number of processes that may end before they can make runs, until that is an error."""
+
+PAUSE = 0.5
+"""Seconds until the next process begins, because a killed process does not end immediately."""
 
 GRACE = 5.0
 """Seconds in which a process that has to end at once gives its runs back."""
@@ -79,15 +81,15 @@ class Processes:
         context = replace(self.context, on_progress=_send)
         shared = jobs > len(self.devices) and any(device.memory for device in self.devices)
         needs = MemoryNeeds(context) if shared else None
-        assigned = assign_devices(self.devices or [Device()], jobs)
-        devices = tuple(dict.fromkeys(assigned))
+        assignment = assign_devices(self.devices or [Device()], jobs)
+        devices = tuple(dict.fromkeys(assignment))
         for device in devices:
             room = Room(str(context.store.root), device, devices, needs)
             self._work[device] = Work(context, self.runs, _send, room, self.patience)
         with interruptible():
             try:
-                for number, device in enumerate(assigned, 1):
-                    self._workers.append(self._begin(device, number))
+                for index, device in enumerate(assignment, 1):
+                    self._workers.append(self._begin(device, index))
                 self._follow()
             finally:
                 self._close()
@@ -119,15 +121,15 @@ class Processes:
                 worker.process.kill()
                 worker.process.join()
 
-    def _begin(self, device: Device, number: int) -> _Worker:
-        method = start_method(on_devices=bool(self.devices))
+    def _begin(self, device: Device, index: int) -> _Worker:
+        method = start_method(uses_devices=bool(self.devices))
         while True:
             ours, theirs = method.Pipe()
             process = method.Process(target=_serve, args=(theirs, self._work[device]))  # type: ignore[attr-defined]
             try:
                 with starting(device.visible), hangups_blocked():
                     process.start()
-                return _Worker(process, ours, device, number)
+                return _Worker(process, ours, device, index)
             except (EOFError, ConnectionError) as error:  # The process that forks has died.
                 self._count_lost_start(type(error).__name__)
             finally:
@@ -148,7 +150,8 @@ class Processes:
 
     def _is_open(self, worker: _Worker) -> bool:
         """Pass on what a process has reported; return whether it may report more."""
-        messages, is_open = list[object](), False
+        messages = list[object]()
+        is_open = False
         with suppress(EOFError, OSError):
             while worker.channel.poll():
                 messages.append(worker.channel.recv())
@@ -190,8 +193,12 @@ def _send(message: object) -> None:
 
 def _serve(channel: Connection, work: Work) -> None:
     """Work on a plan; an error that concerns all runs is sent to the process that started this one."""
-    for number in (signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2):  # They reach all; the parent ends others.
-        signal.signal(number, signal.SIG_IGN)
+    for signal_number in (
+        signal.SIGINT,
+        signal.SIGUSR1,
+        signal.SIGUSR2,
+    ):  # They reach all; the parent ends others.
+        signal.signal(signal_number, signal.SIG_IGN)
     stop_at_sigterm()
     threading.Thread(target=_end_with_parent, args=(channel, work), daemon=True).start()
     _channel[:] = [channel]

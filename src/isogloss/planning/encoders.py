@@ -43,7 +43,8 @@ def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
 
     An encoder may start from any other of the recipe, in any order.
     """
-    entries, adjustments = _entries(recipe, sources), _adjustments(recipe, sources)
+    entries = _entries(recipe, sources)
+    adjustments = _adjustments(recipe, sources)
     labels = {label for part in entries for label in part.labels}
     for part in adjustments:
         _refuse_twice(part, part.labels & labels)
@@ -51,12 +52,17 @@ def planned_encoders(recipe: Recipe, sources: Sources) -> dict[Encoder, str]:
     for part in entries:
         _check_start_named(part, labels)
     made = _made_in_order([*entries, *adjustments])
-    of_entries, of_adjustments = made[: len(entries)], made[len(entries) :]
-    encoders = {encoder: label for labelled in of_entries for encoder, label in labelled.items()}
-    refuse_empty_or_twice([encoder.label for labelled in of_entries for encoder in labelled], "encoder")
-    for part, labelled in zip(adjustments, of_adjustments, strict=True):
-        _refuse_twice(part, [label for encoder, label in labelled.items() if encoder in encoders])
-        encoders |= labelled
+    entry_labels = made[: len(entries)]
+    adjustment_labels = made[len(entries) :]
+    encoders = {
+        encoder: label for encoder_labels in entry_labels for encoder, label in encoder_labels.items()
+    }
+    refuse_empty_or_twice(
+        [encoder.label for encoder_labels in entry_labels for encoder in encoder_labels], "encoder"
+    )
+    for part, encoder_labels in zip(adjustments, adjustment_labels, strict=True):
+        _refuse_twice(part, [label for encoder, label in encoder_labels.items() if encoder in encoders])
+        encoders |= encoder_labels
     return encoders
 
 
@@ -80,11 +86,13 @@ def _made_in_order(parts: Sequence[_EncoderTable]) -> list[dict[Encoder, str]]:
 
     Each follows the encoder it starts from.
     """
-    starts = [{other for other, maker in enumerate(parts) if part.start in maker.labels} for part in parts]
+    starts = [
+        {part_index for part_index, maker in enumerate(parts) if part.start in maker.labels} for part in parts
+    ]
     made: dict[int, dict[Encoder, str]] = {}
     try:
         for index in dependencies_first(dict(enumerate(starts))):
-            existing = {encoder: label for labelled in made.values() for encoder, label in labelled.items()}
+            existing = {encoder: label for labels in made.values() for encoder, label in labels.items()}
             made[index] = parts[index].make(existing)
     except CycleError as error:
         part = parts[min(error.args[1])]
@@ -100,11 +108,11 @@ def dependencies_first(dependencies: Mapping[int, Collection[int]]) -> Iterator[
     """Yield every index after those it depends on, the lowest that is ready first; CycleError at a circle."""
     sorter = TopologicalSorter(dependencies)
     sorter.prepare()
-    ready = sorted(sorter.get_ready())
-    while ready:
-        yield (index := ready.pop(0))
+    ready_indices = sorted(sorter.get_ready())
+    while ready_indices:
+        yield (index := ready_indices.pop(0))
         sorter.done(index)
-        ready = sorted((*ready, *sorter.get_ready()))
+        ready_indices = sorted((*ready_indices, *sorter.get_ready()))
 
 
 def _entries(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
@@ -137,7 +145,8 @@ def _adjustments(recipe: Recipe, sources: Sources) -> list[_EncoderTable]:
 
 
 def _adjust_labels(table: Table) -> frozenset[str]:
-    sizes, label = table.get("examples"), str(table.get("label") or table.get("name"))
+    sizes = table.get("examples")
+    label = str(table.get("label") or table.get("name"))
     several = sizes if isinstance(sizes, list) and len(sizes) > 1 else []
     return frozenset(f"{label} {size}" for size in several) or frozenset({label})
 
@@ -219,7 +228,8 @@ def encoder_sources(recipe: Recipe) -> list[str]:
     """List the encoders that exist already and that a recipe names."""
     made = chain.from_iterable(map(_adjust_labels, recipe.adjust))
     entries: tuple[str | EncoderTable, ...] = many(recipe.encoder)
-    labels, sources = {*made, *_entry_labels(entries)}, list[str]()
+    labels = {*made, *_entry_labels(entries)}
+    sources = list[str]()
     for entry in entries:
         if isinstance(entry, str):
             sources.append(entry)
@@ -244,7 +254,8 @@ def _encoders(
             "attention: it belongs to pretrained. Leave it out: what is trained further "
             "attends as its start does."
         )
-    table, seeds = entry.pretrain, many(entry.pretrain.seed)
+    table = entry.pretrain
+    seeds = many(entry.pretrain.seed)
     with located(".pretrain"):
         refuse_empty_or_twice(seeds, ".seed")
         with located(".start"):
@@ -268,14 +279,15 @@ def _start(table: PretrainTable, seed: int, existing: Mapping[Encoder, str]) -> 
     starts = [encoder for encoder, label in existing.items() if label == table.start]
     if len(starts) > 1:
         seeds = {encoder: _seed_among(encoder, existing)[0] for encoder in starts}
-        by_seed = {start_seed: encoder for encoder, start_seed in seeds.items() if start_seed is not None}
-        if seed not in by_seed or len(by_seed) < len(starts):
+        seed_starts = {start_seed: encoder for encoder, start_seed in seeds.items() if start_seed is not None}
+        if seed not in seed_starts or len(seed_starts) < len(starts):
             raise ConfigError(
-                f"{table.start!r} are {len(starts)} encoders, and each is trained further with "
-                f"its own seed; found seed {seed}. Give seed as a list of theirs "
-                f"({', '.join(map(str, sorted(by_seed))) or 'they have none'}), or a label to each encoder."
+                f"{table.start!r} are {len(starts)} encoders, and each continues with its own seed, but seed "
+                f"is {seed}. Give seed as a list of their seeds "
+                f"({', '.join(str(key) for key in sorted(seed_starts)) or 'they have none'}), or a label to "
+                f"each encoder."
             )
-        return by_seed[seed]
+        return seed_starts[seed]
     return starts[0] if starts else pretrained(table.start)
 
 
@@ -295,19 +307,25 @@ def seeds_for(seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, 
 
 def _seed_among(encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int | None, frozenset[int]]:
     """Return the seed of an encoder, and the seeds of the encoders that differ only in the seed."""
-    pretraining_seed, seedless_original = encoder.pretraining_seed, encoder.original.seedless()
+    pretraining_seed = encoder.pretraining_seed
+    seedless_original = encoder.original.seedless()
     if pretraining_seed is not None:
-        originals = (other.original for other in built)
-        seeds = {other.pretraining_seed for other in originals if other.seedless() == seedless_original}
+        originals = (encoder_built.original for encoder_built in built)
+        seeds = {
+            encoder_built.pretraining_seed
+            for encoder_built in originals
+            if encoder_built.seedless() == seedless_original
+        }
         if len(seeds) > 1:
             return pretraining_seed, frozenset(seed for seed in seeds if seed is not None)
-    label, seedless = built[encoder], encoder.seedless()
-    others = [
-        other.seeds
-        for other, other_label in built.items()
-        if other_label == label and other.seedless() == seedless
+    label = built[encoder]
+    seedless = encoder.seedless()
+    seed_lists = [
+        encoder_built.seeds
+        for encoder_built, other_label in built.items()
+        if other_label == label and encoder_built.seedless() == seedless
     ]
-    for adjustment_seed, *other_seeds in zip(encoder.seeds, *others, strict=True):
+    for adjustment_seed, *other_seeds in zip(encoder.seeds, *seed_lists, strict=True):
         if len(set(other_seeds)) > 1:
             return adjustment_seed, frozenset(other_seeds)
     return pretraining_seed, frozenset()

@@ -120,24 +120,26 @@ def cells(planning: Planning) -> list[GridCell]:
 
 def _against(entries: Sequence[MethodEntry]) -> dict[str, str]:
     """Return the baselines that the recipe names, by label; ConfigError for an unknown one."""
-    named = [entry for entry in entries if entry.choice.against]
-    for entry in named:
-        others = [other.label for other in entries if other.label != entry.label]
+    comparisons = [entry for entry in entries if entry.choice.against]
+    for entry in comparisons:
+        candidates = [candidate.label for candidate in entries if candidate.label != entry.label]
         with located(entry.table):
-            check_named("against", "other method of this grid", others, entry.choice.against)
-    return {entry.label: entry.choice.against for entry in named}
+            check_named("against", "other method of this grid", candidates, entry.choice.against)
+    return {entry.label: entry.choice.against for entry in comparisons}
 
 
 def _add(
-    planning: Planning, entry: MethodEntry, seeds: Sequence[GridCell], after: Sequence[tuple[str, str]]
+    planning: Planning, entry: MethodEntry, seeds: Sequence[GridCell], dependencies: Sequence[tuple[str, str]]
 ) -> None:
     """Build the models of a method in cells that differ in their seed, where its dependencies were built.
 
     An average of several seeds is a model of the first of them, and so are models that start from it.
     """
-    ready = [cell for cell in seeds if all(label in cell.models for _, label in after)]
-    if not ready:
-        field, missing = next(pair for pair in after if all(pair[1] not in cell.models for cell in seeds))
+    ready_cells = [cell for cell in seeds if all(label in cell.models for _, label in dependencies)]
+    if not ready_cells:
+        field, missing = next(
+            pair for pair in dependencies if all(pair[1] not in cell.models for cell in seeds)
+        )
         with located(entry.table):
             raise ConfigError(
                 f"{field}: {missing!r} is not trained for target {seeds[0].target!r}. "
@@ -145,9 +147,9 @@ def _add(
             )
     if entry.method.weights_from == "parts":
         with located(entry.table):
-            _add_averages(planning, entry, combination(entry.method), ready)
+            _add_averages(planning, entry, combination(entry.method), ready_cells)
     else:
-        for cell in ready:
+        for cell in ready_cells:
             cell.models[entry.label] = _started(planning, cell, entry)
 
 
@@ -161,17 +163,17 @@ def _add_averages(
             f"size: {len(seeds)} seeds of one encoder do not make averages of {size}. Give a "
             "size that divides them, 0 for one average of all, or other seeds."
         )
-    for first in range(0, len(seeds), size):
+    for begin in range(0, len(seeds), size):
         request = AverageRequest(
             method=method,
             of=entry.choice.of,
-            members=[cell.models for cell in seeds[first : first + size]],
-            seed=seeds[first].seed,
-            encoder=seeds[first].encoder,
+            members=[cell.models for cell in seeds[begin : begin + size]],
+            seed=seeds[begin].seed,
+            encoder=seeds[begin].encoder,
             encoders=planning.encoders,
             sources=planning.sources,
         )
-        seeds[first].models[entry.label] = averaged(request)
+        seeds[begin].models[entry.label] = averaged(request)
 
 
 def _trains_in(entry: MethodEntry, cell: GridCell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
@@ -179,9 +181,9 @@ def _trains_in(entry: MethodEntry, cell: GridCell, grid: GridTable, built: Mappi
     choice = entry.choice
     with located(entry.table):
         check_named("encoders", "encoder of this recipe", {*built.values()}, *choice.encoders)
-    of_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
-    of_source = not choice.sources or "+".join(cell.source) in choice.sources
-    return of_encoder and of_source and cell.target in (choice.targets or grid.targets)
+    has_encoder = not choice.encoders or built[cell.encoder] in choice.encoders
+    has_source = not choice.sources or "+".join(cell.source) in choice.sources
+    return has_encoder and has_source and cell.target in (choice.targets or grid.targets)
 
 
 def _started(planning: Planning, cell: GridCell, entry: MethodEntry) -> FineTune:
@@ -211,11 +213,11 @@ def _cells(grid: GridTable, planning: Planning) -> Iterator[GridCell]:
     sources = planning.sources
     with located(".optimization"):
         variants = list(changes_of(grid.optimization))
-    used = [(corpus, task) for corpus in many(grid.corpus) for task in tasks_of(grid, corpus, sources)]
+    pairs = [(corpus, task) for corpus in many(grid.corpus) for task in tasks_of(grid, corpus, sources)]
     for task in many(grid.task):
-        if task not in {used_task for _, used_task in used}:
+        if task not in {used_task for _, used_task in pairs}:
             raise ConfigError(f".task: no corpus of this grid has labels for {task!r}. Add one, or drop it.")
-    for encoder, (corpus, task), source in product(planning.encoders, used, many(grid.source)):
+    for encoder, (corpus, task), source in product(planning.encoders, pairs, many(grid.source)):
         with located(".seeds"):
             seeds = seeds_for(grid.seeds, encoder, planning.encoders)
         for target, changes, seed in product(grid.targets, variants, seeds):
@@ -241,23 +243,23 @@ def _model(planning: Planning, cell: GridCell, entry: MethodEntry, changes: Tabl
     with located(entry.table):
         optimization = optimization_of(changes, cell.encoder, cell.task, sources)
     source, target = _languages_used(cell, entry, optimization)
-    added = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
-    reads = entry.method.reads(source, target).chosen_by(optimization.dev, source, target)
-    train = dict.fromkeys((*reads.train, *added.train))
+    auxiliary_reads = entry.auxiliary.reads(cell.source, cell.targets) if entry.auxiliary else Reads()
+    method_reads = entry.method.reads(source, target).chosen_by(optimization.dev, source, target)
+    train = dict.fromkeys((*method_reads.train, *auxiliary_reads.train))
     splits: list[tuple[Split, str]] = [("train", code) for code in train]
-    splits += [("dev", code) for code in reads.dev]
+    splits += [("dev", code) for code in method_reads.dev]
     with located(entry.table):
-        translated = _translations(cell, entry, splits, sources)
-        check_patience(optimization, entry.method.name, reads)
-        untrained = entry.method.weights_from != "training"
-        check_reads(entry.method, reads, OF_TRAINING if untrained else ())
+        translations = _translations(cell, entry, splits, sources)
+        check_patience(optimization, entry.method.name, method_reads)
+        is_untrained = entry.method.weights_from != "training"
+        check_reads(entry.method, method_reads, OF_TRAINING if is_untrained else ())
         if entry.auxiliary:
             with located("auxiliary"):
-                check_reads(entry.auxiliary, added, OF_METHODS)
+                check_reads(entry.auxiliary, auxiliary_reads, OF_METHODS)
         _check_peft(planning, cell, entry)
-        further = _learned(cell, changes, reads.tasks, added.tasks, sources)
-        aligned = _aligned(planning, cell, entry, reads, added)
-    translated_here = {(run.split, run.languages) for run in translated}
+        further = _learned(cell, changes, method_reads.tasks, auxiliary_reads.tasks, sources)
+        alignment_runs = _aligned(planning, cell, entry, method_reads, auxiliary_reads)
+    translated_here = {(run.split, run.languages) for run in translations}
     from_files = [pair for pair in splits if pair not in translated_here]
     return FineTune(
         encoder=cell.encoder,
@@ -272,9 +274,9 @@ def _model(planning: Planning, cell: GridCell, entry: MethodEntry, changes: Tabl
         source=source,
         target=target,
         optimization=optimization,
-        aligned=aligned,
-        original=cell.encoder.original if reads.original or added.original else None,
-        translated=translated or None,
+        aligned=alignment_runs,
+        original=cell.encoder.original if method_reads.original or auxiliary_reads.original else None,
+        translated=translations or None,
         treebanks=tuple(pair for pair in cell.treebanks if pair[0] in (*source, *target)),
         examples=cell.examples,
         dev_examples=cell.dev_examples,
@@ -293,19 +295,20 @@ def _languages_used(
 
 
 def _learned(
-    cell: GridCell, changes: Table, tasks: Sequence[str], added: Sequence[str], sources: Sources
+    cell: GridCell, changes: Table, tasks: Sequence[str], auxiliary_tasks: Sequence[str], sources: Sources
 ) -> tuple[LearnedTask, ...]:
-    """Return the further tasks that a method learns, and those ``added`` by its auxiliary loss."""
+    """Return the further tasks that a method learns, and ``auxiliary_tasks`` of its auxiliary loss."""
 
     def lengths(task: str) -> Optimization:
         return optimization_of(changes, cell.encoder, task, sources)
 
     with located("tasks" if tasks else "auxiliary.tasks"):
-        further = tuple(dict.fromkeys((*tasks, *added)))
-        learned = learned_tasks(further, cell.corpus, lengths, sources)
-    chosen = tuple(pair for pair in cell.treebanks if pair[0] in cell.source)
+        further = tuple(dict.fromkeys((*tasks, *auxiliary_tasks)))
+        tasks_learned = learned_tasks(further, cell.corpus, lengths, sources)
+    source_treebanks = tuple(pair for pair in cell.treebanks if pair[0] in cell.source)
     return tuple(
-        replace(task, treebanks=chosen) if sources.has_treebanks(task.corpus) else task for task in learned
+        replace(task, treebanks=source_treebanks) if sources.has_treebanks(task.corpus) else task
+        for task in tasks_learned
     )
 
 
@@ -319,15 +322,15 @@ def _fingerprint(
     """Return the fingerprint of the files of splits and languages; DataError for one without labels."""
     limits: dict[Split, int] = {"train": cell.examples, "dev": cell.dev_examples}
     read = [(cell.corpus, cell.treebanks, splits)]
-    in_source = [(split, code) for split in limits for code in cell.source]
-    read += [(learned.corpus, learned.treebanks, in_source) for learned in further]
+    source_splits = [(split, code) for split in limits for code in cell.source]
+    read += [(task.corpus, task.treebanks, source_splits) for task in further]
     files = []
     with located("grid"):
-        for corpus, treebanks, of_corpus in read:
-            sources.check_labelled(corpus, of_corpus, entry.label)
+        for corpus, treebanks, corpus_splits in read:
+            sources.check_labelled(corpus, corpus_splits, entry.label)
             files += [
                 sources.fingerprint(corpus, code, split, treebanks=treebanks, examples=limits[split])
-                for split, code in of_corpus
+                for split, code in corpus_splits
             ]
     return combined_fingerprint(files)
 
@@ -366,7 +369,8 @@ def _translations(
 def _check_method(planning: Planning, cell: GridCell, entry: MethodEntry) -> None:
     folders = planning.sources.encoders
     facts = cell.encoder.facts(folders) if cell.encoder.folder(folders) else None
-    task, encoder = find_task(cell.task), facts.config if facts else None
+    task = find_task(cell.task)
+    encoder = facts.config if facts else None
     entry.method.check(task, encoder)
     if entry.auxiliary:
         entry.auxiliary.check(task, encoder)
@@ -386,7 +390,7 @@ def _check_peft(planning: Planning, cell: GridCell, entry: MethodEntry) -> None:
 
 
 def _teacher(
-    planning: Planning, cell: GridCell, entry: MethodEntry, named: FineTune | None
+    planning: Planning, cell: GridCell, entry: MethodEntry, teacher_run: FineTune | None
 ) -> FineTune | None:
     """Return the model whose predictions are learned, where a method or its auxiliary loss needs one.
 
@@ -395,45 +399,45 @@ def _teacher(
     """
     parts: tuple[Method | AuxiliaryLoss | None, ...] = (entry.method, entry.auxiliary)
     if not any(part.reads((), ()).needs_teacher(find_task(cell.task)) for part in parts if part):
-        if named:
+        if teacher_run:
             with located(entry.table):
                 raise ConfigError(
                     f"teacher: {entry.method.name} learns no model's predictions in "
                     f'{cell.task}. Leave it out, or add auxiliary = {{ name = "model-consistency" }}.'
                 )
         return None
-    if named:
-        return named
+    if teacher_run:
+        return teacher_run
     teacher = replace(entry, method=SourceOnly(), auxiliary=None, peft=entry.teacher_peft, by=None)
     return _model(planning, cell, teacher, cell.changes)
 
 
 def _aligned(
-    planning: Planning, cell: GridCell, entry: MethodEntry, reads: Reads, added: Reads
+    planning: Planning, cell: GridCell, entry: MethodEntry, method_reads: Reads, auxiliary_reads: Reads
 ) -> tuple[Align, ...] | None:
     """Return the word alignments that a method or its auxiliary loss reads; None where they read no bitext.
 
     ConfigError where both read some, of different corpora or units: a model has one bitext of each pair.
     """
     parts: tuple[tuple[Method | AuxiliaryLoss | None, Reads], ...] = (
-        (entry.method, reads),
-        (entry.auxiliary, added),
+        (entry.method, method_reads),
+        (entry.auxiliary, auxiliary_reads),
     )
-    readers = [(part, of_part) for part, of_part in parts if part and of_part.bitext]
+    readers = [(part, part_reads) for part, part_reads in parts if part and part_reads.bitext]
     if not readers:
         return None
-    forms = {(of_part.bitext, links_subwords(part)) for part, of_part in readers}
+    forms = {(part_reads.bitext, links_subwords(part)) for part, part_reads in readers}
     if len(forms) > 1:
         readings = " and ".join(
-            f"{part.name} reads {'subwords' if links_subwords(part) else 'words'} of {of_part.bitext!r}"
-            for part, of_part in readers
+            f"{part.name} reads {'subwords' if links_subwords(part) else 'words'} of {part_reads.bitext!r}"
+            for part, part_reads in readers
         )
         raise ConfigError(
             f"bitext: {readings}, and a model has one bitext of each pair of languages. Give both the same, "
             "or leave auxiliary out."
         )
     (bitext, subwords), *_ = forms
-    pairs = dict.fromkeys(pair for _, of_part in readers for pair in of_part.pairs)
+    pairs = dict.fromkeys(pair for _, part_reads in readers for pair in part_reads.pairs)
     request = AlignmentRequest(planning.recipe.align, subwords=subwords)
     return alignments(request, planning.sources, cell.encoder, bitext, tuple(pairs))
 

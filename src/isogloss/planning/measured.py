@@ -44,18 +44,18 @@ class MeasureRequest:
         """The cells of the tasks, targets and seeds that are named; all where none are."""
         choice = self.choice
         for cell in self.cells:
-            chosen = ((choice.tasks, cell.task), (choice.targets, cell.target), (choice.seeds, cell.seed))
-            if all(not values or value in values for values, value in chosen):
+            choices = ((choice.tasks, cell.task), (choice.targets, cell.target), (choice.seeds, cell.seed))
+            if all(not values or value in values for values, value in choices):
                 yield cell
 
     def measure(
-        self, measured: "Measured", corpus: str, codes: Sequence[str], treebanks: Treebanks = ()
+        self, subjects: "Measured", corpus: str, codes: Sequence[str], treebanks: Treebanks = ()
     ) -> Measure:
         """Build a measurement on a corpus, with the fingerprint of the files it reads."""
         run = Measure(
             diagnostic=self.diagnostic,
-            subjects=measured.runs,
-            languages=measured.languages,
+            subjects=subjects.runs,
+            languages=subjects.languages,
             corpus=corpus,
             split=self.choice.split,
             examples=self.choice.examples,
@@ -100,18 +100,18 @@ def models(request: MeasureRequest) -> Iterator[Measured]:
 
 def _same_translator(request: MeasureRequest, model: FineTune) -> bool:
     """Return whether inputs and training data are translated by the same translator, if both are."""
-    by = {run.translator for run in model.translated or ()}
-    return not by or request.translator is None or by == {request.translator.translator}
+    translators = {run.translator for run in model.translated or ()}
+    return not translators or request.translator is None or translators == {request.translator.translator}
 
 
 def compared_models(request: MeasureRequest) -> Iterator[Measured]:
     """Yield the models that the diagnostic's ``between`` names, cell by cell."""
-    between: tuple[str, ...] = getattr(request.diagnostic, "between")  # noqa: B009 (only these have it)
+    model_names: tuple[str, ...] = getattr(request.diagnostic, "between")  # noqa: B009 (only these have it)
     labels = {label for cell in request.cells for label in cell.models}
-    check_named("between", "method of this recipe", labels, *between)
+    check_named("between", "method of this recipe", labels, *model_names)
     for cell in request.chosen_cells:
-        if all(label in cell.models for label in between):
-            runs = tuple(cell.models[label] for label in between)
+        if all(label in cell.models for label in model_names):
+            runs = tuple(cell.models[label] for label in model_names)
             _check_factors(request, runs)
             _check_paired(request, runs, cell)
             if all(_same_translator(request, model) for model in runs):
@@ -123,13 +123,13 @@ def compared_models(request: MeasureRequest) -> Iterator[Measured]:
 def _check_paired(request: MeasureRequest, models: Sequence[FineTune], cell: GridCell) -> None:
     if request.choice.inputs != PAIRED:
         return
-    unpaired = [model.label for model in models if not model.method.reads((), ()).mixes]
+    unpaired_labels = [model.label for model in models if not model.method.reads((), ()).mixes]
     with located("inputs"):
-        if unpaired:
+        if unpaired_labels:
             raise ConfigError(
-                f"{unpaired[0]} reads inputs alone, and models of x-mixup with their translations: a point "
-                f"between them would infer as neither does. Leave inputs out, or let between name models of "
-                f"x-mixup alone."
+                f"{unpaired_labels[0]} reads inputs without translations, but models of x-mixup read them "
+                f"with translations, so points between them are undefined. Remove inputs, or name only "
+                f"models of x-mixup in between."
             )
         facts = cell.encoder.facts(request.sources.encoders)
         task = find_task(cell.task)
@@ -155,17 +155,17 @@ def encoders(request: MeasureRequest, min_languages: int = 2) -> Iterator[Measur
 
     These are the given languages, the encoder's, or the grid's languages that it reads.
     """
-    of_grid = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
+    grid_languages = dict.fromkeys(code for cell in request.cells for code in (*cell.source, *cell.targets))
     for encoder in request.encoders:
-        readable = tuple(code for code in of_grid if encoder.reads(code, request.sources.encoders))
+        readable = tuple(code for code in grid_languages if encoder.reads(code, request.sources.encoders))
         languages = request.choice.languages or encoder.original.languages_read or readable
         if len(languages) < min_languages:
-            wants, number = (
+            wants, minimum = (
                 ("reads languages", "one") if min_languages == 1 else ("compares languages", "two")
             )
             raise ConfigError(
                 f"languages: {request.diagnostic.name} {wants}, and the recipe names {len(languages)}. Name "
-                f"{number} or more."
+                f"{minimum} or more."
             )
         yield Measured((encoder,), encoder, languages)
 

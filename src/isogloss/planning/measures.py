@@ -53,11 +53,12 @@ def measurements(planning: Planning, grid: Sequence[GridCell]) -> Iterator[Measu
 
 
 def _measurements(request: MeasureRequest) -> list[Measure]:
-    subject, name = SUBJECTS[request.diagnostic.subject], request.diagnostic.name
+    subject = SUBJECTS[request.diagnostic.subject]
+    name = request.diagnostic.name
     if subject.needs_grid and not request.cells:
         raise ConfigError(f"{name} measures models, and the recipe has no [grid]. Add one.")
-    by = request.planning.translators if request.choice.inputs in (TRANSLATED, PAIRED) else ()
-    requests = [replace(request, translator=translator) for translator in by] or [request]
+    translators = request.planning.translators if request.choice.inputs in (TRANSLATED, PAIRED) else ()
+    requests = [replace(request, translator=translator) for translator in translators] or [request]
     runs = [run for request in requests for run in subject.measurements(request)]
     if not runs:
         raise ConfigError(
@@ -80,13 +81,15 @@ def _read(table: Table, planning: Planning, grid: Sequence[GridCell]) -> Measure
         check_language(code, "languages")
     labels = planning.encoders
     check_named("encoders", "encoder of this recipe", {*labels.values()}, *choice.encoders)
-    chosen = [encoder for encoder, label in labels.items() if not choice.encoders or label in choice.encoders]
-    for encoder in chosen:
+    choices = [
+        encoder for encoder, label in labels.items() if not choice.encoders or label in choice.encoders
+    ]
+    for encoder in choices:
         encoder.check_layers(diagnostic, planning.sources.encoders)
-    cells = [cell for cell in grid if cell.encoder in chosen]
+    cells = [cell for cell in grid if cell.encoder in choices]
     _check_chosen(choice, cells)
     return MeasureRequest(
-        diagnostic=diagnostic, choice=choice, planning=planning, encoders=chosen, cells=cells
+        diagnostic=diagnostic, choice=choice, planning=planning, encoders=choices, cells=cells
     )
 
 
@@ -107,26 +110,26 @@ def _check_chosen(choice: MeasureTable, cells: Sequence[GridCell]) -> None:
         "methods": {label for cell in cells for label in cell.models},
     }
     for name, values in available.items():
-        chosen = map(str, getattr(choice, name))
-        check_named(name, f"{name[:-1]} of the grid", [*map(str, values)], *chosen)
+        values_chosen = map(str, getattr(choice, name))
+        check_named(name, f"{name[:-1]} of the grid", [*map(str, values)], *values_chosen)
     read = choice.languages or {code for cell in cells for code in (*cell.source, *cell.targets)}
     if read and not isinstance(choice.treebanks, str):
         check_named("treebanks", "language that is measured", read, *choice.treebanks)
 
 
-def labels(request: MeasureRequest, measured: Measured) -> Measure:
+def labels(request: MeasureRequest, subjects: Measured) -> Measure:
     """Read labelled examples of the grid's corpus, or of the one named."""
     inputs = request.choice.inputs
-    cell = cast(GridCell, measured.cell)
+    cell = cast(GridCell, subjects.cell)
     with located("inputs"):
         check_inputs(inputs, cell.task)
-    read = [language_read(inputs, code, cell.source) for code in measured.languages]
+    read = [language_read(inputs, code, cell.source) for code in subjects.languages]
     request.check_languages(cell.encoder, read)
     corpus = request.choice.corpus or cell.corpus
     request.sources.needs(corpus, cell.task)
     request.diagnostic.check(find_task(cell.task))
-    languages = _labelled(request, measured.languages, corpus)
-    return _on_examples(request, measured._replace(languages=languages), corpus)
+    languages = _labelled(request, subjects.languages, corpus)
+    return _on_examples(request, subjects._replace(languages=languages), corpus)
 
 
 def _labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) -> tuple[str, ...]:
@@ -136,7 +139,8 @@ def _labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) 
     """
     if not request.diagnostic.needs_labels:
         return languages
-    split, lacks_labels = request.choice.split, request.sources.lacks_labels
+    split = request.choice.split
+    lacks_labels = request.sources.lacks_labels
     lacking = [code for code in languages if lacks_labels(corpus, code, split)]
     if lacking and (request.choice.languages or len(lacking) == len(languages)):
         raise ConfigError(
@@ -147,80 +151,88 @@ def _labelled(request: MeasureRequest, languages: tuple[str, ...], corpus: str) 
     return tuple(code for code in languages if code not in lacking)
 
 
-def _on_examples(request: MeasureRequest, measured: Measured, corpus: str) -> Measure:
-    inputs, source = request.choice.inputs, measured.cell.source if measured.cell else ()
-    treebanks = _treebanks(request, corpus, measured)
-    codes = [code for language in measured.languages for code in codes_read(inputs, language, source)]
-    translated = _translations(request, measured, corpus, filter(is_translation, codes), treebanks)
-    translated_codes = {run.languages for run in translated}
+def _on_examples(request: MeasureRequest, subjects: Measured, corpus: str) -> Measure:
+    inputs = request.choice.inputs
+    source = subjects.cell.source if subjects.cell else ()
+    treebanks = _treebanks(request, corpus, subjects)
+    codes = [code for language in subjects.languages for code in codes_read(inputs, language, source)]
+    translation_runs = _translations(request, subjects, corpus, filter(is_translation, codes), treebanks)
+    translated_codes = {run.languages for run in translation_runs}
     from_files = [code for code in codes if code not in translated_codes]
-    run = request.measure(measured, corpus, from_files, treebanks)
-    read = tuple(pair for pair in treebanks if pair[0] in measured.languages)
-    return replace(run, inputs=inputs or None, translated=translated or None, treebanks=read)
+    run = request.measure(subjects, corpus, from_files, treebanks)
+    read = tuple(pair for pair in treebanks if pair[0] in subjects.languages)
+    return replace(run, inputs=inputs or None, translated=translation_runs or None, treebanks=read)
 
 
-def _treebanks(request: MeasureRequest, corpus: str, measured: Measured) -> Treebanks:
+def _treebanks(request: MeasureRequest, corpus: str, subjects: Measured) -> Treebanks:
     """Return the treebanks that a table names, or else the grid's.
 
     A single name applies to all languages of the table.
     """
-    named, cell = request.choice.treebanks, measured.cell
-    by_language = dict.fromkeys(measured.languages, named) if isinstance(named, str) else named
-    of_cell = cell.treebanks if cell is not None and corpus == cell.corpus else ()
-    return tuple(sorted(by_language.items())) or of_cell
+    treebanks = request.choice.treebanks
+    cell = subjects.cell
+    language_treebanks = (
+        dict.fromkeys(subjects.languages, treebanks) if isinstance(treebanks, str) else treebanks
+    )
+    cell_treebanks = cell.treebanks if cell is not None and corpus == cell.corpus else ()
+    return tuple(sorted(language_treebanks.items())) or cell_treebanks
 
 
 def _translations(
-    request: MeasureRequest, measured: Measured, corpus: str, codes: Iterable[str], treebanks: Treebanks
+    request: MeasureRequest, subjects: Measured, corpus: str, codes: Iterable[str], treebanks: Treebanks
 ) -> tuple[Translate, ...]:
     """Build the translations of inputs that are machine-translated; None if they are read from files."""
-    cell, translator = measured.cell, request.translator
+    cell = subjects.cell
+    translator = request.translator
     if translator is None or cell is None:
         return ()
-    paired = request.choice.inputs == PAIRED
-    if not paired:
+    is_paired = request.choice.inputs == PAIRED
+    if not is_paired:
         with located("inputs"):
             check_labels(cell.task, None)
     task = find_task(cell.task)
-    links = any(model.method.reads((), ()).needs_links(task) for model in fine_tuned(measured.runs))
-    of_inputs = TranslationRequest(
+    links = any(model.method.reads((), ()).needs_links(task) for model in fine_tuned(subjects.runs))
+    inputs_request = TranslationRequest(
         corpus=corpus,
         languages="",
         split=request.choice.split,
         examples=request.choice.examples,
         treebanks=treebanks,
-        purpose="pair" if paired else "test",
-        links=links and paired,
+        purpose="pair" if is_paired else "test",
+        links=links and is_paired,
         encoder=cell.encoder,
     )
-    return tuple(translator.run(replace(of_inputs, languages=code), request.sources) for code in codes)
+    return tuple(translator.run(replace(inputs_request, languages=code), request.sources) for code in codes)
 
 
 def bitext(
-    request: MeasureRequest, measured: Measured, task: str = "bitext", what: str = "bitext"
+    request: MeasureRequest, subjects: Measured, task: str = "bitext", what: str = "bitext"
 ) -> Measure:
     """Read translations of the first language into the others."""
-    corpus, pairs = request.choice.corpus, pairs_of(measured.languages)
+    corpus = request.choice.corpus
+    pairs = pairs_of(subjects.languages)
     if not corpus:
         raise ConfigError(f"{request.diagnostic.name} needs {what}: name it in the field corpus.")
     with located("corpus"):
         request.sources.needs(corpus, task)
-        run = request.measure(measured, corpus, pairs)
-    request.check_languages(measured.encoder, measured.languages)
+        run = request.measure(subjects, corpus, pairs)
+    request.check_languages(subjects.encoder, subjects.languages)
     return run
 
 
-def aligned_words(request: MeasureRequest, measured: Measured) -> Measure:
+def aligned_words(request: MeasureRequest, subjects: Measured) -> Measure:
     """Read bitext whose words are aligned."""
-    run, pairs = bitext(request, measured), pairs_of(measured.languages)
+    run = bitext(request, subjects)
+    pairs = pairs_of(subjects.languages)
     alignment = AlignmentRequest(request.planning.recipe.align, request.choice.split)
-    aligned = alignments(alignment, request.sources, measured.encoder, run.corpus, pairs)
-    return replace(run, aligned=aligned)
+    alignment_runs = alignments(alignment, request.sources, subjects.encoder, run.corpus, pairs)
+    return replace(run, aligned=alignment_runs)
 
 
-def parallel_text(request: MeasureRequest, measured: Measured) -> Measure:
+def parallel_text(request: MeasureRequest, subjects: Measured) -> Measure:
     """Read bitext, or the labelled examples of a parallel test set."""
-    choice, corpus = request.choice, request.choice.corpus
+    choice = request.choice
+    corpus = request.choice.corpus
     with located("corpus"):
         is_bitext = not corpus or not tasks_of(corpus)
     for field in ("inputs", "treebanks") if is_bitext else ():
@@ -230,33 +242,33 @@ def parallel_text(request: MeasureRequest, measured: Measured) -> Measure:
                 f"out, or name a parallel test set of a task."
             )
     if is_bitext:
-        return bitext(request, measured, what="bitext or a parallel test set")
+        return bitext(request, subjects, what="bitext or a parallel test set")
     if choice.inputs != ORIGINAL_INPUTS:
         check_named("inputs", "kind of inputs here", (PAIRED,), choice.inputs)
-    request.check_languages(measured.encoder, measured.languages)
-    treebanks = dict(_treebanks(request, corpus, measured))
+    request.check_languages(subjects.encoder, subjects.languages)
+    treebanks = dict(_treebanks(request, corpus, subjects))
     with located("corpus"):
-        check_parallel(corpus, request.choice.split, measured.languages, treebanks)
-        if measured.cell is not None and choice.inputs:
-            request.sources.needs(corpus, measured.cell.task)
-    return _on_examples(request, measured, corpus)
+        check_parallel(corpus, request.choice.split, subjects.languages, treebanks)
+        if subjects.cell is not None and choice.inputs:
+            request.sources.needs(corpus, subjects.cell.task)
+    return _on_examples(request, subjects, corpus)
 
 
-def raw_text(request: MeasureRequest, measured: Measured) -> Measure:
+def raw_text(request: MeasureRequest, subjects: Measured) -> Measure:
     """Read raw text. Default: the corpus of the encoder's pretraining."""
-    corpus = request.choice.corpus or "+".join(measured.encoder.original.training_corpora)
+    corpus = request.choice.corpus or "+".join(subjects.encoder.original.training_corpora)
     if not corpus:
         raise ConfigError(f"{request.diagnostic.name} needs raw text: name it in the field corpus.")
     with located("corpus"):
         request.sources.needs(corpus, "text")
-        return request.measure(measured, corpus, measured.languages)
+        return request.measure(subjects, corpus, subjects.languages)
 
 
 def _scores(request: MeasureRequest) -> Iterator[tuple[FineTune, Measure]]:
     """Yield each model with the measurement of its scores, whose rows other diagnostics read."""
     scores = replace(request, diagnostic=DIAGNOSTICS["scores"]())
-    for measured in models(request):
-        yield cast(FineTune, measured.runs[0]), labels(scores, measured)
+    for subjects in models(request):
+        yield cast(FineTune, subjects.runs[0]), labels(scores, subjects)
 
 
 def _of_measurements(request: MeasureRequest, subjects: Sequence[Measure]) -> Measure:
@@ -276,9 +288,13 @@ def scores_over_seeds(request: MeasureRequest) -> Iterator[Measure]:
     """Yield a measurement of the scores of the models that differ only in their seed."""
     groups: dict[object, list[tuple[int, Measure]]] = {}
     for model, scores in _scores(request):
-        others = (model.start, model.teacher, *(model.parts or ()))
+        further_models = (model.start, model.teacher, *(model.parts or ()))
         seed_0 = replace(model, seed=0, start=None, teacher=None, parts=None)
-        key = (seed_0, scores.languages, *(seedless(other) if other else "" for other in others))
+        key = (
+            seed_0,
+            scores.languages,
+            *(seedless(further_model) if further_model else "" for further_model in further_models),
+        )
         groups.setdefault(key, []).append((model.seed, scores))
     for group in groups.values():
         if len(group) < 2 and group[0][1].models[0].parts:
@@ -309,7 +325,7 @@ def _built(
     choose: Callable[[MeasureRequest], Iterable[Measured]],
     build: Callable[[MeasureRequest, Measured], Measure],
 ) -> Callable[[MeasureRequest], Iterator[Measure]]:
-    return lambda request: (build(request, measured) for measured in choose(request))
+    return lambda request: (build(request, subjects) for subjects in choose(request))
 
 
 _ENCODERS = ("split", "examples", "corpus", "languages", "encoders")

@@ -56,20 +56,20 @@ class MethodEntry:
     """The translator of the translations it reads; None where they are read from files."""
 
 
-def method_entries(grid: GridTable, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
+def method_entries(grid: GridTable, translators: Sequence[RecipeTranslator]) -> list[MethodEntry]:
     """Return the methods of a grid; those that read translations once for each translator."""
     with located(".peft"):
-        of_grid = _peft(grid.peft)
+        grid_peft = _peft(grid.peft)
     entries: list[MethodEntry] = []
     for index, table in enumerate(grid.method):
         with located(f".method[{index}]"):
-            entry = _entry(table, grid, of_grid)
-        entries += _translated(replace(entry, table=f"grid.method[{index}]"), by)
+            entry = _entry(table, grid, grid_peft)
+        entries += _translated(replace(entry, table=f"grid.method[{index}]"), translators)
     refuse_empty_or_twice([entry.label for entry in entries], ".method")
     return entries
 
 
-def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
+def _entry(table: Table, grid: GridTable, grid_peft: Peft | None) -> MethodEntry:
     if str(table.get("name")) in CONTINUAL:
         raise ConfigError(
             f"no method {table['name']!r}: it is a loss that any method can carry. Write name = "
@@ -92,16 +92,16 @@ def _entry(table: Table, grid: GridTable, of_grid: Peft | None) -> MethodEntry:
     with located("auxiliary"):
         auxiliary = AUXILIARY_KINDS.read(choice.auxiliary) if choice.auxiliary else None
     with located("peft"):
-        peft = _peft(choice.peft)
-    added = [part.name for part in (auxiliary, peft) if part]
+        entry_peft = _peft(choice.peft)
+    part_names = [part.name for part in (auxiliary, entry_peft) if part]
     return MethodEntry(
         choice=choice,
-        label=choice.label or " + ".join((kind.name, *added)),
+        label=choice.label or " + ".join((kind.name, *part_names)),
         method=method,
         changes={key: table[key] for key in names(Optimization) & set(table) - names(kind)},
         auxiliary=auxiliary,
-        peft=peft if choice.peft else of_grid,
-        teacher_peft=of_grid,
+        peft=entry_peft if choice.peft else grid_peft,
+        teacher_peft=grid_peft,
     )
 
 
@@ -195,15 +195,18 @@ def _peft(table: Table) -> Peft | None:
     return PEFT_KINDS.read(table)
 
 
-def _translated(entry: MethodEntry, by: Sequence[RecipeTranslator]) -> list[MethodEntry]:
+def _translated(entry: MethodEntry, translators: Sequence[RecipeTranslator]) -> list[MethodEntry]:
     """Return a method once for each translator, if it reads translations."""
-    label, parts = entry.label, [entry.method, *([entry.auxiliary] if entry.auxiliary else ())]
-    reads = [part.reads(("en",), ("sw",)) for part in parts]
-    if not by or not any(is_translation(code) for read in reads for code in (*read.train, *read.dev)):
+    label = entry.label
+    parts = [entry.method, *([entry.auxiliary] if entry.auxiliary else ())]
+    part_reads = [part.reads(("en",), ("sw",)) for part in parts]
+    if not translators or not any(
+        is_translation(code) for read in part_reads for code in (*read.train, *read.dev)
+    ):
         return [entry]
     return [
         replace(entry, by=translator, label=f"{label} ({translator.label})" if translator.label else label)
-        for translator in by
+        for translator in translators
     ]
 
 
@@ -214,29 +217,32 @@ def in_dependency_order(entries: Sequence[MethodEntry]) -> list[MethodEntry]:
     for entry, fields in zip(entries, dependencies, strict=True):
         for field, label in fields:
             if label not in labels:
-                others = [other for other in labels if other != entry.label]
+                further_labels = [
+                    label_elsewhere for label_elsewhere in labels if label_elsewhere != entry.label
+                ]
                 with located(entry.table):
-                    raise unknown_name(field, "method of this grid", label, others)
-    needed = [{labels.index(label) for _, label in fields} for fields in dependencies]
+                    raise unknown_name(field, "method of this grid", label, further_labels)
+    needs = [{labels.index(label) for _, label in fields} for fields in dependencies]
     try:
-        return [entries[index] for index in dependencies_first(dict(enumerate(needed)))]
+        return [entries[index] for index in dependencies_first(dict(enumerate(needs)))]
     except CycleError as error:
         circle = error.args[1]
-    first = min(circle)
-    field, label = next(pair for pair in dependencies[first] if labels.index(pair[1]) in circle)
-    with located(entries[first].table):
+    lowest = min(circle)
+    field, label = next(pair for pair in dependencies[lowest] if labels.index(pair[1]) in circle)
+    with located(entries[lowest].table):
         raise ConfigError(
-            f"{field}: {labels[first]!r} goes on from {label!r}, and that from it again. Let one of them "
+            f"{field}: {labels[lowest]!r} goes on from {label!r}, and that from it again. Let one of them "
             f"start from the encoder."
         )
 
 
 def dependencies_of(entry: MethodEntry, entries: Sequence[MethodEntry]) -> list[tuple[str, str]]:
     """List the fields and labels of methods whose models it needs; other labels in ``of`` name encoders."""
-    choice, labels = entry.choice, {other.label for other in entries}
-    named = [("start", choice.start), ("teacher", choice.teacher)]
-    averaged = [("of", label) for label in choice.of if label in labels]
-    return [(field, label) for field, label in named if label] + averaged
+    choice = entry.choice
+    labels = {sibling.label for sibling in entries}
+    field_labels = [("start", choice.start), ("teacher", choice.teacher)]
+    part_labels = [("of", label) for label in choice.of if label in labels]
+    return [(field, label) for field, label in field_labels if label] + part_labels
 
 
 def changes_of(table: Table) -> Iterator[Table]:
@@ -251,11 +257,12 @@ def changes_of(table: Table) -> Iterator[Table]:
         yield changes
 
 
-def all_changes(entry: MethodEntry, of_grid: Table, corpus: str, task: str) -> Table:
+def all_changes(entry: MethodEntry, grid_changes: Table, corpus: str, task: str) -> Table:
     """Return the changes to the optimization of a method: from its table, the grid or its preset."""
-    preset, unit = entry.choice.preset, find_task(task).labels_are
-    stated = preset_fields(entry.method.name, preset, corpus=corpus, unit=unit) if preset else {}
-    changes = {**stated, **of_grid, **entry.changes}
+    preset = entry.choice.preset
+    unit = find_task(task).labels_are
+    preset_values = preset_fields(entry.method.name, preset, corpus=corpus, unit=unit) if preset else {}
+    changes = {**preset_values, **grid_changes, **entry.changes}
     fields = names(Optimization) - names(type(entry.method))  # few-shot has a dev itself.
     return {name: value for name, value in changes.items() if name in fields}
 
@@ -265,7 +272,8 @@ def optimization_of(changes: Table, encoder: Encoder, task: str, sources: Source
     facts = encoder.facts(sources.encoders)
     positions = facts.positions if facts else None
     optimization = _lengths(changes, find_task(task), positions)
-    limit, overlap = optimization.limit, optimization.overlap
+    limit = optimization.limit
+    overlap = optimization.overlap
     _check_averaged(optimization)
     if overlap >= limit - SPECIAL:
         raise ConfigError(
@@ -310,12 +318,12 @@ OF_TRAINING = ("train", "bitext", "pairs", "original", "teacher", "links", "task
 
 def check_reads(part: DataReader, reads: Reads, undeliverable: Sequence[str] = ()) -> None:
     """Raise ConfigError if a method or an auxiliary loss declares data that runs cannot give it."""
-    declared = [name for name in undeliverable if getattr(reads, name) != getattr(Reads(), name)]
-    if declared:
+    undeliverable_fields = [name for name in undeliverable if getattr(reads, name) != getattr(Reads(), name)]
+    if undeliverable_fields:
         what = "an auxiliary loss" if undeliverable == OF_METHODS else "a method that does not train"
         raise ConfigError(
-            f"{part.name}: its reads declare {', '.join(declared)}, which {what} is not given. Remove "
-            f"{declared[0]} from what {type(part).__name__}.reads returns."
+            f"{part.name}: its reads declare {', '.join(undeliverable_fields)}, which {what} does not "
+            f"receive. Remove {undeliverable_fields[0]} from the result of {type(part).__name__}.reads."
         )
     if bool(reads.bitext) != bool(reads.pairs):
         field, missing = ("bitext", "pairs") if reads.bitext else ("pairs", "bitext")

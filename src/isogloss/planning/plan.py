@@ -130,14 +130,15 @@ def plan_recipe(
     be displayed, and neither written nor run.
     """
     text, where = recipe_text(recipe)
-    folder, used = recipe_folder(recipe), set[str]()
+    folder = recipe_folder(recipe)
+    parts_used = set[str]()
     digest = request_digest(text, changes=changes, scale=scale, data=data, folder=folder)
     if isinstance(recipe, str | Path) and Path(recipe).is_file():
         plug_ins.add_module_folder(folder)
 
     def register(corpus: str) -> str:
         name = register_corpus(corpus, str(data or ""), folder, assume=assume)
-        used.add(name.partition("[")[0])
+        parts_used.add(name.partition("[")[0])
         return name
 
     prepare = partial(_with_descriptions, register=register)
@@ -146,9 +147,9 @@ def plan_recipe(
     store = store_at(out or folder_for(recipe))
     if store.root.exists() and not store.root.is_dir():
         raise StorageError(f"{store.root}: this is a file; runs need a folder. Choose another --out.")
-    described = tuple(corpus for corpus in KNOWN.values() if corpus.name in used)
+    described_corpora = tuple(corpus for corpus in KNOWN.values() if corpus.name in parts_used)
     with located(where):
-        sources = Sources(str(data or ""), _model_folders(read), described, assume=assume)
+        sources = Sources(str(data or ""), _model_folders(read), described_corpora, assume=assume)
         built = planned_encoders(read, sources)
         runs, methods, against = runs_of(read, built, sources)
         numbers = read_published(published_file(recipe, read.published)) if read.published else []
@@ -192,14 +193,14 @@ def plan_recipes(
 def _joined(plans: Sequence[Planned]) -> Planned:
     """Return the plan of all recipes; shared runs are planned once."""
     folders = {data: folder for plan in plans for data, folder in plan.sources.encoders.items()}
-    described: dict[str, DescribedCorpus] = {}
+    corpora: dict[str, DescribedCorpus] = {}
     for corpus in (corpus for plan in plans for corpus in plan.sources.described):
-        if described.setdefault(corpus.name, corpus) != corpus:
+        if corpora.setdefault(corpus.name, corpus) != corpus:
             raise ConfigError(
                 f"corpus {corpus.name!r}: these recipes describe it in two ways, and it is known by its name "
                 "alone. Give one of them another (name = …), or run the recipes in folders of their own."
             )
-    sources = replace(plans[0].sources, encoders=folders, described=tuple(described.values()))
+    sources = replace(plans[0].sources, encoders=folders, described=tuple(corpora.values()))
     methods: dict[str, dict[str, None]] = {}
     for plan in plans:
         sources.assumed.update(plan.sources.assumed)
@@ -216,7 +217,7 @@ def _joined(plans: Sequence[Planned]) -> Planned:
         sources=sources,
         encoders={encoder: label for plan in plans for encoder, label in plan.encoders.items()},
         methods={label: [*ids] for label, ids in methods.items()},
-        against={model: other for plan in plans for model, other in plan.against.items()},
+        against={model: reference for plan in plans for model, reference in plan.against.items()},
         published=[row for plan in plans for row in plan.published],
     )
 
@@ -228,11 +229,11 @@ def runs_of(
 
     ``built`` are its encoders with their labels. The baselines are those that the recipe names.
     """
-    by = translators(recipe, sources)
-    planning = Planning(recipe=recipe, sources=sources, encoders=built, translators=by)
+    recipe_translators = translators(recipe, sources)
+    planning = Planning(recipe=recipe, sources=sources, encoders=built, translators=recipe_translators)
     grid = cells(planning)
     runs: list[Run] = [encoder for encoder in built if not encoder.exists]
-    runs += scored_translations(recipe, by, sources)
+    runs += scored_translations(recipe, recipe_translators, sources)
     runs += [model for cell in grid for model in cell.models.values()]
     runs += measurements(planning, grid)
     if not runs:

@@ -52,7 +52,7 @@ def planned_pretraining(
     _check_bitext(table, method)
     check_named(".lines", "language of this encoder", table.languages, *table.lines)
     with located(".vocabulary"):
-        aligned = _aligned(table, start, align, sources)
+        alignments = _aligned(table, start, align, sources)
     with located(".replay"):
         replay = _replay(table, method)
     run = Pretrain(
@@ -64,7 +64,7 @@ def planned_pretraining(
         bitext=table.bitext,
         lines=tuple(sorted(table.lines.items())) or None,
         vocabulary=table.vocabulary,
-        aligned=aligned,
+        aligned=alignments,
         replay=replay,
         modules=table.modules,
         trained=table.trained,
@@ -93,22 +93,23 @@ def _aligned(
 
     Raises ConfigError if nothing uses them.
     """
-    new = table.vocabulary
-    if new is None:
+    vocabulary = table.vocabulary
+    if vocabulary is None:
         return None
     if start is None:
         raise ConfigError(
             "new subwords are added to an encoder that exists; the size of a new one's vocabulary is "
             "architecture.vocabulary. Give a start, or leave vocabulary out."
         )
-    from_translations = new.embeddings == "translations"
-    if from_translations != bool(new.bitext) or from_translations != bool(new.pairs):
+    from_translations = vocabulary.embeddings == "translations"
+    if from_translations != bool(vocabulary.bitext) or from_translations != bool(vocabulary.pairs):
         raise ConfigError(
-            f'embeddings = "translations" and the fields bitext and pairs belong together; found '
-            f"{new.embeddings!r}, bitext {new.bitext!r} and pairs {list(new.pairs)}. Give all or none."
+            f'embeddings = "translations" and the fields bitext and pairs need each other, but found '
+            f"{vocabulary.embeddings!r}, bitext {vocabulary.bitext!r} and pairs {list(vocabulary.pairs)}. "
+            f"Give all or none."
         )
-    refuse_empty_or_twice(new.pairs or ("none",), ".pairs")
-    for pair in new.pairs:
+    refuse_empty_or_twice(vocabulary.pairs or ("none",), ".pairs")
+    for pair in vocabulary.pairs:
         if pair.partition("-")[2] not in table.languages:
             raise ConfigError(
                 f".pairs: {pair!r} does not end in a language whose subwords are learned; these are "
@@ -116,7 +117,7 @@ def _aligned(
             )
     if not from_translations:
         return None
-    return alignments(AlignmentRequest(align), sources, start, new.bitext, new.pairs)
+    return alignments(AlignmentRequest(align), sources, start, vocabulary.bitext, vocabulary.pairs)
 
 
 def _replay(table: PretrainTable, method: Pretraining) -> Replay | None:
@@ -170,10 +171,11 @@ def _check_start(
             "start. Leave architecture out, or start to make a new encoder."
         )
     start.check_unmapped(folders, f".start: {table.start!r}")
-    of_start, facts = start.language_modules(folders), start.facts(folders)
-    if table.modules is not None and of_start is not None:
+    start_modules = start.language_modules(folders)
+    facts = start.facts(folders)
+    if table.modules is not None and start_modules is not None:
         with located(f"start {table.start!r}"):
-            check_same_modules(of_start, table.modules)
+            check_same_modules(start_modules, table.modules)
     if table.modules is None:
         codes = (*table.languages, *(table.replay.languages if table.replay else ()))
         start.check_read(codes, folders, f".languages: encoder {table.start!r}")
@@ -182,7 +184,7 @@ def _check_start(
             f".method.block: rows of {method.training.block} subwords do not fit into the "
             f"{facts.positions} positions of {table.start!r}. Lower block."
         )
-    modules = table.modules or (of_start.modules if of_start else None)
+    modules = table.modules or (start_modules.modules if start_modules else None)
     method.check(facts.family if facts else "", modules, table.languages)
     method.check_mask(repr(table.start), causal=start.reads_causally(folders))
     if table.modules is not None and facts is not None:
@@ -226,14 +228,14 @@ def _check_trained(
 
 def _files_read(run: Pretrain, sources: Sources) -> list[str]:
     """Return the fingerprints of all text and bitext that a run reads, held-out text too if it measures."""
-    first, *others = run.languages
+    source, *targets = run.languages
     texts = [(corpus, code) for corpus in run.text for code in run.languages]
-    replayed = run.languages_read[len(run.languages) :]
-    texts += [(corpus, code) for code in replayed for corpus in run.corpora(code)]
+    replay_languages = run.languages_read[len(run.languages) :]
+    texts += [(corpus, code) for code in replay_languages for corpus in run.corpora(code)]
     with located(".text"):
         files = [_fingerprint(sources, corpus, "text", code) for corpus, code in texts]
     with located(".bitext"):
-        pairs = [f"{first}-{other}" for other in others] if run.bitext else []
+        pairs = [f"{source}-{target}" for target in targets] if run.bitext else []
         files += [_fingerprint(sources, run.bitext, "bitext", pair) for pair in pairs]
     if run.method.holds_out:
         with_dev = [(corpus, code) for corpus, code in texts if sources.has_dev(corpus, code)]

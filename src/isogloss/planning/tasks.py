@@ -14,34 +14,34 @@ from isogloss.tasks import ALL_TASKS, OF_ANY_LABELS, TASKS, task_names
 
 def treebanks_of(grid: GridTable, corpus: str, sources: Sources) -> Treebanks:
     """Return the treebanks a corpus is read from; among several corpora, those that have treebanks."""
-    chosen = tuple(sorted(grid.treebanks.items()))
-    takers = [name for name in many(grid.corpus) if chosen and sources.has_treebanks(name)]
-    return chosen if corpus in takers or not takers else ()
+    treebanks = tuple(sorted(grid.treebanks.items()))
+    takers = [name for name in many(grid.corpus) if treebanks and sources.has_treebanks(name)]
+    return treebanks if corpus in takers or not takers else ()
 
 
 def tasks_of(grid: GridTable, corpus: str, sources: Sources) -> tuple[str, ...]:
     """Return the tasks a corpus is used for: the requested ones that it has labels for, else its only one."""
     with located(".corpus"):
         available = [task for task in sources.corpus(corpus).tasks if task in task_names()]
-    requested = many(grid.task)
-    check_named(".task", "task", task_names(), *requested)
+    requests = many(grid.task)
+    check_named(".task", "task", task_names(), *requests)
     if not available:
         fitting = [name for name, entry in CORPORA.items() if set(entry.tasks) & set(TASKS)]
         raise ConfigError(
             f".corpus: {corpus!r} has no labels that a task here can use. "
             f"Choose one of: {', '.join(fitting)}, or a described one (isogloss list corpora)."
         )
-    chosen = tuple(task for task in requested if task in available) if requested else tuple(available)
-    if not chosen:
+    choices = tuple(task for task in requests if task in available) if requests else tuple(available)
+    if not choices:
         raise ConfigError(
-            f".task: corpus {corpus!r} has no labels for {' or '.join(map(repr, requested))}, only "
+            f".task: corpus {corpus!r} has no labels for {' or '.join(map(repr, requests))}, only "
             f"for {', '.join(available)}. Choose another corpus or task."
         )
-    if not requested and len(available) > 1:
+    if not requests and len(available) > 1:
         raise ConfigError(
             f".task: corpus {corpus!r} has labels for {', '.join(available)}. Name one of them."
         )
-    return chosen
+    return choices
 
 
 def labels_of(task: str, corpus: str, sources: Sources) -> tuple[str, ...] | None:
@@ -61,18 +61,18 @@ def learned_tasks(
 
     ``corpus`` is used for names without a corpus. ``lengths`` returns the optimization with a task's lengths.
     """
-    learned = []
-    for task, _, named in (name.partition(":") for name in names):
-        sources.needs(named or corpus, task)
+    tasks = []
+    for task, _, task_corpus in (name.partition(":") for name in names):
+        sources.needs(task_corpus or corpus, task)
         optimization = lengths(task)
-        learned.append(
+        tasks.append(
             LearnedTask(
                 task=task,
-                corpus=named or corpus,
-                labels=labels_of(task, named or corpus, sources),
+                corpus=task_corpus or corpus,
+                labels=labels_of(task, task_corpus or corpus, sources),
                 package=package_of(task),
                 limit=optimization.limit,
                 overlap=optimization.overlap,
             )
         )
-    return tuple(learned)
+    return tuple(tasks)

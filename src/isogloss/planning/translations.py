@@ -43,8 +43,8 @@ TRAINING_KINDS = Kinds(
 def models_named(table: Mapping[str, object]) -> list[str]:
     """List the models a [translate] table names; the recipe's checks refuse anything else."""
     model = table.get("model") or ()
-    named = model.values() if isinstance(model, Mapping) else (model,) if isinstance(model, str) else ()
-    return [source for source in named if isinstance(source, str)]
+    sources = model.values() if isinstance(model, Mapping) else (model,) if isinstance(model, str) else ()
+    return [source for source in sources if isinstance(source, str)]
 
 
 ANY = ""
@@ -132,20 +132,21 @@ class RecipeTranslator:
                 self.translator.check(source, target)
             corpus = sources.corpus(request.corpus)
             code = language_to_translate(request.corpus, request.languages)
-            treebanks, limit = tuple(pair for pair in request.treebanks if pair[0] == code), request.examples
+            treebanks = tuple(pair for pair in request.treebanks if pair[0] == code)
+            limit = request.examples
             data = sources.fingerprint(
                 request.corpus, code, request.split, treebanks=treebanks, examples=limit
             )
             answers = self._answers(request.purpose) if "qa" in corpus.tasks else None
-            best: TagWay = "links" if self.translator.knows_links else "alignment"
-            tags, links = (best if needed else None for needed in (request.tags, request.links))
+            way: TagWay = "links" if self.translator.knows_links else "alignment"
+            tags, links = (way if is_needed else None for is_needed in (request.tags, request.links))
             aligns = "alignment" in (*(answers or ()), tags, links)
             aligner = aligner_of(self.align) if aligns else None
             model = self.model(source, target, sources)
-        compared = request.encoder if aligner is not None and aligner.needs_encoder else None
-        if compared is not None:
+        encoder = request.encoder if aligner is not None and aligner.needs_encoder else None
+        if encoder is not None:
             with located("align"):
-                compared.original.check_layers(aligner, sources.encoders)
+                encoder.original.check_layers(aligner, sources.encoders)
         return Translate(
             corpus=request.corpus,
             languages=request.languages,
@@ -157,7 +158,7 @@ class RecipeTranslator:
             tags=tags,
             links=links,
             aligner=aligner,
-            encoder=compared.original if compared is not None else None,
+            encoder=encoder.original if encoder is not None else None,
             treebanks=() if start else treebanks,
             examples=0 if start else limit,
             data="" if start else data,
@@ -171,8 +172,8 @@ class RecipeTranslator:
         """Return the ways to find answers for a purpose. Marks in a test set would reveal the answers."""
         if purpose == "pair":
             return ()
-        best = "links" if self.translator.knows_links else "marks"
-        ways: tuple[str, ...] = self.answers or (best, "alone")
+        link_way = "links" if self.translator.knows_links else "marks"
+        ways: tuple[str, ...] = self.answers or (link_way, "alone")
         if purpose == "test":
             ways = tuple(way for way in ways if way != "marks")
         return ways or ("alone",)
@@ -184,11 +185,11 @@ class RecipeTranslator:
         direction = f"{source}-{target}"
         model = self.models.get(direction) or self.models.get(ANY)
         if model is None:
-            others = f" There are models for {', '.join(self.models)}." if self.models else ""
+            hint = f" There are models for {', '.join(self.models)}." if self.models else ""
             built_in = is_built_in(source) and is_built_in(target)
             advice = ", or take the translator of these languages, built-in" if built_in else ""
             raise ConfigError(
-                f"{self.translator.name} needs a model for {direction}.{others} Name one (model), "
+                f"{self.translator.name} needs a model for {direction}.{hint} Name one (model), "
                 f"or train one ([translate.train]){advice}."
             )
         model.check_direction(source, target, sources.encoders)
@@ -197,8 +198,13 @@ class RecipeTranslator:
 
 def needs_tags(task: str, method: Method) -> bool:
     """Return whether a method trains on the tags that translated words have."""
-    reads, of_words = method.reads(("en",), ("sw",)), find_task(task).labels_are == "word"
-    return of_words and any(map(is_translation, reads.train)) and not reads.needs_teacher(find_task(task))
+    method_reads = method.reads(("en",), ("sw",))
+    labels_words = find_task(task).labels_are == "word"
+    return (
+        labels_words
+        and any(map(is_translation, method_reads.train))
+        and not method_reads.needs_teacher(find_task(task))
+    )
 
 
 def check_links(task: str, method: DataReader) -> None:
@@ -259,52 +265,53 @@ def _translators(table: Table, align: Table, sources: Sources) -> Iterator[Recip
     for key, values in lists.items():
         refuse_empty_or_twice(values, f".{key}")
     _check_answers(choice, kind.knows_links)
-    trained = _trained(choice, kind.needs_model, sources)
-    models = {ANY: trained} if trained else _existing(choice)
+    trained_model = _trained(choice, kind.needs_model, sources)
+    models = {ANY: trained_model} if trained_model else _existing(choice)
     several = [key for key, values in lists.items() if len(values) > 1]
     for combination in product(*lists.values()):
-        chosen = dict(zip(lists, combination, strict=True))
+        settings = dict(zip(lists, combination, strict=True))
         yield RecipeTranslator(
-            translator=checked(kind, chosen),
+            translator=checked(kind, settings),
             models=models,
             answers=choice.answers,
             align=align,
-            trained=trained,
-            label=", ".join(f"{key}={chosen[key]}" for key in several),
+            trained=trained_model,
+            label=", ".join(f"{key}={settings[key]}" for key in several),
         )
 
 
 def scored_translations(
-    recipe: Recipe, by: tuple[RecipeTranslator, ...], sources: Sources
+    recipe: Recipe, translators: tuple[RecipeTranslator, ...], sources: Sources
 ) -> Iterator[TrainTranslator | Translate]:
     """Yield the runs of [translate] itself: the model it trains, and scored translations."""
-    if not by:
+    if not translators:
         return
-    trained = by[0].trained
-    if trained:
-        yield trained
+    model = translators[0].trained
+    if model:
+        yield model
     choice = part_of(recipe.translate, TranslateTable)
-    pairs = choice.pairs or (trained.pairs if trained else ())
+    pairs = choice.pairs or (model.pairs if model else ())
     if choice.scored and not pairs:
         raise ConfigError('translate.scored: between which languages? Add pairs = ["en-es"].')
-    for translator, corpus, pair in product(by, choice.scored, pairs):
+    for translator, corpus, pair in product(translators, choice.scored, pairs):
         with located("translate.scored"):
             sources.needs(corpus, "bitext")
-        first, second = two_languages(pair)
-        for way in (pair, f"{second}-{first}"):
+        source, second = two_languages(pair)
+        for way in (pair, f"{second}-{source}"):
             request = TranslationRequest(corpus=corpus, languages=way, split="test")
             yield translator.run(request, sources)
 
 
-def _trained(choice: TranslateTable, needed: bool, sources: Sources) -> TrainTranslator | None:
+def _trained(choice: TranslateTable, is_needed: bool, sources: Sources) -> TrainTranslator | None:
     if choice.model and choice.train:
         raise ConfigError("give either model (one that exists) or train (make one), not both.")
-    if (choice.model or choice.train) and not needed:
+    if (choice.model or choice.train) and not is_needed:
         raise ConfigError(f"translator {choice.name} takes no model. Leave it out.")
     if not choice.train:
         return None
     with located(".train"):
-        method, table = TRAINING_KINDS.read(choice.train, TrainTable), part_of(choice.train, TrainTable)
+        method = TRAINING_KINDS.read(choice.train, TrainTable)
+        table = part_of(choice.train, TrainTable)
         refuse_empty_or_twice(table.pairs, ".pairs")
         with located(".bitext"):
             files = _bitext_files("train", table.bitext, table.examples, table.pairs, sources)
@@ -324,9 +331,9 @@ def _trained(choice: TranslateTable, needed: bool, sources: Sources) -> TrainTra
 
 def _existing(choice: TranslateTable) -> dict[str, TranslationModel]:
     """Name the models that exist, by direction."""
-    by_direction = choice.model if isinstance(choice.model, dict) else {ANY: choice.model}
+    direction_models = choice.model if isinstance(choice.model, dict) else {ANY: choice.model}
     models: dict[str, TranslationModel] = {}
-    for direction, source in by_direction.items() if choice.model else ():
+    for direction, source in direction_models.items() if choice.model else ():
         with located(".model"):
             if direction:
                 two_languages(direction)

@@ -12,7 +12,9 @@ from isogloss.reports.frames import list_columns
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import original_names
 
-ADJUSTMENT, PLAIN, CONTINUAL = "cross-lingual-adjustment", "source-only", "source-only + alignment-loss"
+ADJUSTMENT = "cross-lingual-adjustment"
+PLAIN = "source-only"
+CONTINUAL = "source-only + alignment-loss"
 
 TASKS = ("nli", "ner", "qa")
 """The paper's tasks. Other tasks are not judged."""
@@ -50,7 +52,9 @@ WORD_F1 = "word_f1"
 DISTANCE = ["distance", "layer"]
 """Columns with the comparison of words and its place."""
 
-ORIGINAL, ALL, OPENING = "original", "all", "opening"
+ORIGINAL = "original"
+ALL = "all"
+OPENING = "opening"
 """Roles of encoders: not adjusted, or adjusted as in the paper by all words or (Table 7) by [CLS] alone."""
 
 
@@ -58,12 +62,12 @@ SERIES = ["test", "setting", "encoder.pairs"]
 """Columns that identify an adjustment over all sizes of bitext, and the test set."""
 
 
-def paper_scores(m: Measurements) -> pd.DataFrame:
+def paper_scores(measurements: Measurements) -> pd.DataFrame:
     """Return scores on the paper's tasks by its metrics, with ids of test set and setting, and the size."""
-    rows = m.frame("scores")
+    rows = measurements.frame("scores")
     rows = rows[(rows["kind"] == "model") & rows["task"].isin(TASKS)]
     by_word = (rows["metric"] == WORD_F1) & (rows["task"] == "ner")
-    rows = _with_role(m, rows[by_word | rows["main"].astype(bool)])
+    rows = _with_role(measurements, rows[by_word | rows["main"].astype(bool)])
     setting = [
         name for name in list_columns(rows) if "encoder.adjusted." in name and name not in (*MAIN, ALIGNED)
     ]
@@ -86,16 +90,16 @@ def _nearest(rows: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     return nearest(rows, [*by, "role", "method"], CONTINUAL_SETTINGS)
 
 
-def plain_scores(m: Measurements) -> pd.DataFrame:
+def plain_scores(measurements: Measurements) -> pd.DataFrame:
     """Return the scores of source-only models on plain inputs."""
-    rows = paper_scores(m)
+    rows = paper_scores(measurements)
     return rows[(rows["inputs"] == "") & (rows["method"] == PLAIN)]
 
 
-def distances(m: Measurements, *measures: str) -> pd.DataFrame:
+def distances(measurements: Measurements, *measures: str) -> pd.DataFrame:
     """Return distances of words by some measures. ``prefer_distance`` selects the deciding ones."""
-    rows = m.frame("word-distance")
-    rows = _with_role(m, rows[rows["distance"].isin(measures)])
+    rows = measurements.frame("word-distance")
+    rows = _with_role(measurements, rows[rows["distance"].isin(measures)])
     rows = rows.assign(trained=row_keys(rows, training_columns(rows)))
     return _nearest(rows, ["task", "encoder.original", "trained", *DISTANCE])
 
@@ -118,7 +122,7 @@ def name_test(rows: pd.DataFrame) -> str:
     return str(row_keys(rows[:1], [*columns, "encoder.original", *training_columns(rows)]).iloc[0])
 
 
-def _with_role(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def _with_role(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Add the role of each encoder, "" for ablations and other adjustments.
 
     Encoders without a role are not judged. ``original`` names the original encoder among several.
@@ -126,13 +130,15 @@ def _with_role(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     papers = [rows[name] == value for name, value in MAIN.items() if name in rows]
     role = np.where(np.logical_and.reduce(papers), rows.get(ALIGNED, ALL), "")
     originals = rows["encoder.original"]
-    names = originals.map(original_names(rows, m.labels)) if originals.nunique() > 1 else ""
+    names = originals.map(original_names(rows, measurements.labels)) if originals.nunique() > 1 else ""
     return rows.assign(role=np.where(rows["encoder.adjusted"] == "", ORIGINAL, role), original=names)
 
 
-def was_measured(m: Measurements, name: str) -> bool:
+def was_measured(measurements: Measurements, name: str) -> bool:
     """Return whether an adjustment or a method was measured."""
-    frames = [m.frame(name)[["encoder.adjusted", "method"]] for name in ("scores", "word-distance")]
+    frames = [
+        measurements.frame(name)[["encoder.adjusted", "method"]] for name in ("scores", "word-distance")
+    ]
     return any((rows == name).any(axis=None) for rows in frames)
 
 

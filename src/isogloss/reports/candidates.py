@@ -41,7 +41,9 @@ KINDS = {
 OF_STATES = {"cka": ["cka"], "retrieval": ["accuracy_forward", "accuracy_backward"], "word-distance": ["auc"]}
 """Frames about the states of two languages, and the columns whose mean is a signal."""
 
-SOURCE, RANDOM, RULE = "source score", "at random", "the rule"
+SOURCE = "source score"
+RANDOM = "at random"
+RULE = "the rule"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,10 +74,10 @@ class Candidates:
 
     def ensemble(self, column: int) -> tuple[str, ...]:
         """Return the models whose probabilities can be averaged in a language; none for fewer than two."""
-        measured = ~np.isnan(self.ranked[:, column])
+        is_measured = ~np.isnan(self.ranked[:, column])
         models = [
             model
-            for model, plain, here in zip(self.models, self.plain, measured, strict=True)
+            for model, plain, here in zip(self.models, self.plain, is_measured, strict=True)
             if plain and here
         ]
         distinct = tuple(dict.fromkeys(models))
@@ -87,35 +89,37 @@ class Candidates:
         If candidates are equal by a signal, their mean regret counts.
         """
         regrets: dict[str, list[float]] = {}
-        ranked = self.ranked
-        for column in labelled_languages(ranked, self.scores):
-            measured = ~np.isnan(ranked[:, column])
-            by = {RULE: [best(ranked, column)]}
-            by |= {name: _equally_good(values[:, column], measured) for name, values in self.signals.items()}
+        ranking = self.ranked
+        for column in labelled_languages(ranking, self.scores):
+            is_measured = ~np.isnan(ranking[:, column])
+            by = {RULE: [best(ranking, column)]}
+            by |= {
+                name: _equally_good(values[:, column], is_measured) for name, values in self.signals.items()
+            }
             for name, choices in by.items():
                 if choices:
-                    lost = [regret(self.scores, column, choice, measured) for choice in choices]
+                    lost = [regret(self.scores, column, choice, is_measured) for choice in choices]
                     regrets.setdefault(name, []).append(fmean(lost))
-            scores = self.scores[measured, column]
+            scores = self.scores[is_measured, column]
             regrets.setdefault(RANDOM, []).append(float(scores.max() - scores.mean()))
         return regrets
 
 
-def _equally_good(values: Array, measured: Mask) -> list[int]:
+def _equally_good(values: Array, is_measured: Mask) -> list[int]:
     """Return the candidates with the highest value, equal but for rounding; none if any has no value."""
-    if np.isnan(values[measured]).any():
+    if np.isnan(values[is_measured]).any():
         return []
     near = values.round(9)
-    return np.flatnonzero(measured & (near == near[measured].max())).tolist()
+    return np.flatnonzero(is_measured & (near == near[is_measured].max())).tolist()
 
 
 @cached
-def all_candidates(m: Measurements, on_progress: OnProgress = no_progress) -> list[Candidates]:
+def all_candidates(measurements: Measurements, on_progress: OnProgress = no_progress) -> list[Candidates]:
     """Return the candidates of every test set where two or more were measured in some target language."""
-    rows = m.frame("label-free")
+    rows = measurements.frame("label-free")
     if rows.empty:
         return []
-    rows = name_systems(rows[rows["source"] != ""], m.labels)
+    rows = name_systems(rows[rows["source"] != ""], measurements.labels)
     rows = rows.assign(candidate=_candidate(rows))
     rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
     candidates = []
@@ -124,7 +128,7 @@ def all_candidates(m: Measurements, on_progress: OnProgress = no_progress) -> li
         test_set = dict(zip(by, key, strict=True))
         targets = model_languages(group[~group["language"].isin(test_set["source"].split("+"))])
         if (targets.groupby("language")["candidate"].nunique() > 1).any():
-            candidates.append(_candidates(m, test_set, group, targets, on_progress))
+            candidates.append(_candidates(measurements, test_set, group, targets, on_progress))
     return candidates
 
 
@@ -134,7 +138,7 @@ def _candidate(rows: pd.DataFrame) -> "pd.Series[str]":
 
 
 def _candidates(
-    m: Measurements,
+    measurements: Measurements,
     test_set: Mapping[str, str],
     rows: pd.DataFrame,
     targets: pd.DataFrame,
@@ -151,14 +155,14 @@ def _candidates(
     signals = {
         name: array(group, "value") for (name,), group in split_by(targets, ["signal"]) if name != "score"
     }
-    measured = ~np.isnan(np.stack([*signals.values()])).all(axis=0)
+    is_measured = ~np.isnan(np.stack([*signals.values()])).all(axis=0)
     own_score = rows[rows["signal"] == "score"].groupby("candidate")["value"].mean().reindex(keys)
-    signals[SOURCE] = np.where(measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
-    signals["agreement"] = _agreement(m, targets, keys, codes, on_progress)
-    for name, frame in _of_states(m, candidates, test_set["source"].split("+")).items():
-        signals[name] = np.where(measured, array(frame, name), np.nan)
+    signals[SOURCE] = np.where(is_measured, own_score.to_numpy(dtype=np.float64)[:, None], np.nan)
+    signals["agreement"] = _agreement(measurements, targets, keys, codes, on_progress)
+    for name, frame in _of_states(measurements, candidates, test_set["source"].split("+")).items():
+        signals[name] = np.where(is_measured, array(frame, name), np.nan)
     signals = {name: -values if name in FALLING else values for name, values in signals.items()}
-    scores, metric = _scores(m, test_set, keys)
+    scores, metric = _scores(measurements, test_set, keys)
     return Candidates(
         about=test_set,
         names=_names(candidates),
@@ -166,7 +170,7 @@ def _candidates(
         languages=codes,
         signals={name: values for name, values in signals.items() if not np.isnan(values).all()},
         plain=tuple(candidates["inputs"].fillna("") == ""),
-        scores=np.where(measured, array(scores, "score"), np.nan),
+        scores=np.where(is_measured, array(scores, "score"), np.nan),
         metric=metric,
     )
 
@@ -176,27 +180,33 @@ def _names(candidates: pd.DataFrame) -> tuple[str, ...]:
     if not candidates["name"].duplicated().any():
         return tuple(candidates["name"])
     seeds = {"seed": candidates["seed"], "pretraining seed": candidates["encoder.seed"]}
-    numbered = [
+    number_texts = [
         [f"{name} {number}" for name, number in zip(seeds, numbers, strict=True) if not pd.isna(number)]
         for numbers in zip(*seeds.values(), strict=True)
     ]
-    return tuple(", ".join([name, *words]) for name, words in zip(candidates["name"], numbered, strict=True))
+    return tuple(
+        ", ".join([name, *words]) for name, words in zip(candidates["name"], number_texts, strict=True)
+    )
 
 
-def _scores(m: Measurements, test_set: Mapping[str, str], keys: Sequence[str]) -> tuple[pd.DataFrame, str]:
+def _scores(
+    measurements: Measurements, test_set: Mapping[str, str], keys: Sequence[str]
+) -> tuple[pd.DataFrame, str]:
     """Return the candidates' scores by the task's metric on the best split, and the metric."""
-    scores = rows_of(m.frame("scores"), {name: test_set[name] for name in TEST_SET})
+    scores = rows_of(measurements.frame("scores"), {name: test_set[name] for name in TEST_SET})
     scores = main_scores(scores) if len(scores) else scores
-    keyed = scores.assign(candidate=_candidate(scores) if len(scores) else [])
-    keyed = keyed[keyed["candidate"].isin(keys)]
-    return keyed, str(keyed["metric"].iloc[0]) if len(keyed) else ""
+    score_rows = scores.assign(candidate=_candidate(scores) if len(scores) else [])
+    score_rows = score_rows[score_rows["candidate"].isin(keys)]
+    return score_rows, str(score_rows["metric"].iloc[0]) if len(score_rows) else ""
 
 
-def _of_states(m: Measurements, candidates: pd.DataFrame, sources: Sequence[str]) -> dict[str, pd.DataFrame]:
+def _of_states(
+    measurements: Measurements, candidates: pd.DataFrame, sources: Sequence[str]
+) -> dict[str, pd.DataFrame]:
     """Return CKA, retrieval and AUC of words between source and language, a mean for each candidate."""
     signals = {}
     for frame, columns in OF_STATES.items():
-        rows = m.frame(frame)
+        rows = measurements.frame(frame)
         rows = rows[rows["first"].isin(sources) & rows["model"].isin(candidates["model"])]
         if len(rows):
             shared = rows[["model", "second"]].set_axis(["model", "language"], axis=1)
@@ -207,18 +217,24 @@ def _of_states(m: Measurements, candidates: pd.DataFrame, sources: Sequence[str]
 
 
 def _agreement(
-    m: Measurements, rows: pd.DataFrame, keys: Sequence[str], codes: Sequence[str], on_progress: OnProgress
+    measurements: Measurements,
+    rows: pd.DataFrame,
+    keys: Sequence[str],
+    codes: Sequence[str],
+    on_progress: OnProgress,
 ) -> Array:
     """Return the mean number of answers [candidate language] each candidate shares with others."""
     shares = np.full((len(keys), len(codes)), np.nan)
     runs = rows.drop_duplicates("candidate").set_index("candidate")["run"]
-    predicted = {key: m.answers(run) for key, run in one_by_one([*runs.items()], "answers", on_progress)}
+    predictions = {
+        key: measurements.answers(run) for key, run in one_by_one([*runs.items()], "answers", on_progress)
+    }
     index_of = {key: index for index, key in enumerate(keys)}
     for (code,), group in split_by(rows, ["language"]):
         answers = {
-            index_of[key]: predicted[key][code]
+            index_of[key]: predictions[key][code]
             for key in group["candidate"].unique()
-            if code in predicted[key]
+            if code in predictions[key]
         }
         for index, share in shared_answers(answers).items():
             shares[index, codes.index(code)] = share
@@ -236,11 +252,11 @@ def shared_answers(answers: Mapping[int, Mapping[str, str]]) -> dict[int, float]
     if not ids:
         return {}
     units = {index: [_units(by_id[example]) for example in ids] for index, by_id in answers.items()}
-    sizes = {tuple(map(len, answered)) for answered in units.values()}
+    sizes = {tuple(map(len, unit_answers)) for unit_answers in units.values()}
     if len(sizes) > 1 or not all(map(all, sizes)):
         # All candidates label the same words, but sets of labels differ in size: a set is one answer.
         units = {index: [[by_id[example]] for example in ids] for index, by_id in answers.items()}
-    _, flat = np.unique([[*chain(*answered)] for answered in units.values()], return_inverse=True)
+    _, flat = np.unique([[*chain(*unit_answers)] for unit_answers in units.values()], return_inverse=True)
     table = dict(zip(units, flat.reshape(len(units), -1), strict=True))
     sums = dict.fromkeys(units, 0.0)
     for first, other in combinations(units, 2):

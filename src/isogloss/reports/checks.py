@@ -291,15 +291,15 @@ def check_correlation(
     FEWEST_LANGUAGES languages or more, and else over the means of the groups. Empty for fewer than ``least``
     languages.
     """
-    joined = pd.concat([x, y], axis=1).dropna()
-    if (n := len(joined)) < least:
+    pairs = pd.concat([x, y], axis=1).dropna()
+    if (n := len(pairs)) < least:
         return []
     if n < FEWEST_LANGUAGES:
         return [
             Check(about=f"{label}: {n} languages, and fewer than {FEWEST_LANGUAGES} are too few, not tested")
         ]
-    sides = [joined.iloc[:, side] for side in range(2)]
-    groups = pd.Series([find_language_group(str(code)) for code in joined.index], index=joined.index)
+    sides = [pairs.iloc[:, side] for side in range(2)]
+    groups = pd.Series([find_language_group(str(code)) for code in pairs.index], index=pairs.index)
     sizes = groups.map(groups.value_counts())
     number = groups.nunique()
     if (sizes > 1).sum() >= FEWEST_LANGUAGES:
@@ -308,10 +308,10 @@ def check_correlation(
         return [_check_correlation_within(words, sides[0], sides[1], groups, bounds, "language")]
     if number >= FEWEST_LANGUAGES:
         means = [side.groupby(groups).mean() for side in sides]
-        ungrouped = pd.Series("", index=means[0].index)
+        no_groups = pd.Series("", index=means[0].index)
         return [
             _check_correlation_within(
-                f"{label}, over families", means[0], means[1], ungrouped, bounds, "family"
+                f"{label}, over families", means[0], means[1], no_groups, bounds, "family"
             )
         ]
     return [
@@ -347,8 +347,8 @@ def _check_correlation_within(
 
     low, high = (math.tanh(z + side * INTERVAL_Z * error) for side in (-1, 1))
     rho = Statistic(mean=over.rho, low=low, high=high, p_value=p_value, smallest_seen=smallest_seen)
-    shown: Bounds = {"scale": 1, "digits": 2, **bounds}
-    return Check(about=label, values=[0.0] * over.items, statistic=rho, unit=unit, **shown)
+    format_bounds: Bounds = {"scale": 1, "digits": 2, **bounds}
+    return Check(about=label, values=[0.0] * over.items, statistic=rho, unit=unit, **format_bounds)
 
 
 def check_spreads(
@@ -369,7 +369,7 @@ def check_spreads(
 
 
 def _check_spread(
-    label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], least: float, printed: str = ""
+    label: str, scale: str, tables: Sequence[npt.NDArray[np.float64]], least: float, text: str = ""
 ) -> Check:
     """Check that the first of two tables of scores on a scale varies more over seeds than the second."""
     words = f"{label}, in {scale}"
@@ -396,7 +396,7 @@ def _check_spread(
         above=least,
         scale=1,
         ratio=True,
-        printed=printed,
+        printed=text,
         statement=scale,
     )
 
@@ -435,17 +435,17 @@ def choose_deciding_checks(checks: Sequence[Check]) -> list[Check]:
     by_comparison: dict[tuple[str, str], list[Check]] = {}
     for check in checks:
         by_comparison.setdefault((check.statement, check.compared), []).append(check)
-    chosen = []
+    deciding_checks = []
     for (_, of), several in by_comparison.items():
         best = min((_order_by_preference(check) for check in several), default=None)
-        chosen += [check for check in several if not of or _order_by_preference(check) == best]
-    most = {check.statement: 0 for check in chosen}
-    for check in chosen:
+        deciding_checks += [check for check in several if not of or _order_by_preference(check) == best]
+    most = {check.statement: 0 for check in deciding_checks}
+    for check in deciding_checks:
         if check.judged:
             most[check.statement] = max(most[check.statement], grade_units(check))
     return [
         unjudged(check) if check.statement and grade_units(check) < most[check.statement] else check
-        for check in chosen
+        for check in deciding_checks
     ]
 
 

@@ -28,22 +28,25 @@ interval rests on languages being independent and normally distributed."""
 
 def choice_data(candidates: Candidates) -> pd.DataFrame:
     """Return a row for each language: the choice, the ensemble, and scores if the language has labels."""
-    ranked, labelled = candidates.ranked, labelled_languages(candidates.ranked, candidates.scores)
+    ranking = candidates.ranked
+    labelled_columns = labelled_languages(candidates.ranked, candidates.scores)
     rows = []
     for column, code in enumerate(candidates.languages):
-        measured = ~np.isnan(ranked[:, column])
-        if measured.sum() < 2:
+        is_measured = ~np.isnan(ranking[:, column])
+        if is_measured.sum() < 2:
             continue
-        choice = best(ranked, column)
+        choice = best(ranking, column)
         others = _scores_elsewhere(candidates, choice, column)
-        lost = regret(candidates.scores, column, choice, measured) if column in labelled else math.nan
+        lost = (
+            regret(candidates.scores, column, choice, is_measured) if column in labelled_columns else math.nan
+        )
         rows.append(
             {
                 **candidates.about,
                 "language": code,
                 "choice": candidates.names[choice],
                 "model": candidates.models[choice],
-                "candidates": int(measured.sum()),
+                "candidates": int(is_measured.sum()),
                 "expected": DO_NOT_KNOW,
                 "others": fmean(others) if others else math.nan,
                 "other_languages": len(others),
@@ -66,12 +69,13 @@ def candidate_data(candidates: Candidates, code: str) -> pd.DataFrame:
 
     Signals are standardised over the candidates, as in the rule. Their level does not estimate the score.
     """
-    column, ranked = candidates.languages.index(code), candidates.ranked
+    column = candidates.languages.index(code)
+    ranking = candidates.ranked
     rows = pd.DataFrame(
         {
             "candidate": candidates.names,
             "model": candidates.models,
-            RULE: ranked[:, column],
+            RULE: ranking[:, column],
             **{name: standardised(values)[:, column].round(9) for name, values in candidates.signals.items()},
             "score": candidates.scores[:, column],
         }
@@ -96,10 +100,10 @@ def regret_data(candidates: Candidates) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def choice_tables(m: Measurements) -> list[Table]:
+def choice_tables(measurements: Measurements) -> list[Table]:
     """Return, for each test set, the table of choices."""
     tables = []
-    for candidates in all_candidates(m):
+    for candidates in all_candidates(measurements):
         data = choice_data(candidates)
         texts = pd.DataFrame(
             {
@@ -123,10 +127,10 @@ def choice_tables(m: Measurements) -> list[Table]:
     return tables
 
 
-def regret_tables(m: Measurements) -> list[Table]:
+def regret_tables(measurements: Measurements) -> list[Table]:
     """Return, for each test set with labels in some languages, the regret of every way to choose."""
     tables = []
-    for candidates in all_candidates(m):
+    for candidates in all_candidates(measurements):
         data = regret_data(candidates)
         if len(data):
             texts = pd.DataFrame(
@@ -180,9 +184,9 @@ def _percents(data: pd.DataFrame, *columns: str) -> list[str]:
     return [percent(*numbers) for numbers in data[[*columns]].itertuples(index=False)]
 
 
-def explain_missing_choice(m: Measurements) -> str:
+def explain_missing_choice(measurements: Measurements) -> str:
     """Return why nothing is ranked, and what to do."""
-    rows = m.frame("label-free")
+    rows = measurements.frame("label-free")
     if rows.empty:
         return (
             "No ranking: no model was measured by label-free, so nothing is known of these models without "

@@ -72,50 +72,55 @@ MIXED = {"mixed": "nli", "mixed-question": "qa", "mixed-passage": "qa"}
 """Inputs partly in the source language, and the paper's task with such inputs (Tables 2 and 4)."""
 
 
-def compare_with_original(m: Measurements, tasks: Mapping[str, Bounds], *, to: str = "") -> list[Check]:
+def compare_with_original(
+    measurements: Measurements, tasks: Mapping[str, Bounds], *, to: str = ""
+) -> list[Check]:
     """Compare the largest adjustments with the original (3a), and those from English to one language (3f)."""
-    rows = plain_scores(m)
+    rows = plain_scores(measurements)
     ours = most(zero_shot(rows, ALL))
     ours = ours[(ours["source"] == "en") & (ours["language"] == to)] if to else ours
-    if not was_measured(m, ADJUSTMENT) or (to and ours.empty):
+    if not was_measured(measurements, ADJUSTMENT) or (to and ours.empty):
         return []
-    return _compare(m, (ours, rows[rows["role"] == ORIGINAL]), "adjusted − original", tasks)
+    return _compare(measurements, (ours, rows[rows["role"] == ORIGINAL]), "adjusted − original", tasks)
 
 
-def compare_sizes(m: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
+def compare_sizes(measurements: Measurements, tasks: Mapping[str, Bounds]) -> list[Check]:
     """Compare most with fewest translations, and correlate their number with scores (3b, 3h)."""
-    rows = zero_shot(plain_scores(m), ALL)
+    rows = zero_shot(plain_scores(measurements), ALL)
     rows = rows[rows["task"].isin([*tasks])]
     several = rows.groupby(SERIES)["size"].transform("nunique") > 1
     ends = most(rows[several]), most(rows[several], "min")
-    checks = _compare(m, ends, "most − fewest translations", tasks, ("test", "setting"))
-    drawn = rows[several].assign(unit=draws(rows[several]))
-    for (task, original, *_), series in split_by(drawn, ["task", "original", "test", "setting"]):
+    checks = _compare(measurements, ends, "most − fewest translations", tasks, ("test", "setting"))
+    draw_rows = rows[several].assign(unit=draws(rows[several]))
+    for (task, original, *_), series in split_by(draw_rows, ["task", "original", "test", "setting"]):
         means = series.groupby([*SERIES, "unit", "size"])["score"].mean().reset_index()
         rhos = rank_correlations(means, "size", "score", ["unit"], ["encoder.pairs"])
         label = f"{_on(task, original)}: ρ of translations and score"
         if len(rhos):
             trend = check_trend(rhos, means["size"].nunique(), label, tasks[task], ADJUSTING_SEED)
             checks += _name_comparisons([trend], series, f"{task} ρ of translations and score")
-    return checks if was_measured(m, ADJUSTMENT) else []
+    return checks if was_measured(measurements, ADJUSTMENT) else []
 
 
-def compare_distances(m: Measurements) -> list[Check]:
+def compare_distances(measurements: Measurements) -> list[Check]:
     """Compare distances in models of the original encoder with those in the encoder itself (3c)."""
-    rows = distances(m, *COSINE)
+    rows = distances(measurements, *COSINE)
     pair = ["encoder.run", "first", "second", *DISTANCE]
     rows = rows[rows["role"] == ORIGINAL]
     start_means = rows[rows["kind"] == "encoder"].groupby(pair)[["related_mean", "unrelated_mean"]].mean()
     moved = rows[rows["method"] == PLAIN].join(start_means.add_suffix(".before"), on=pair, how="inner")
     moved = moved.reset_index(drop=True)  # Without rows the keys would be index and columns.
-    tuned = plain_scores(m).query("role == @ALL")
-    moved = moved[moved["way"].isin(tuned["way"])] if moved["way"].isin(tuned["way"]).any() else moved
-    if moved.empty or not (was_measured(m, ADJUSTMENT) or was_measured(m, CONTINUAL)):
+    tuned_rows = plain_scores(measurements).query("role == @ALL")
+    moved = (
+        moved[moved["way"].isin(tuned_rows["way"])] if moved["way"].isin(tuned_rows["way"]).any() else moved
+    )
+    if moved.empty or not (was_measured(measurements, ADJUSTMENT) or was_measured(measurements, CONTINUAL)):
         return []
     by_task: dict[str, list[Check]] = {}
     for (task, original, *_), group in split_by(moved, ["task", "original", *DISTANCE]):
         for words in ("related", "unrelated"):
-            after, start = group[f"{words}_mean"], group[f"{words}_mean.before"]
+            after = group[f"{words}_mean"]
+            start = group[f"{words}_mean.before"]
             label = (
                 f"{_on(task, original)}: {words} words {start.mean():.2f} → {after.mean():.2f}, mean distance"
             )
@@ -132,31 +137,37 @@ def compare_distances(m: Measurements) -> list[Check]:
     return with_note([check for task in TASKS for check in by_task.get(task) or [not_measured(task)]], notes)
 
 
-def continual(m: Measurements, tasks: Mapping[str, Bounds], separation: Iterable[str]) -> list[Check]:
+def continual(
+    measurements: Measurements, tasks: Mapping[str, Bounds], separation: Iterable[str]
+) -> list[Check]:
     """Compare continual with source-only models of one adjusted encoder: AUC of tasks, score (3d, 3j)."""
-    if not was_measured(m, CONTINUAL):
+    if not was_measured(measurements, CONTINUAL):
         return []
-    checks = _continual(m, ALL, tasks, separation)
+    checks = _continual(measurements, ALL, tasks, separation)
     if not any(check.values for check in checks):
         missing = "no continual model of an adjusted encoder, the paper's system, next to a source-only one"
         checks = [Check(about=f"{missing}, in {', '.join(TASKS)}")]
-    others = [check for check in _continual(m, ORIGINAL, dict.fromkeys(TASKS, HELPS), TASKS) if check.values]
+    others = [
+        check
+        for check in _continual(measurements, ORIGINAL, dict.fromkeys(TASKS, HELPS), TASKS)
+        if check.values
+    ]
     return with_note(checks, ["on the original encoder", *(check.text for check in others)] if others else [])
 
 
 def _continual(
-    m: Measurements, role: str, tasks: Mapping[str, Bounds], separation: Iterable[str]
+    measurements: Measurements, role: str, tasks: Mapping[str, Bounds], separation: Iterable[str]
 ) -> list[Check]:
-    rows = distances(m, *L2)
+    rows = distances(measurements, *L2)
     pair = ["task", "trained", "encoder.run", "source", "first", "second", "seed", *DISTANCE]
-    tuned, plain = by_method(rows[rows["role"] == role])
-    joined = tuned.join(plain.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner")
-    joined = joined.reset_index(drop=True)  # Without rows the keys would be index and columns.
+    tuned_rows, plain = by_method(rows[rows["role"] == role])
+    pair_rows = tuned_rows.join(plain.groupby(pair)["auc"].mean().rename("auc.plain"), on=pair, how="inner")
+    pair_rows = pair_rows.reset_index(drop=True)  # Without rows the keys would be index and columns.
     all_checks = []
     for task in separation:
         checks = []
         for (original, way, *_), group in split_by(
-            joined[joined["task"] == task], ["original", "way", *DISTANCE]
+            pair_rows[pair_rows["task"] == task], ["original", "way", *DISTANCE]
         ):
             means = f"{group['auc.plain'].mean():.3f} fine-tuned, {group['auc'].mean():.3f} continual"
             label = f"{_on(task, original)}: AUC {means}, by"
@@ -168,14 +179,18 @@ def _continual(
                 preference=prefer_distance(group, L2),
             )
         all_checks += checks or [not_measured(f"{task}, distances")]
-    rows = paper_scores(m)
+    rows = paper_scores(measurements)
     sides = by_method(zero_shot(rows[rows["inputs"] == ""], role))
-    return [*all_checks, *_compare(m, sides, "continual − source-only", tasks, ("test", "encoder"))]
+    return [
+        *all_checks,
+        *_compare(measurements, sides, "continual − source-only", tasks, ("test", "encoder")),
+    ]
 
 
-def compare_mixed_inputs(m: Measurements) -> list[Check]:
+def compare_mixed_inputs(measurements: Measurements) -> list[Check]:
     """Compare the gain on inputs in two languages with that on plain ones (3e)."""
-    rows, all_checks = paper_scores(m), list[Check]()
+    rows = paper_scores(measurements)
+    all_checks = list[Check]()
     rows = rows[rows["method"] == PLAIN]
     rows = rows.assign(start=rows["encoder.seed"].astype(object).map(str))
     test = ["test", "inputs", "language", "seed", "start"]
@@ -202,15 +217,16 @@ def compare_mixed_inputs(m: Measurements) -> list[Check]:
     return all_checks
 
 
-def compare_within_language(m: Measurements) -> list[Check]:
+def compare_within_language(measurements: Measurements) -> list[Check]:
     """Compare models trained and tested in one language with models of the original encoder (3g)."""
-    rows = paper_scores(m)
+    rows = paper_scores(measurements)
     rows = filter_rows(
         rows[rows["inputs"] == ""],
         lambda method, code, source, target: code == {PLAIN: source, "target-only": target}.get(method),
         *("method", "language", "source", "target"),
     )
-    ours, originals = most(rows[rows["role"] == ALL]), rows[rows["role"] == ORIGINAL]
+    ours = most(rows[rows["role"] == ALL])
+    originals = rows[rows["role"] == ORIGINAL]
     if ours.empty:
         return []
     tasks = [task for task in TASKS if task == "qa" or task in set(ours["task"])]
@@ -219,20 +235,21 @@ def compare_within_language(m: Measurements) -> list[Check]:
     return [
         check
         for _, of_pairs in pairs
-        for check in _compare(m, (of_pairs, originals), "adjusted − original", bounds)
+        for check in _compare(measurements, (of_pairs, originals), "adjusted − original", bounds)
     ]
 
 
-def compare_with_cls_alone(m: Measurements) -> list[Check]:
+def compare_with_cls_alone(measurements: Measurements) -> list[Check]:
     """Compare encoders that aligned all words with those that aligned [CLS] alone (3i)."""
-    rows, tasks = plain_scores(m), dict.fromkeys(("nli", "ner"), HELPS)
+    rows = plain_scores(measurements)
+    tasks = dict.fromkeys(("nli", "ner"), HELPS)
     sides = most(zero_shot(rows, ALL)), zero_shot(rows, OPENING)
-    checks = _compare(m, sides, "all words − [CLS] alone", tasks, ("test", "setting", "size"))
-    return checks if was_measured(m, ADJUSTMENT) else []
+    checks = _compare(measurements, sides, "all words − [CLS] alone", tasks, ("test", "setting", "size"))
+    return checks if was_measured(measurements, ADJUSTMENT) else []
 
 
 def _compare(
-    m: Measurements,
+    measurements: Measurements,
     sides: tuple[pd.DataFrame, pd.DataFrame],
     what: str,
     tasks: Mapping[str, Bounds],
@@ -240,7 +257,8 @@ def _compare(
 ) -> list[Check]:
     """Compare each setting of one side with the rows of the other that are equal in some columns."""
     ours, theirs = sides
-    all_checks, ids = [], row_keys(theirs, equal_columns)
+    all_checks = []
+    ids = row_keys(theirs, equal_columns)
     for task, bounds in tasks.items():
         checks = []
         for _, group in ours[ours["task"] == task].groupby([*equal_columns, "setting", "way"]):
@@ -248,7 +266,7 @@ def _compare(
             if not len(shared[1]):
                 continue
             ours_drawn, theirs_drawn = with_unit(*shared)
-            if result := compare(m, ours_drawn, theirs_drawn, unit="unit"):
+            if result := compare(measurements, ours_drawn, theirs_drawn, unit="unit"):
                 label = _describe(group[group["language"].isin(result.languages)], ours)
                 unit = "seed" if same_encoder(*shared) else ADJUSTING_SEED
                 check = check_of(result, f"{label}: {what}", bounds, unit)
@@ -272,8 +290,8 @@ def _describe(rows: pd.DataFrame, among: pd.DataFrame) -> str:
         for name in list_columns(rows)
         if "encoder.adjusted." in name or ("method." in name and "encoder." not in name)
     ]
-    varied = [name for name in columns if among[name].astype(object).map(str).nunique() > 1]
-    fields = [f"{name.split('.')[-1]} {rows[name].iloc[0]}" for name in varied]
+    varying_names = [name for name in columns if among[name].astype(object).map(str).nunique() > 1]
+    fields = [f"{name.split('.')[-1]} {rows[name].iloc[0]}" for name in varying_names]
     languages = " ".join(sorted(set(rows["language"])))
     label = f"{rows['task'].iloc[0]} {rows['corpus'].iloc[0]} {languages}"
     return ", ".join([_on(label, rows["original"].iloc[0]), *fields])

@@ -57,30 +57,36 @@ UNIT = "pretraining seed"
 check_seeds = partial(check_of, unit=UNIT)
 
 
-def compare_mono_with_joint(m: Measurements) -> list[Check]:
+def compare_mono_with_joint(measurements: Measurements) -> list[Check]:
     """Compare monolingual with joint encoders (4a)."""
-    rows = paper_scores(m)
-    memorised = rows["encoder"].isin(memorised_encoders(m))
-    alone, joint = rows[rows["role"] == "mono"], bilingual(rows[rows["role"] == "joint"])
+    rows = paper_scores(measurements)
+    has_memorised = rows["encoder"].isin(memorised_encoders(measurements))
+    alone = rows[rows["role"] == "mono"]
+    joint = bilingual(rows[rows["role"] == "joint"])
     if alone.empty or joint.empty:
         return []
-    sides = alone[~memorised[alone.index]], joint
-    checks = _compare(m, sides, "alone − joint", {WITHIN: HELPS}, ("lines", "steps"))
-    out = alone[memorised[alone.index]].drop_duplicates("encoder")
+    sides = alone[~has_memorised[alone.index]], joint
+    checks = _compare(measurements, sides, "alone − joint", {WITHIN: HELPS}, ("lines", "steps"))
+    out = alone[has_memorised[alone.index]].drop_duplicates("encoder")
     notes = [f"{name} left out, learned by heart" for name in out["encoder.languages"] + " " + out["lines"]]
     half = sides[0].assign(steps=steps_times(sides[0], 2)), joint
-    exposed = _compare(m, half, "at equal exposure, alone − joint", {WITHIN: HELPS}, ("lines", "steps"))
-    return with_note(checks, [*notes, *(check.text for check in exposed if check.values)])
+    exposure_checks = _compare(
+        measurements, half, "at equal exposure, alone − joint", {WITHIN: HELPS}, ("lines", "steps")
+    )
+    return with_note(checks, [*notes, *(check.text for check in exposure_checks if check.values)])
 
 
-def compare_learned_modules(m: Measurements, halves: Mapping[str, Bounds]) -> list[Check]:
+def compare_learned_modules(measurements: Measurements, halves: Mapping[str, Bounds]) -> list[Check]:
     """Compare encoders with modules of each language's own with joint ones, once they have learned (4d)."""
-    rows, stopped = paper_scores(m), stopped_encoders(m)
+    rows = paper_scores(measurements)
+    has_stopped = stopped_encoders(measurements)
     encoders = rows[rows["role"].isin((*OWN, "joint"))].drop_duplicates("encoder")
-    early = encoders[[stopped.get(encoder) is False for encoder in encoders["encoder"]]]
-    settled = {encoder for encoder, has in stopped.items() if has}
-    checks = compare_modules(m, OWN, ["joint"], halves, rows[rows["encoder"].isin(settled)])
-    if not compare_modules(m, OWN, ["joint"], halves, rows):
+    early = encoders[[has_stopped.get(encoder) is False for encoder in encoders["encoder"]]]
+    settled_encoders = {encoder for encoder, has in has_stopped.items() if has}
+    checks = compare_modules(
+        measurements, OWN, ["joint"], halves, rows[rows["encoder"].isin(settled_encoders)]
+    )
+    if not compare_modules(measurements, OWN, ["joint"], halves, rows):
         return []
     if not checks:
         return [
@@ -90,34 +96,40 @@ def compare_learned_modules(m: Measurements, halves: Mapping[str, Bounds]) -> li
 
 
 def compare_modules(
-    m: Measurements,
+    measurements: Measurements,
     ours: Sequence[str],
     theirs: Sequence[str],
     halves: Mapping[str, Bounds] = BOTH,
     rows: pd.DataFrame | None = None,
 ) -> list[Check]:
     """Compare encoders with some modules with others of the same languages and steps (4d, 4e, 4g, 4h, 4j)."""
-    rows, matched = paper_scores(m) if rows is None else rows, ("languages", "lines", "steps", EMBEDDING)
+    rows, matching_columns = (
+        paper_scores(measurements) if rows is None else rows,
+        ("languages", "lines", "steps", EMBEDDING),
+    )
     if not all(rows["role"].isin(roles).any() for roles in (ours, theirs)):
         return []
     checks = []
     for role, baseline in product(ours, theirs):
         sides = rows[rows["role"] == role], rows[rows["role"] == baseline]
-        checks += _compare(m, sides, f"{role} − {baseline}", halves, matched)
+        checks += _compare(measurements, sides, f"{role} − {baseline}", halves, matching_columns)
     return checks
 
 
-def compare_gradients(m: Measurements) -> list[Check]:
+def compare_gradients(measurements: Measurements) -> list[Check]:
     """Compare gradients between languages with those within, and close with distant pairs (4b)."""
-    finished, training = (
+    finished_rows, training = (
         rows[rows["layer"].isna() & (rows["module"] == "all")]
-        for rows in (similar_parts(m, "gradient-conflict"), similar_parts(m, "training-conflict"))
+        for rows in (
+            similar_parts(measurements, "gradient-conflict"),
+            similar_parts(measurements, "training-conflict"),
+        )
     )
     texts = [
         "{:.2f} between, {:.2f} within".format(*rows[["cosine", "within"]].mean())
         if len(rows)
         else "between, within"
-        for rows in (finished, training)
+        for rows in (finished_rows, training)
     ]
     conflict = (training["cosine"] - training["within"]).groupby(training[SEED]).mean()
     checks = [
@@ -127,22 +139,22 @@ def compare_gradients(m: Measurements) -> list[Check]:
             {**HURTS, "of_median": True},
         ),
         check_seeds(
-            closer_pairs(m, training),
+            closer_pairs(measurements, training),
             "closer − more distant pairs, corrected cosine",
             {**HELPS, "of_median": True},
         ),
     ]
-    notes = [f"finished encoder: {texts[0]}"] if len(finished) else []
-    return with_note(checks, notes) if len(finished) or len(training) else []
+    notes = [f"finished encoder: {texts[0]}"] if len(finished_rows) else []
+    return with_note(checks, notes) if len(finished_rows) or len(training) else []
 
 
-def compare_layers(m: Measurements, frame: str, *others: str) -> list[Check]:
+def compare_layers(measurements: Measurements, frame: str, *others: str) -> list[Check]:
     """Correlate layer and similarity, compare attention with feed-forward (4c, 4f); ``others`` make notes."""
-    checks = _layer_checks(similar_parts(m, frame))
+    checks = _layer_checks(similar_parts(measurements, frame))
     notes = [
         f"by {name}, {check.text}"
         for name in others
-        for check in _layer_checks(similar_parts(m, frame, name))
+        for check in _layer_checks(similar_parts(measurements, frame, name))
         if check.values
     ]
     return with_note(checks, notes) if checks else []
@@ -166,16 +178,18 @@ def _layer_checks(rows: pd.DataFrame) -> list[Check]:
     return checks if len(rows) else []
 
 
-def compare_learning_speed(m: Measurements) -> list[Check]:
+def compare_learning_speed(measurements: Measurements) -> list[Check]:
     """Compare held-out perplexity at equal steps: adapters, joint, meta-learned adapters (4i)."""
-    rows = paper_encoders(m.frame("perplexity"))
-    matched = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
-    logs = np.log(rows.groupby(["role", *matched])["score"].mean()).unstack("role")
+    rows = paper_encoders(measurements.frame("perplexity"))
+    matching_columns = ["shape", "languages", "lines", "steps", "encoder.seed", "language", "split", "step"]
+    logs = np.log(rows.groupby(["role", *matching_columns])["score"].mean()).unstack("role")
     logs = logs.reindex(columns=["adapter", "joint", "meta-adapter"])
     checks = []
     for role, baseline, bounds in (("adapter", "joint", HELPS), ("meta-adapter", "adapter", HURTS)):
         label = f"{role} − {baseline}, log perplexity over training"
-        means = logs[[role, baseline]].groupby(level=[name for name in matched if name != SEED]).mean()
+        means = (
+            logs[[role, baseline]].groupby(level=[name for name in matching_columns if name != SEED]).mean()
+        )
         shared = logs.index.droplevel(SEED).isin(means.dropna().index)
         ours, theirs = (
             logs.loc[shared, side].dropna().groupby(level=SEED).mean() for side in (role, baseline)
@@ -188,87 +202,99 @@ def compare_learning_speed(m: Measurements) -> list[Check]:
     return checks if any(check.values for check in checks) else []
 
 
-def compare_little_text(m: Measurements) -> list[Check]:
+def compare_little_text(measurements: Measurements) -> list[Check]:
     """Compare joint encoders with little text of a language with mono ones, and with all text (4k).
 
     The paper makes no claim about languages whose monolingual encoder does not overfit.
     """
-    rows = paper_scores(m)
-    joint, alone = bilingual(rows[rows["role"] == "joint"]), rows[rows["role"] == "mono"]
-    little, full = joint[joint["lines"] != ""], joint[joint["lines"] == ""]
+    rows = paper_scores(measurements)
+    joint = bilingual(rows[rows["role"] == "joint"])
+    alone = rows[rows["role"] == "mono"]
+    little = joint[joint["lines"] != ""]
+    full = joint[joint["lines"] == ""]
     if little.empty:
         return []
-    alone = alone[alone["encoder"].isin(memorised_encoders(m))]
+    alone = alone[alone["encoder"].isin(memorised_encoders(measurements))]
     if alone.empty:
         return [Check(about="no encoder alone has learned its little text by heart, not tested")]
     little = little[little["lines"].isin(alone["lines"])]
     cut = filter_rows(little, lambda code, lines: code in dict(json.loads(lines)), "language", "lines")
-    checks = _compare(m, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines", "steps"))
-    sides, matched = (little.drop(cut.index), full), ("languages", "steps")
+    checks = _compare(
+        measurements, (cut, alone), "little text, joint − alone", {WITHIN: HELPS}, ("lines", "steps")
+    )
+    sides = (little.drop(cut.index), full)
+    matching_columns = ("languages", "steps")
     return [
         *checks,
-        *_compare(m, sides, "the other language, little − all text", {WITHIN: UNMOVED}, matched),
+        *_compare(
+            measurements, sides, "the other language, little − all text", {WITHIN: UNMOVED}, matching_columns
+        ),
     ]
 
 
-def compare_language_pairs(m: Measurements) -> list[Check]:
+def compare_language_pairs(measurements: Measurements) -> list[Check]:
     """Compare joint encoders of two language pairs that share a language, the closer pair first (4l)."""
-    conflicts = m.frame("gradient-conflict")
+    conflicts = measurements.frame("gradient-conflict")
     near = conflicts[conflicts["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
-    checks, rows = [], paper_scores(m).query("role == 'joint' and lines == ''")
+    checks, rows = [], paper_scores(measurements).query("role == 'joint' and lines == ''")
     for ours, theirs in permutations(rows.groupby("encoder"), 2):
         our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))
         closer = near.get(ours[0], 0) > near.get(theirs[0], np.inf)
         if closer and len(our_codes) == len(their_codes) == 2 and len(our_codes & their_codes) == 1:
             label = f"with {' '.join(our_codes - their_codes)} − with {' '.join(their_codes - our_codes)}"
-            checks += _compare(m, (ours[1], theirs[1]), label, {WITHIN: HELPS}, ("steps",))
+            checks += _compare(measurements, (ours[1], theirs[1]), label, {WITHIN: HELPS}, ("steps",))
     return _measured(checks)
 
 
-def compare_three_with_two(m: Measurements) -> list[Check]:
+def compare_three_with_two(measurements: Measurements) -> list[Check]:
     """Compare joint encoders of three languages with joint encoders of two of them (4m)."""
-    rows = paper_scores(m)
+    rows = paper_scores(measurements)
     checks = []
     halves = {WITHIN: UNHELPED, ZERO_SHOT: HELPS}
     for ours, theirs in permutations(rows[rows["role"] == "joint"].groupby("encoder"), 2):
         our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))
         if len(our_codes) == 3 and len(their_codes) == 2 and their_codes < our_codes:
-            checks += _compare(m, (ours[1], theirs[1]), "three − two languages", halves, ("lines", "steps"))
+            checks += _compare(
+                measurements, (ours[1], theirs[1]), "three − two languages", halves, ("lines", "steps")
+            )
     return _measured(checks)
 
 
 def _measured(checks: Sequence[Check]) -> list[Check]:
     """Drop measurements that some pairs of encoders lack."""
-    measured = [check for check in checks if check.values]
+    measured_checks = [check for check in checks if check.values]
     missing = {check.about.removesuffix(": not measured"): check for check in checks if not check.values}
-    unmeasured = [
+    missing_checks = [
         check
         for what, check in missing.items()
-        if not any(other.about.startswith(what) for other in measured)
+        if not any(other.about.startswith(what) for other in measured_checks)
     ]
-    return [*measured, *unmeasured]
+    return [*measured_checks, *missing_checks]
 
 
 def _compare(
-    m: Measurements,
+    measurements: Measurements,
     sides: tuple[pd.DataFrame, pd.DataFrame],
     what: str,
     halves: Mapping[str, Bounds],
-    matched: Sequence[str],
+    matching_columns: Sequence[str],
 ) -> list[Check]:
     """Compare encoders with others that are equal in some columns, by task, on the mean over languages."""
     all_checks = []
     for half, bounds in halves.items():
         ours, theirs = (side[side["half"] == half] for side in sides)
-        ids, checks = row_keys(theirs, ("test", *matched)), []
-        for _, group in ours.groupby(["test", *matched, "steps", "system"]):
-            for _, other in theirs[ids == row_keys(group, ("test", *matched)).iloc[0]].groupby("encoder"):
-                if result := compare(m, group, other, unit=SEED, paired=False):
+        ids = row_keys(theirs, ("test", *matching_columns))
+        checks = []
+        for _, group in ours.groupby(["test", *matching_columns, "steps", "system"]):
+            for _, other in theirs[ids == row_keys(group, ("test", *matching_columns)).iloc[0]].groupby(
+                "encoder"
+            ):
+                if result := compare(measurements, group, other, unit=SEED, paired=False):
                     label = f"{group['task'].iloc[0]} {' '.join(result.languages)}"
                     label = f"{what}, {half}{reading(group, other)}: {label}"
                     checks += name_comparison(
                         [check_seeds(result, label, bounds)],
-                        "\n".join(map(str, group.iloc[0][["place", *matched, "steps", "system"]]))
+                        "\n".join(map(str, group.iloc[0][["place", *matching_columns, "steps", "system"]]))
                         + str(other["encoder"].iloc[0]),
                         statement=f"{what}, {half}",
                         split=str(group["split"].iloc[0]),

@@ -60,10 +60,10 @@ STATES = ("", "paired")
 """Inputs of models whose states are compared."""
 
 
-def compare_to_baselines(m: Measurements) -> list[Check]:
+def compare_to_baselines(measurements: Measurements) -> list[Check]:
     """Compare X-Mixup with translate-train, and each translate-train once with zero-shot (2a)."""
     checks: dict[object, Check] = {}
-    for comparison in scored_mixups(m):
+    for comparison in scored_mixups(measurements):
         step = comparison.group, *comparison.trained["way"].unique()
         checks[comparison.name] = comparison.check(
             comparison.full, comparison.trained, "x-mixup − translate-train"
@@ -72,10 +72,11 @@ def compare_to_baselines(m: Measurements) -> list[Check]:
     return [*checks.values()]
 
 
-def compare_cka(m: Measurements) -> list[Check]:
+def compare_cka(measurements: Measurements) -> list[Check]:
     """Compare the CKA of X-Mixup models with the CKA of translate-train models (2b)."""
-    checks, bounds = [], {**HELPS, "scale": 1, "digits": 3}
-    for comparison in mixup_comparisons(m, source_cka(m), inputs=STATES):
+    checks = []
+    bounds = {**HELPS, "scale": 1, "digits": 3}
+    for comparison in mixup_comparisons(measurements, source_cka(measurements), inputs=STATES):
         plain = _remark(
             ("− source-only", comparison.check(comparison.full, comparison.plain, "", "target", bounds))
         )
@@ -85,17 +86,20 @@ def compare_cka(m: Measurements) -> list[Check]:
     return checks
 
 
-def correlate_cka_with_scores(m: Measurements) -> list[Check]:
+def correlate_cka_with_scores(measurements: Measurements) -> list[Check]:
     """Correlate a language's CKA with the source and its score (2c)."""
-    rows, checks = mixup_scores(m), []
+    rows = mixup_scores(measurements)
+    checks = []
     rows = rows[rows["method"].isin(["source-only", "translate-train"]) & (rows["inputs"] == "")]
-    baselines = [side for comparison in scored_mixups(m) for side in (comparison.plain, comparison.trained)]
+    baselines = [
+        side for comparison in scored_mixups(measurements) for side in (comparison.plain, comparison.trained)
+    ]
     rows = of_ways(rows, baselines)
-    for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way"]):
+    for label, system in labelled_groups(measurements, rows, [*TEST_SET, "encoder", "way"]):
         _, (group,) = replicates(system)
         scores = target_means(group)
         least = FEWEST_LANGUAGES if group["target"].any() else 1
-        for _, states in cka_of(m, group).groupby("layer"):
+        for _, states in cka_of(measurements, group).groupby("layer"):
             correlation = check_correlation(
                 f"{label}: ρ of CKA and score", target_means(states), scores, HELPS, least=least
             )
@@ -115,10 +119,10 @@ def _name_system(group: pd.DataFrame) -> str:
     return " ".join(str(group[name].iloc[0]) for name in columns)
 
 
-def compare_ablations(m: Measurements) -> list[Check]:
+def compare_ablations(measurements: Measurements) -> list[Check]:
     """Compare the full X-Mixup with each ablation, and with itself without translations (2d)."""
     checks = []
-    for comparison in scored_mixups(m):
+    for comparison in scored_mixups(measurements):
         parts = {**ablations(comparison), "unmixed at inference": comparison.unmixed}
         for name, rows in parts.items():
             check = comparison.check(comparison.full, rows, f"whole − {name}")
@@ -129,10 +133,10 @@ def compare_ablations(m: Measurements) -> list[Check]:
     return checks
 
 
-def compare_unmixed(m: Measurements) -> list[Check]:
+def compare_unmixed(measurements: Measurements) -> list[Check]:
     """Compare X-Mixup without translations at inference with training without mixup (2j)."""
     checks = []
-    for comparison in scored_mixups(m):
+    for comparison in scored_mixups(measurements):
         plain = ablations(comparison).get(NO_MIXUP, comparison.rows.iloc[:0])
         sides = {NO_MIXUP: plain, "translate-train": comparison.trained}
         ours, others = (
@@ -143,10 +147,10 @@ def compare_unmixed(m: Measurements) -> list[Check]:
     return checks
 
 
-def compare_unseen_languages(m: Measurements) -> list[Check]:
+def compare_unseen_languages(measurements: Measurements) -> list[Check]:
     """Compare X-Mixup with translate-train on languages without translations in training (2e)."""
     checks = []
-    for comparison in scored_mixups(m):
+    for comparison in scored_mixups(measurements):
         reads = comparison.rows["inputs.translator"] == comparison.full["inputs.translator"].iloc[0]
         reads &= (comparison.rows["inputs"] == "translated") & (comparison.rows["method"] == "source-only")
         remark = _remark(
@@ -165,14 +169,16 @@ def compare_unseen_languages(m: Measurements) -> list[Check]:
     return checks
 
 
-def check_ratio_spread(m: Measurements) -> list[Check]:
+def check_ratio_spread(measurements: Measurements) -> list[Check]:
     """Check the standard deviation of λ over examples relative to its mean (2f)."""
-    rows = paper_systems(m.frame("mixup-ratio"))
+    rows = paper_systems(measurements.frame("mixup-ratio"))
     rows = model_languages(rows[(rows["method"] == "x-mixup") & (rows["without"] == "")])
     rows = rows.assign(metric="λ", score=rows["std"].astype(float) / rows["mean"])
     checks = []
-    rows = of_ways(rows, [comparison.full for comparison in scored_mixups(m)])
-    for label, system in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]):
+    rows = of_ways(rows, [comparison.full for comparison in scored_mixups(measurements)])
+    for label, system in labelled_groups(
+        measurements, rows, [*TEST_SET, "encoder", "way", "inputs.translator"]
+    ):
         unit, (group,) = replicates(system)
         words = f"{label}: std of λ over examples in percent of its mean, {group['mean'].mean():.3f}"
         means = by_unit(group, unit).dropna().mean(axis=1)
@@ -184,14 +190,17 @@ def check_ratio_spread(m: Measurements) -> list[Check]:
     return checks
 
 
-def compare_gaps(m: Measurements) -> list[Check]:
+def compare_gaps(measurements: Measurements) -> list[Check]:
     """Compare the gap between source and targets of X-Mixup and translate-train (2g)."""
-    checks, bounds = [], {**HELPS, "scale": 100, "digits": 1}
-    for comparison in scored_mixups(m):
-        unit, (full, unmixed, trained) = replicates(comparison.full, comparison.unmixed, comparison.trained)
+    checks = []
+    bounds = {**HELPS, "scale": 100, "digits": 1}
+    for comparison in scored_mixups(measurements):
+        unit, (full, unmixed_rows, trained_rows) = replicates(
+            comparison.full, comparison.unmixed, comparison.trained
+        )
         gains = [
-            by_unit(comparison.on(rows, role), unit) - by_unit(comparison.on(trained, role), unit)
-            for role, rows in {"target": full, "source": unmixed}.items()
+            by_unit(comparison.on(rows, role), unit) - by_unit(comparison.on(trained_rows, role), unit)
+            for role, rows in {"target": full, "source": unmixed_rows}.items()
         ]
         target, source = (gain.dropna(axis="columns", how="all").dropna().mean(axis=1) for gain in gains)
         words = "gap of translate-train − of x-mixup"
@@ -200,33 +209,33 @@ def compare_gaps(m: Measurements) -> list[Check]:
     return checks
 
 
-def compare_sources(m: Measurements) -> list[Check]:
+def compare_sources(measurements: Measurements) -> list[Check]:
     """Compare the unpaired source score of X-Mixup with translate-train (2h)."""
     label = "source, x-mixup − translate-train"
     return [
         comparison.check(comparison.unmixed, comparison.trained, label, "source")
-        for comparison in scored_mixups(m)
+        for comparison in scored_mixups(measurements)
     ]
 
 
-def compare_kl_with_mse(m: Measurements) -> list[Check]:
+def compare_kl_with_mse(measurements: Measurements) -> list[Check]:
     """Compare ablations of MSE and of KL, in classification (2i)."""
     return [
         comparison.check(left["without MSE"], left["without KL"], "without MSE − without KL")
-        for comparison in scored_mixups(m)
+        for comparison in scored_mixups(measurements)
         if {"without MSE", "without KL"} <= (left := ablations(comparison)).keys()
     ]
 
 
-def compare_layers(m: Measurements) -> list[Check]:
+def compare_layers(measurements: Measurements) -> list[Check]:
     """Compare mixing in each layer with translate-train; in classification only the lower ones count (2k)."""
     stacks: dict[object, list[MixupComparison]] = {}
-    for comparison in mixup_comparisons(m, mixup_scores(m), layers=True):
+    for comparison in mixup_comparisons(measurements, mixup_scores(measurements), layers=True):
         key = comparison.group, comparison.full["split"].iloc[0], comparison.full["inputs.translator"].iloc[0]
         stacks.setdefault(key, []).append(comparison)
     checks = []
-    for unsorted in stacks.values():
-        *_, highest = layers = sorted(unsorted, key=_layer)
+    for stack in stacks.values():
+        *_, highest = layers = sorted(stack, key=_layer)
         classifies = highest.full["task"].iloc[0] in CLASSIFICATION
         if _layer(layers[0]) < _layer(highest):
             for comparison in layers[: (len(layers) + 1) // 2] if classifies else layers:
@@ -241,18 +250,19 @@ def compare_layers(m: Measurements) -> list[Check]:
     return checks
 
 
-def compare_centroids(m: Measurements) -> list[Check]:
+def compare_centroids(measurements: Measurements) -> list[Check]:
     """Compare the share of variance between the languages' centroids with translate-train (2l).
 
     The share depends on the languages, so only maps of the same languages are compared.
     """
-    rows = paper_systems(m.frame("representation-map"))
+    rows = paper_systems(measurements.frame("representation-map"))
     rows = with_map_languages(rows[rows["what"] == "centroid"])
     rows = rows.drop_duplicates(["model", "corpus", "inputs", "layer", "languages"])
     first = rows["source"].str.split("+").str[0]
     rows = rows.assign(score=rows["between"], language=first, metric="between", split="")
-    checks, others = list[Check](), list[Check]()
-    for comparison in mixup_comparisons(m, rows, inputs=STATES):
+    checks = list[Check]()
+    others = list[Check]()
+    for comparison in mixup_comparisons(measurements, rows, inputs=STATES):
         name, theirs = (
             ("translate-train", comparison.trained)
             if len(comparison.trained)
@@ -267,7 +277,7 @@ def compare_centroids(m: Measurements) -> list[Check]:
     return checks or others
 
 
-def correlate_gains(m: Measurements) -> list[Check]:
+def correlate_gains(measurements: Measurements) -> list[Check]:
     """Correlate the gains over translate-train in CKA and in score, over languages (2m).
 
     Models with too few targets are ignored if other models have enough.
@@ -275,17 +285,17 @@ def correlate_gains(m: Measurements) -> list[Check]:
     bounds = {"above": -UNCORRELATED, "below": UNCORRELATED, "printed": "no obvious correlation"}
     checks = list[Check]()
     words = "ρ of gains in CKA and in score"
-    for comparison in scored_mixups(m):
+    for comparison in scored_mixups(measurements):
         if len(comparison.trained):
             _, sides = replicates(comparison.full, comparison.trained)
-            full, trained = (target_means(comparison.on(rows, "target")) for rows in sides)
-            score = full - trained
-            states = [cka_of(m, rows) for rows in sides]
+            full, baseline = (target_means(comparison.on(rows, "target")) for rows in sides)
+            score = full - baseline
+            states = [cka_of(measurements, rows) for rows in sides]
             for layer in sorted({*states[0]["layer"]} & {*states[1]["layer"]}):
-                full, trained = (target_means(rows[rows["layer"] == layer]) for rows in states)
+                full, baseline = (target_means(rows[rows["layer"] == layer]) for rows in states)
                 label = f"{comparison.name}: {words}"
                 of_layer = replace(comparison, preference=(-float(layer),))
-                for check in check_correlation(label, full - trained, score, bounds):
+                for check in check_correlation(label, full - baseline, score, bounds):
                     checks.append(of_layer.name_check(check, words))
     return [check for check in checks if check.values] or checks
 

@@ -70,21 +70,22 @@ LINEAR = ("slope", "gain", "drop")
 
 PLAIN: Bounds = {"scale": 1, "digits": 2}
 SIMILARLY: Bounds = {"below": HARDLY, "printed": SIMILAR}
-SOURCE, TARGET = {"role": "source"}, {"role": "target"}
+SOURCE = {"role": "source"}
+TARGET = {"role": "target"}
 EQ_1, EQ_2 = ({"start.method": start, **WHOLE} for start in ("source-only", "target-only"))
 
 Part = Callable[[str, pd.DataFrame], list[Check]]
 """Makes the checks of one statement from a description of the systems and their rows."""
 
 
-def compare_stds(m: Measurements) -> list[Check]:
+def compare_stds(measurements: Measurements) -> list[Check]:
     """Compare standard deviations over fine-tuning seeds on one encoder, of targets and source (1c)."""
-    rows = m.frame("scores")
+    rows = measurements.frame("scores")
     rows = rows[in_papers_setting(rows) & rows["main"].eq(True) & (rows["method"] == "source-only")]
     rows = without_pilots(rows, ["corpus", "task", "source", "encoder"], ["way", "encoder.run"], "seed")
     checks = []
     several = rows.groupby("encoder")["encoder.run"].nunique() > 1
-    for label, group in labelled_groups(m, rows, [*TEST_SET, "encoder", "way", "encoder.run"]):
+    for label, group in labelled_groups(measurements, rows, [*TEST_SET, "encoder", "way", "encoder.run"]):
         first = group.iloc[0]
         which = f" pretraining seed {first['encoder.seed']}" if several[first["encoder"]] else ""
         table = group.pivot_table(index="seed", columns="language", values="score")
@@ -106,12 +107,13 @@ def _name_place(group: pd.DataFrame, *more: str) -> str:
     )
 
 
-def compare_slopes(m: Measurements) -> list[Check]:
+def compare_slopes(measurements: Measurements) -> list[Check]:
     """Compare how steeply target and source rise from the source-only model on, on paths and planes (1k).
 
     Along (α₁, 0) a plane has the points of the path, so that either makes the same two statements.
     """
-    paths, planes = rows_of(path_rows(m), EQ_1), plane_rows(m)
+    paths = rows_of(path_rows(measurements), EQ_1)
+    planes = plane_rows(measurements)
     checks = []
     for name, rows in (("Eq. 1", paths), ("Eq. 3", planes)):
         words = f"slope at the source-only model along {name}, target − source"
@@ -120,35 +122,35 @@ def compare_slopes(m: Measurements) -> list[Check]:
             source = _mean(f"slope at the source-only model along {name}, source", "slope", flat, SOURCE)
             steeper = _mean(words, "slope", {**HELPS, "of_median": True}, TARGET, SOURCE)
             for statement, part in (("target − source", steeper), ("source", source)):
-                checks += [replace(check, statement=statement) for check in _each(m, rows, part)]
+                checks += [replace(check, statement=statement) for check in _each(measurements, rows, part)]
     return checks
 
 
-def compare_parts(m: Measurements) -> list[Check]:
+def compare_parts(measurements: Measurements) -> list[Check]:
     """Compare the gain of moving only the encoder or only the head with the gain of the whole model (1i)."""
-    rows = rows_of(path_rows(m), {"start.method": "source-only", **TARGET})
+    rows = rows_of(path_rows(measurements), {"start.method": "source-only", **TARGET})
     near = {"above": -HARDLY, "below": HARDLY}
     as_whole = {**near, "printed": "similar findings"}
     negligible = {**near, "printed": "a negligible effect"}
     less = _mean("gain of the whole − of the encoder", "gain", as_whole, WHOLE, {"part": "encoder"})
     head = _mean("gain of the head", "gain", negligible, {"part": "head"})
-    return _each(m, rows, less, head) if {"all"} < {*rows["part"]} else []
+    return _each(measurements, rows, less, head) if {"all"} < {*rows["part"]} else []
 
 
-def check_target_paths(m: Measurements) -> list[Check]:
+def check_target_paths(measurements: Measurements) -> list[Check]:
     """Check that source and target are swapped along Eq. 2 (1j)."""
-    stays, rises = (rows_of(path_rows(m), EQ_2 | role) for role in (TARGET, SOURCE))
+    stays, rises = (rows_of(path_rows(measurements), EQ_2 | role) for role in (TARGET, SOURCE))
     return [
-        *_each(m, stays, lambda label, group: _level(f"{label} targets", group)),
-        *_each(m, rises, *RISES),
+        *_each(measurements, stays, lambda label, group: _level(f"{label} targets", group)),
+        *_each(measurements, rises, *RISES),
     ]
 
 
-def _each(m: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
+def _each(measurements: Measurements, rows: pd.DataFrame, *parts: Part) -> list[Check]:
     """Make the checks of each task, source, encoder and way of training."""
     return [
         check
-        for label, group in labelled_groups(m, rows, ON_PATH)
+        for label, group in labelled_groups(measurements, rows, ON_PATH)
         for part in parts
         for check in name_comparison(part(label, group), _name_place(group), split=group["split"].iloc[0])
     ]
@@ -171,8 +173,8 @@ def _mean(
             rhos = means.mean(axis=1)
             check = check_trend(rhos, int(group["points"].min()), f"{label}: {words}", bounds, _unit(group))
         else:
-            added = _added(name, means, sides, minus)
-            check = _check(f"{label}: {words}", means, bounds, _unit(group), added)
+            errors = _added(name, means, sides, minus)
+            check = _check(f"{label}: {words}", means, bounds, _unit(group), errors)
         return [replace(check, statement=words)]
 
     return check
@@ -191,8 +193,8 @@ def _added(
     """
     if name not in LINEAR:
         return None
-    added = [example_error(side, name, means) for side in (sides if minus else sides[:1])]
-    return difference(*added) if all(added) else []
+    errors = [example_error(side, name, means) for side in (sides if minus else sides[:1])]
+    return difference(*errors) if all(errors) else []
 
 
 def _complete(values: "pd.Series[float]") -> pd.DataFrame:
@@ -233,11 +235,11 @@ def _barrier(label: str, group: pd.DataFrame) -> Check:
 def _variances(label: str, group: pd.DataFrame) -> list[Check]:
     starts, ends = (group.pivot_table(index="unit", columns="target", values=at) for at in ("first", "last"))
     words = f"{label}: spread of targets at α = 0 / at α = 1"
-    measured = starts.columns.size and ends.columns.size
-    return check_spreads(words, starts, ends, 1.0) if measured else []
+    has_values = starts.columns.size and ends.columns.size
+    return check_spreads(words, starts, ends, 1.0) if has_values else []
 
 
-def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
+def _flatter(measurements: Measurements, rows: pd.DataFrame) -> list[Check]:
     """Compare each encoder's slope with the next better encoder's, on the paths that both have.
 
     Encoders are independent draws, so their pretraining seeds are not paired. For existing encoders,
@@ -246,7 +248,7 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
     if rows["encoder"].nunique() < 2:
         return []
     all_checks = []
-    for label, group in labelled_groups(m, rows, [*TEST_SET, "way", "start.way", "points"]):
+    for label, group in labelled_groups(measurements, rows, [*TEST_SET, "way", "start.way", "points"]):
         unit = unit_of(group)
         first, slope, gain = (
             group.pivot_table(index=[unit, "target"], columns="encoder", values=name)
@@ -261,9 +263,9 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
             ours, theirs = (side[shared].dropna().mean(axis=1) for side in sides)
             if len(shared) and len(ours) and len(theirs):
                 words = f"{label}: slope of {names[worse]} − of {names[better]}, which transfers better"
-                scaled = {**HELPS, "scale": 100, "digits": 1}
+                scaled_bounds = {**HELPS, "scale": 100, "digits": 1}
                 error = _slope_error(group, unit, (worse, better), [side[shared].dropna() for side in sides])
-                check = check_independent(ours, theirs, words, scaled, UNITS[unit], examples=error)
+                check = check_independent(ours, theirs, words, scaled_bounds, UNITS[unit], examples=error)
                 pair = name_comparison(
                     [replace(check, examples=error[1])],
                     f"{_name_place(group)} {worse} {better}",
@@ -272,12 +274,14 @@ def _flatter(m: Measurements, rows: pd.DataFrame) -> list[Check]:
                     preference=[-group["points"].iloc[0]],
                 )
                 gaps = [gain[name].unstack("target")[shared].mean(axis=1) for name in (worse, better)]
-                closed = [(side / gap).dropna() for side, gap in zip((ours, theirs), gaps, strict=True)]
+                gap_shares = [(side / gap).dropna() for side, gap in zip((ours, theirs), gaps, strict=True)]
                 share = f"{words}, as a share of the gap to the bilingual model"
                 checks += pair
-                if all(map(len, closed)):
-                    shown = {**PLAIN, "judged": False}
-                    checks.append(check_independent(closed[0], closed[1], share, shown, UNITS[unit]))
+                if all(map(len, gap_shares)):
+                    unjudged_bounds = {**PLAIN, "judged": False}
+                    checks.append(
+                        check_independent(gap_shares[0], gap_shares[1], share, unjudged_bounds, UNITS[unit])
+                    )
         nothing = not_measured(
             f"{label}: slopes up to {NEAR} from the source-only model, on paths that two encoders share"
         )

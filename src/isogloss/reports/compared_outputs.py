@@ -41,7 +41,8 @@ from isogloss.reports.outputs import (
 )
 from isogloss.reports.samples import SUITES, inspect_log, merged
 
-BY_ID, BY_ORDER = "id", "order"
+BY_ID = "id"
+BY_ORDER = "order"
 """The ways to pair the examples of two files."""
 
 GOLD = ("gold", *ANSWERS, "answers")
@@ -93,15 +94,16 @@ def compare_outputs(
         }
     if any(output.of_options for output in all_outputs):
         read = {name: (file, [*map(_with_option_names, outputs)]) for name, (file, outputs) in read.items()}
-    paired = {name: _paired(file, outputs, by) for name, (file, outputs) in read.items()}
+    paired_outputs = {name: _paired(file, outputs, by) for name, (file, outputs) in read.items()}
     for file in files:
-        _check_same(file, baseline, paired[file.name], paired[baseline.name])
-    sides = [(file, [*paired[file.name].values()]) for file in (*files, baseline)]
+        _check_same(file, baseline, paired_outputs[file.name], paired_outputs[baseline.name])
+    sides = [(file, [*paired_outputs[file.name].values()]) for file in (*files, baseline)]
     task = task_of(sides, measure=measure)
     comparisons: dict[tuple[str, str, str], SystemComparison] = {}
     changes: dict[tuple[str, str, str], dict[str, int | None]] = {}
     for file in files:
-        ours, theirs = paired[file.name], paired[baseline.name]
+        ours = paired_outputs[file.name]
+        theirs = paired_outputs[baseline.name]
         name, by_language = _comparisons((file, ours), (baseline, theirs), task, measure)
         for code, (comparison, changed) in by_language.items():
             comparisons[file.name, name, code] = comparison
@@ -142,8 +144,8 @@ def _outputs(file: File, *, only_gold: bool = False) -> Iterator[ExampleOutput]:
 def _answer(file: File, number: int, body: Mapping[str, object], *, only_gold: bool) -> ExampleOutput:
     kind = next((key for key in (GOLD if only_gold else ANSWERS) if key in body), "")
     if not kind:
-        expected = " or ".join(GOLD if only_gold else (*ANSWERS, *SUITES))
-        raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected)
+        expected_keys = " or ".join(GOLD if only_gold else (*ANSWERS, *SUITES))
+        raise file.broken(number, f"the keys {', '.join(body) or 'none'}", expected_keys)
     if not only_gold and not is_answer(kind, body[kind]):
         raise file.broken(number, f"{kind} {str(body[kind])[:60]!r}", ANSWERS[kind])
     return ExampleOutput(
@@ -167,7 +169,7 @@ def _with_option_names(output: ExampleOutput) -> ExampleOutput:
 
 def _paired(file: File, outputs: Sequence[ExampleOutput], by: str) -> Outputs:
     """Return the outputs by their key in both files; DataError for an id that is missing or repeated."""
-    keyed: dict[tuple[str, str], ExampleOutput] = {}
+    outputs_by_key: dict[tuple[str, str], ExampleOutput] = {}
     counts: dict[str, int] = {}
     for output in outputs:
         language = output.language
@@ -175,13 +177,13 @@ def _paired(file: File, outputs: Sequence[ExampleOutput], by: str) -> Outputs:
         key = language, output.id if by == BY_ID else f"{language} {counts[language]}".strip()
         if by == BY_ID and not output.id:
             raise file.broken(output.line, "no id", "an id on every line", "Add it, or pair by --by order")
-        if key in keyed:
-            repeated = f"id {output.id!r} a second time (line {keyed[key].line})"
-            raise file.broken(output.line, repeated, "each once")
-        keyed[key] = output
-    if not keyed:
+        if key in outputs_by_key:
+            problem = f"id {output.id!r} a second time (line {outputs_by_key[key].line})"
+            raise file.broken(output.line, problem, "each once")
+        outputs_by_key[key] = output
+    if not outputs_by_key:
         raise DataError(f"{file.name}:1: the file is empty; expected a JSON object a line.")
-    return keyed
+    return outputs_by_key
 
 
 def _gold_in_order(
@@ -234,8 +236,8 @@ def _comparisons(
         ]
         for code in languages
     }
-    measured = [measures for side in sides.values() for measures in side]
-    shared = [name for name in measured[0] if all(name in measures for measures in measured)]
+    all_measures = [measures for side in sides.values() for measures in side]
+    shared = [name for name in all_measures[0] if all(name in measures for measures in all_measures)]
     name = named_measure("measure", "measure of both files", measure, shared, task.name)
     pairs = {code: SystemPair(*(_system(measures[name]) for measures in sides[code])) for code in languages}
     scores = {code: [total(measures[name]) for measures in sides[code]] for code in languages}
@@ -259,11 +261,11 @@ def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outp
 
     Raises DataError if some sample has no number for it, instead of silently choosing a different metric.
     """
-    logged = [
+    logged_measures = [
         list(dict.fromkeys(name for output in outputs.values() for name in output.values or {}))
         for _, outputs in (system, baseline)
     ]
-    shared = [name for name in logged[0] if name in logged[1]]
+    shared = [name for name in logged_measures[0] if name in logged_measures[1]]
     if not shared:
         raise ConfigError(
             f"{system[0].name}: no metric is there both here and in {baseline[0].name}. Give samples that "
@@ -275,11 +277,11 @@ def _measure_of_samples(system: tuple[File, Outputs], baseline: tuple[File, Outp
             if not is_number((output.values or {}).get(name)):
                 others = [other for other in shared if other != name]
                 instead = f", or name another measure ({', '.join(others)})" if others else ""
-                expected = "a finite number, as other samples have"
+                expected_value = "a finite number, as other samples have"
                 raise file.broken(
                     output.line,
                     f"sample {output.id!r} with {name} {(output.values or {}).get(name)}",
-                    expected,
+                    expected_value,
                     f"Correct the line{instead}",
                 )
     return name
@@ -292,17 +294,21 @@ def _check_same(file: File, baseline: File, ours: Outputs, theirs: Outputs) -> N
         if missing:
             language, name = missing[0]
             example = f"example {name!r}{f' of {language}' if language else ''}, which {elsewhere.name} lacks"
-            expected = f"the same examples in both ({len(outputs)} here, {len(others)} there)"
-            raise here.broken(outputs[missing[0]].line, example, expected, "Predict for the same file")
+            expected_examples = f"the same examples in both ({len(outputs)} here, {len(others)} there)"
+            raise here.broken(
+                outputs[missing[0]].line, example, expected_examples, "Predict for the same file"
+            )
     for key, mine in ours.items():
         yours = theirs[key]
         if (mine.gold is None) is not (yours.gold is None):
             raise describe_missing_gold(*((file, mine) if mine.gold is None else (baseline, yours)))
         if mine.kind != yours.kind or mine.document != yours.document or mine.gold != yours.gold:
-            described = f"{mine.kind} {mine.document or repr(mine.gold)}"
-            expected = f"{baseline.name}:{yours.line} has: {yours.kind} {yours.document or repr(yours.gold)}"
+            description = f"{mine.kind} {mine.document or repr(mine.gold)}"
+            expected_examples = (
+                f"{baseline.name}:{yours.line} has: {yours.kind} {yours.document or repr(yours.gold)}"
+            )
             raise file.broken(
-                mine.line, short(described), short(expected), "Give outputs for the same examples"
+                mine.line, short(description), short(expected_examples), "Give outputs for the same examples"
             )
 
 

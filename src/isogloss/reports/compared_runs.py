@@ -80,29 +80,31 @@ def compare_runs(
     ConfigError if a name is unknown, or nothing can be compared.
     """
     studies = [read_measurements(folder, on_progress) for folder in folders]
-    m = Measurements(
+    measurements = Measurements(
         runs=[*{run.id: run for study in studies for run in study.runs if run.record}.values()],
         labels={key: label for study in studies for key, label in study.labels.items()},
     )
-    scores = name_systems(m.frame("scores"), m.labels)
+    scores = name_systems(measurements.frame("scores"), measurements.labels)
     if scores.empty:
         raise ConfigError(
             'compare: no scores among these runs. Add [[measure]] name = "scores" to the recipe, and run it.'
         )
-    chosen = {_by_run("compare", "folder or scored run", name, scores, scores["run"]) for name in names}
-    test_sets = _requested(request, scored_sets(m))
+    keys = {_by_run("compare", "folder or scored run", name, scores, scores["run"]) for name in names}
+    test_sets = _requested(request, scored_sets(measurements))
     is_baseline = _baseline(request.against, test_sets, scores)
     rows = [
         row
         for test_set in test_sets
-        for row in _rows(m, test_set, _pairs(test_set, is_baseline, chosen), request.points, on_progress)
+        for row in _rows(
+            measurements, test_set, _pairs(test_set, is_baseline, keys), request.points, on_progress
+        )
     ]
     if not rows:
         raise ConfigError(
             f"compare: nothing to compare with {request.against}: no other system was scored on the same "
             f"corpus, source, split and language with the same seeds."
         )
-    return Compared(rows, _notes(m))
+    return Compared(rows, _notes(measurements))
 
 
 def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> list[ScoredSet]:
@@ -118,23 +120,29 @@ def _requested(request: ComparisonRequest, test_sets: Sequence[ScoredSet]) -> li
     return [*test_sets]
 
 
-def _pairs(test_set: ScoredSet, is_baseline: IsBaseline, chosen: set[Key]) -> dict[Key, Key]:
+def _pairs(test_set: ScoredSet, is_baseline: IsBaseline, keys: set[Key]) -> dict[Key, Key]:
     """Return the baseline of every system, or of the chosen ones."""
     facts = {key_of(system): system for system in test_set.systems}
     return {
         key: other
         for key, other in product(facts, facts)
-        if key != other and (not chosen or key in chosen) and is_baseline(facts[key], facts[other])
+        if key != other and (not keys or key in keys) and is_baseline(facts[key], facts[other])
     }
 
 
 def _rows(
-    m: Measurements, test_set: ScoredSet, pairs: Mapping[Key, Key], points: float, on_progress: OnProgress
+    measurements: Measurements,
+    test_set: ScoredSet,
+    pairs: Mapping[Key, Key],
+    points: float,
+    on_progress: OnProgress,
 ) -> Iterator[dict[str, object]]:
     """Yield a row for each pair of systems and column, with one correction for multiple tests."""
-    facts, columns = {key_of(system): system for system in test_set.systems}, test_set.about
-    for (key, column), comparison in tested(m, test_set, pairs, on_progress).items():
-        system, baseline = facts[key], facts[pairs[key]]
+    facts = {key_of(system): system for system in test_set.systems}
+    columns = test_set.about
+    for (key, column), comparison in tested(measurements, test_set, pairs, on_progress).items():
+        system = facts[key]
+        baseline = facts[pairs[key]]
         yield {
             **{name: columns[name] for name in ("corpus", "treebank", "mixed", "task", "source", "split")},
             **{"measure": columns["metric"], "language": column, "languages": list(comparison.languages)},
@@ -197,12 +205,12 @@ def _by_run(field: str, what: str, name: str, scores: pd.DataFrame, available: I
     return next(iter(systems))
 
 
-def _notes(m: Measurements) -> list[str]:
-    without = [run.id for run in m.finished("scores") if not (run.folder / PREDICTIONS).is_file()]
-    listed = ", ".join(without[:MOST_LISTED_RUNS]) + (" …" if len(without) > MOST_LISTED_RUNS else "")
+def _notes(measurements: Measurements) -> list[str]:
+    without = [run.id for run in measurements.finished("scores") if not (run.folder / PREDICTIONS).is_file()]
+    run_list = ", ".join(without[:MOST_LISTED_RUNS]) + (" …" if len(without) > MOST_LISTED_RUNS else "")
     note = (
         f"{count(len(without), 'score run')} without predictions, made by an earlier version or unfinished, "
-        f"so that only seeds are tested: {listed}. Delete record.json in these folders and run the recipe "
+        f"so that only seeds are tested: {run_list}. Delete record.json in these folders and run the recipe "
         f"again; models are not trained anew."
     )
-    return [*m.unread, *([note] if without else [])]
+    return [*measurements.unread, *([note] if without else [])]

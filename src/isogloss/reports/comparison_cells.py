@@ -62,12 +62,12 @@ def tests_table(tests: pd.DataFrame) -> list[Table]:
     """Return a table of the differences of all score tables, as `isogloss compare` prints them."""
     if tests.empty:
         return []
-    shown = [name for name in TEST_SET if tests[name].nunique() > 1]
+    columns_shown = [name for name in TEST_SET if tests[name].nunique() > 1]
     rows = tests.assign(language=tests["column"].map(language), seeds=tests["tested_units"].astype(int))
     heads = {head: cell for head, cell in CELLS.items() if head not in ("language", "needed")}
     texts = pd.DataFrame(
         {
-            **{name: row[name] for name in shown},
+            **{name: row[name] for name in columns_shown},
             **{"system": row["name"], "baseline": row["against"], "language": row["language"]},
             **{head: cell(row) for head, cell in heads.items()},
         }
@@ -80,7 +80,7 @@ def tests_table(tests: pd.DataFrame) -> list[Table]:
     }
     names = {"name": "system", "against": "baseline", "column": "language"}
     data = tests[[*TEST_SET, *names, *NUMBERS]].rename(columns=names)
-    table = text_table(words, len(shown) + 3, texts, data)
+    table = text_table(words, len(columns_shown) + 3, texts, data)
     return [replace(table, notes=NOTES, folded=True)]
 
 

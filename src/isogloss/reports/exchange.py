@@ -33,7 +33,9 @@ Form = Callable[[Measurements, pd.DataFrame, str], Iterator[tuple[str, str]]]
 """From measurements, their scores, and the name of who publishes them, to files: path and content."""
 
 
-def every_eval_ever(m: Measurements, scores: pd.DataFrame, organization: str) -> Iterator[tuple[str, str]]:
+def every_eval_ever(
+    measurements: Measurements, scores: pd.DataFrame, organization: str
+) -> Iterator[tuple[str, str]]:
     """Yield a file for each model: an evaluation run of Every Eval Ever, a result for each score."""
     now = f"{time.time():.0f}"
     for model, rows in scores.groupby("model", sort=False):
@@ -42,7 +44,7 @@ def every_eval_ever(m: Measurements, scores: pd.DataFrame, organization: str) ->
             "evaluation_id": f"isogloss/{model}/{now}",
             "retrieved_timestamp": now,
             "source_metadata": {
-                "source_name": plain(m.title),
+                "source_name": plain(measurements.title),
                 "source_type": "evaluation_run",
                 "source_organization_name": organization,
                 "evaluator_relationship": "first_party",
@@ -102,22 +104,24 @@ NONE_TAKEN = {
 }
 
 
-def write_results(m: Measurements, form: str, folder: Path, *, organization: str = "unknown") -> list[Path]:
+def write_results(
+    measurements: Measurements, form: str, folder: Path, *, organization: str = "unknown"
+) -> list[Path]:
     """Write all scores in a form into a new folder; return its files. ConfigError without a score."""
     check_named("results", "form", FORMS, form)
     if folder.exists():
         raise ConfigError(f"--to {folder}: it is there already. Name a new folder, or delete it.")
-    scores = m.frame("scores")
-    scores = name_systems(scores, m.labels) if len(scores) else scores
-    files = list(FORMS[form](m, scores, organization)) if len(scores) else []
+    scores = measurements.frame("scores")
+    scores = name_systems(scores, measurements.labels) if len(scores) else scores
+    files = list(FORMS[form](measurements, scores, organization)) if len(scores) else []
     if not files:
         raise ConfigError(
             f"results --as {form}: found no score that it takes among {len(scores)}. "
             + (NONE_TAKEN.get(form, "") if len(scores) else "Measure scores in the recipe.")
         )
-    with atomic_folder(folder.parent, folder.name) as written:
+    with atomic_folder(folder.parent, folder.name) as new_folder:
         for name, text in files:
-            with writing(written / name), atomic_file(written, name) as file:
+            with writing(new_folder / name), atomic_file(new_folder, name) as file:
                 file.write(text)
     return [folder / name for name, _ in files]
 

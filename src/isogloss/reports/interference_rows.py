@@ -12,7 +12,8 @@ from isogloss.reports.measurements import Measurements
 from isogloss.reports.run_facts import FACTS
 from isogloss.reports.similarity import noise_corrected
 
-MASKED, META = "masked-language-modelling", "meta-learning"
+MASKED = "masked-language-modelling"
+META = "meta-learning"
 
 OWN = ("feed-forward", "attention", "adapter")
 """Kinds of language-specific modules, each judged separately."""
@@ -39,8 +40,11 @@ text."""
 RISE = 1.05
 """An encoder whose final perplexity is this multiple of its lowest has memorised its text."""
 
-LATE, STILL = 0.8, 0.05
-"""An encoder still learns if its perplexity falls by more than 5 % after four fifths of its steps."""
+LATE = 0.8
+"""Share of an encoder's steps after which its perplexity shows whether it still learns."""
+
+STILL = 0.05
+"""An encoder still learns if its perplexity falls by more than this share after ``LATE``."""
 
 TRAINING = ["shape", "lines", "steps"]
 """Columns that identify an encoder's architecture, text and training."""
@@ -48,12 +52,14 @@ TRAINING = ["shape", "lines", "steps"]
 CURVE = ["encoder", "encoder.run", "language", "split"]
 """Columns that identify a curve of perplexity over steps."""
 
-WITHIN, ZERO_SHOT = "within languages", "zero-shot"
+WITHIN = "within languages"
+ZERO_SHOT = "zero-shot"
 
 TASKS = {WITHIN: ("ner", "upos", "qa"), ZERO_SHOT: ("ner", "upos", "qa", "nli")}
 """The paper's tasks (Tables 2, 3, 6, 7)."""
 
-METHOD, MODULES = "encoder.method.", "encoder.modules."
+METHOD = "encoder.method."
+MODULES = "encoder.modules."
 
 EMBEDDING = f"{MODULES}embedding"
 """Whether languages have embeddings, as the modules or in addition to modules."""
@@ -122,31 +128,31 @@ def steps_times(rows: pd.DataFrame, times: int) -> pd.Series:
     )
 
 
-def memorised_encoders(m: Measurements) -> set[str]:
+def memorised_encoders(measurements: Measurements) -> set[str]:
     """Return the encoders with little text whose perplexity ends above its lowest: with every seed."""
-    rows = paper_encoders(m.frame("perplexity")).sort_values("step")
+    rows = paper_encoders(measurements.frame("perplexity")).sort_values("step")
     ends = rows[rows["lines"] != ""].groupby(CURVE)["score"]
     rises = (ends.last() >= RISE * ends.min()).groupby(level="encoder").all()
     return set(rises[rises].index)
 
 
-def stopped_encoders(m: Measurements) -> dict[str, bool]:
+def stopped_encoders(measurements: Measurements) -> dict[str, bool]:
     """Return for each encoder with a curve of perplexity whether it has stopped learning."""
-    rows = paper_encoders(m.frame("perplexity")).sort_values("step")
-    stopped: dict[str, list[bool]] = {}
+    rows = paper_encoders(measurements.frame("perplexity")).sort_values("step")
+    has_stopped: dict[str, list[bool]] = {}
     for (encoder, *_), curve in rows.groupby(CURVE):
         late = curve.loc[curve["step"] >= LATE * curve["step"].iloc[-1], "score"]
         if len(late) > 1:
-            stopped.setdefault(str(encoder), []).append(bool(late.iloc[-1] > (1 - STILL) * late.iloc[0]))
-    return {encoder: all(curves) for encoder, curves in stopped.items()}
+            has_stopped.setdefault(str(encoder), []).append(bool(late.iloc[-1] > (1 - STILL) * late.iloc[0]))
+    return {encoder: all(curves) for encoder, curves in has_stopped.items()}
 
 
-def similar_parts(m: Measurements, frame: str, value: str = "cosine") -> pd.DataFrame:
+def similar_parts(measurements: Measurements, frame: str, value: str = "cosine") -> pd.DataFrame:
     """Return the similarity of two languages in parts of joint encoders.
 
     Among several ways to train them, the one with the most pretraining seeds is used, then the longest.
     """
-    rows = m.frame(frame)
+    rows = measurements.frame(frame)
     rows = paper_encoders(rows[rows["kind"] == "encoder"])
     joint = rows[rows["role"] == "joint"].assign(model=rows.get("model", rows["run"]))
     if len(joint):
@@ -154,13 +160,13 @@ def similar_parts(m: Measurements, frame: str, value: str = "cosine") -> pd.Data
         sizes = lengths.groupby(TRAINING).agg({"encoder.seed": "nunique", "length": "first"})
         usual = sizes.sort_values(["encoder.seed", "length"], kind="stable").index[-1]
         joint = joint[(joint[TRAINING] == [*usual]).all(axis=1)]
-    corrected = noise_corrected(joint, value)
-    return corrected[corrected["first"] != corrected["second"]]
+    rows_corrected = noise_corrected(joint, value)
+    return rows_corrected[rows_corrected["first"] != rows_corrected["second"]]
 
 
-def paper_scores(m: Measurements) -> pd.DataFrame:
+def paper_scores(measurements: Measurements) -> pd.DataFrame:
     """Return scores on the paper's tasks, with ``half``: within languages or zero-shot."""
-    rows = m.frame("scores")
+    rows = measurements.frame("scores")
     rows = paper_encoders(rows[(rows["inputs"] == "") & (rows["kind"] == "model")])
     rows = rows[rows["main"].astype(bool)]
     rows = filter_rows(rows, lambda code, languages: code in languages.split("+"), "language", "languages")
@@ -168,8 +174,8 @@ def paper_scores(m: Measurements) -> pd.DataFrame:
     rows = rows.assign(half=pd.Series([_half(*model) for model in models], index=rows.index, dtype=object))
     rows = filter_rows(rows, lambda task, half: task in TASKS.get(half, ()), "task", "half")
     rows = rows.assign(start=rows["source"].where(rows["half"] == ZERO_SHOT, ""))
-    trained = [name for name in list_columns(rows) if "optimization." in name or "peft" in name]
-    equal_columns = ["corpus", "task", "split", "metric", "start", "shape", *trained]
+    training_columns = [name for name in list_columns(rows) if "optimization." in name or "peft" in name]
+    equal_columns = ["corpus", "task", "split", "metric", "start", "shape", *training_columns]
     common = [name for name in equal_columns if name not in ("split", "metric")]
     return rows.assign(
         test=row_keys(rows, equal_columns),
@@ -189,10 +195,10 @@ def _half(method: str, language: str, source: str, target: str) -> str:
     return ZERO_SHOT if method == "source-only" and "+" not in source else ""
 
 
-def closer_pairs(m: Measurements, training: pd.DataFrame) -> pd.Series:
+def closer_pairs(measurements: Measurements, training: pd.DataFrame) -> pd.Series:
     """Return by seed the mean corrected cosine of pairs above the median overlap minus pairs below it."""
     pair = ["encoder", "first", "second"]
-    overlap = m.frame("gradient-conflict").groupby(pair)["overlap"].mean()
+    overlap = measurements.frame("gradient-conflict").groupby(pair)["overlap"].mean()
     rows = training.dropna(subset=["corrected"]).drop(columns="overlap", errors="ignore")
     rows = rows.join(overlap, on=pair)
     median = rows.drop_duplicates(pair)["overlap"].median()

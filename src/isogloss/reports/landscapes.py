@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 DIGITS = 6
 """Grid values are compared after rounding, so that 0.1 + 0.2 equals 0.3."""
 
-ABOUT_EQUAL, PAPER_ANGLE = (0.8, 1.25), 55
-"""Norm ratios that count as about equal; angle of the two deltas in the paper in degrees (Appendix B)."""
+ABOUT_EQUAL = (0.8, 1.25)
+"""Norm ratios that count as about equal."""
+
+PAPER_ANGLE = 55
+"""Angle of the two deltas in the paper, in degrees (Appendix B)."""
 
 WEIGHTS = {
     "all": "encoder and head together",
@@ -64,9 +67,10 @@ AGGREGATES = {
 }
 
 
-def path_figures(m: Measurements) -> list[Figure]:
+def path_figures(measurements: Measurements) -> list[Figure]:
     """Return figures of means over pairs (Fig. 2) and by task (Figs 6–9), variance (Fig. 5), and pairs."""
-    points, along = path_points(m), curves(m)
+    points = path_points(measurements)
+    along = curves(measurements)
     if along.empty:
         return []
     pairs = (rows for _, rows in along.groupby(SETTING, dropna=False, sort=False))
@@ -74,9 +78,9 @@ def path_figures(m: Measurements) -> list[Figure]:
     return [*figures, *aggregate_figures(along)]
 
 
-def path_points(m: Measurements) -> pd.DataFrame:
+def path_points(measurements: Measurements) -> pd.DataFrame:
     """Return every score on a path, with the path's name and the role of the language."""
-    rows = _named(m, "interpolation", {"end": "way", "start": "start.way"})
+    rows = _named(measurements, "interpolation", {"end": "way", "start": "start.way"})
     if rows.empty:
         return rows
     to = " to " + rows["end.name"] if rows["end.name"].nunique() > 1 else ""
@@ -84,9 +88,9 @@ def path_points(m: Measurements) -> pd.DataFrame:
     return rows.assign(alpha=rows["alpha"].round(DIGITS), path=path, whose=rows["role"] + " language")
 
 
-def curves(m: Measurements) -> pd.DataFrame:
+def curves(measurements: Measurements) -> pd.DataFrame:
     """Return every path's scores over seeds by α, raw and divided by the scores of its end (``by``)."""
-    rows = path_points(m)
+    rows = path_points(measurements)
     if rows.empty:
         return rows
     keys = [*SETTING, *ENDS, *SURFACE]
@@ -106,8 +110,8 @@ def aggregate_figures(along: pd.DataFrame) -> list[Figure]:
     groupings = by_task if tests["task"].duplicated().any() else [PATHS, *by_task]
     means = [aggregate(models, "normalised_mean", by) for by in groupings]
     variance = aggregate(models, "normalised_variance", groupings[0])
-    drawn = [*(rows for rows in means if rows["curves"].max() > 1), variance]
-    return [figure for rows in drawn if len(rows) for figure in _aggregate_figure(rows, models)]
+    row_groups = [*(rows for rows in means if rows["curves"].max() > 1), variance]
+    return [figure for rows in row_groups if len(rows) for figure in _aggregate_figure(rows, models)]
 
 
 def aggregate(along: pd.DataFrame, measure: str, by: list[str]) -> pd.DataFrame:
@@ -141,9 +145,9 @@ def _aggregate_figure(rows: pd.DataFrame, along: pd.DataFrame) -> list[Figure]:
     if rows["curves"].max() >= FEWEST_CURVES:
         return drawing.line_figure(words, rows, replace(style, half="half"))
     keys = [name for name in rows if name in along and name not in ("mean", "half")]
-    drawn = along.merge(rows[[*keys, "panel"]], on=keys)
-    drawn = drawn.assign(curve=row_keys(drawn, [*TEST, *ENDS, *SURFACE]))
-    return drawing.line_figure(words, drawn, replace(style, y=measure, curve="curve"), rows)
+    panel_rows = along.merge(rows[[*keys, "panel"]], on=keys)
+    panel_rows = panel_rows.assign(curve=row_keys(panel_rows, [*TEST, *ENDS, *SURFACE]))
+    return drawing.line_figure(words, panel_rows, replace(style, y=measure, curve="curve"), rows)
 
 
 def _spread(band: str, curves: int) -> str:
@@ -169,11 +173,11 @@ def _pair_figure(rows: pd.DataFrame, points: pd.DataFrame) -> list[Figure]:
     pair = (source + " → " + target).where(target != "", source)
     rows = rows.assign(panel=distinguishing_names(rows.assign(pair=pair), ["pair", "path"]))
     keys = [*SETTING, *ENDS, *SURFACE, "alpha"]
-    drawn = points.merge(rows[[*keys, "panel"]], on=keys)
-    drawn = drawn.assign(curve=row_keys(drawn, [*SURFACE, "seed", "encoder.run"]))
+    panel_rows = points.merge(rows[[*keys, "panel"]], on=keys)
+    panel_rows = panel_rows.assign(curve=row_keys(panel_rows, [*SURFACE, "seed", "encoder.run"]))
     style = replace(ALONG, y="score", curve="curve", band=True, scale=100)
     return drawing.line_figure(
-        words, drawn, replace(style, labels=(ALPHA, f"{first['metric']}, percent")), rows
+        words, panel_rows, replace(style, labels=(ALPHA, f"{first['metric']}, percent")), rows
     )
 
 
@@ -199,9 +203,9 @@ def _join_key(key: object) -> str:
     return " ".join(str(part) for part in parts if part)
 
 
-def plane_figures(m: Measurements) -> list[Figure]:
+def plane_figures(measurements: Measurements) -> list[Figure]:
     """Return contour plots of the planes through three models (Figs 3 and 10)."""
-    rows = _named(m, "plane", CORNERS)
+    rows = _named(measurements, "plane", CORNERS)
     if rows.empty:
         return []
     groups = [_surfaces(group) for _, group in rows.groupby([*SETTING, *TRIPLE], sort=False, dropna=False)]
@@ -227,13 +231,13 @@ def _surfaces(rows: pd.DataFrame) -> pd.DataFrame:
 def _plane_figure(rows: pd.DataFrame) -> Figure:
     from matplotlib.ticker import MultipleLocator
 
-    shown = rows["normalised_mean"].fillna(rows["mean"])
-    levels = plane_levels(shown.to_numpy())
+    values = rows["normalised_mean"].fillna(rows["mean"])
+    levels = plane_levels(values.to_numpy())
     corners = [rows[f"{corner}.name"].iloc[0] for corner in CORNERS]
     corner_of = dict(zip(((0, 0), (1, 0), (0, 1)), corners, strict=True))
 
     def draw(axis: "Axes", group: pd.DataFrame) -> None:
-        grid = group.assign(shown=shown).pivot(index="alpha_second", columns="alpha_first", values="shown")
+        grid = group.assign(shown=values).pivot(index="alpha_second", columns="alpha_first", values="shown")
         _draw_plane(axis, grid, levels)
         axis.plot((1, 0, 0), (0, 0, 1), color=MARK, linewidth=0.8, linestyle="dotted")
         for (at, name), marker in zip(corner_of.items(), "os^", strict=True):
@@ -253,7 +257,8 @@ def plane_levels(
     Equal steps would give one colour to the wide areas near the models, and most colours to few far points.
     """
     inside = np.round(np.nanquantile(values, np.linspace(0, 1, 13)[1:-1]), 2)
-    low, high = np.floor(100 * np.nanmin(values)) / 100, np.ceil(100 * np.nanmax(values)) / 100
+    low = np.floor(100 * np.nanmin(values)) / 100
+    high = np.ceil(100 * np.nanmax(values)) / 100
     return np.unique([low, *inside, high if high > low else low + 0.01])
 
 
@@ -281,22 +286,24 @@ def _draw_plane(axis: "Axes", grid: pd.DataFrame, levels: npt.NDArray[np.float64
     from matplotlib.patheffects import withStroke
 
     colors = mpl.colormaps["cividis"](np.linspace(0, 1, len(levels) - 1))
-    x, y, masked = grid.columns, grid.index, np.ma.masked_invalid(grid.to_numpy())
-    axis.contourf(x, y, masked, levels=levels, colors=colors)
-    crossed = [level for level in levels if masked.min() < level < masked.max()]
-    if crossed:
-        lines = axis.contour(x, y, masked, levels=crossed, colors=MARK, linewidths=0.4)
-        labelled = crossed[:: max(1, len(crossed) // 5)]
-        for text in axis.clabel(lines, labelled, fontsize=6, fmt="%.2f", inline_spacing=2):
+    x = grid.columns
+    y = grid.index
+    heights = np.ma.masked_invalid(grid.to_numpy())
+    axis.contourf(x, y, heights, levels=levels, colors=colors)
+    crossing_levels = [level for level in levels if heights.min() < level < heights.max()]
+    if crossing_levels:
+        lines = axis.contour(x, y, heights, levels=crossing_levels, colors=MARK, linewidths=0.4)
+        label_levels = crossing_levels[:: max(1, len(crossing_levels) // 5)]
+        for text in axis.clabel(lines, label_levels, fontsize=6, fmt="%.2f", inline_spacing=2):
             across, up = axis.transAxes.inverted().transform(axis.transData.transform(text.get_position()))
             text.set_path_effects([withStroke(linewidth=1.5, foreground="white")])
             text.set_visible(bool(0.06 < across < 0.94 and 0.04 < up < 0.96))  # The frame would cut others.
     axis.grid(visible=False)
 
 
-def delta_figures(m: Measurements) -> list[Figure]:
+def delta_figures(measurements: Measurements) -> list[Figure]:
     """Return plots of the ratio of two deltas' norms against their angle (Fig. 4), for each three models."""
-    rows = named_deltas(m).dropna(subset=["ratio", "angle"])
+    rows = named_deltas(measurements).dropna(subset=["ratio", "angle"])
     return [_delta_figure(group) for _, group in rows.groupby(TRIPLE, sort=False)] if len(rows) else []
 
 
@@ -314,7 +321,8 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
             look: dict[str, Any] = {"edgecolors": PALETTE[i % 8], "marker": MARKERS[(i + i // 8) % 8]}
             size = 18 + 30 * (1 - i / len(groups))
             axis.scatter(marks["ratio"], marks["angle"], s=size, facecolors="none", label=name, **look)
-        low, high = min(0.75, *group["ratio"]), max(1.3, *group["ratio"])
+        low = min(0.75, *group["ratio"])
+        high = max(1.3, *group["ratio"])
         axis.set(xlim=(0.95 * low, 1.05 * high), ylim=(0, max(95, *group["angle"] + 5)))
         axis.text(0.955 * low, PAPER_ANGLE + 1, f"{PAPER_ANGLE}° in the paper", color=MARK, fontsize=7)
 
@@ -332,17 +340,19 @@ def _delta_figure(rows: pd.DataFrame) -> Figure:
     return drawing.panel_figure(words, rows.assign(panel=""), draw, labels=labels, height=2.4)
 
 
-def named_deltas(m: Measurements) -> pd.DataFrame:
+def named_deltas(measurements: Measurements) -> pd.DataFrame:
     """Return the deltas, with the names of their models."""
-    return _named(m, "deltas", CORNERS)
+    return _named(measurements, "deltas", CORNERS)
 
 
-def _named(m: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame:
+def _named(measurements: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame:
     """Add names of the models' ways of training (``start.name`` …), and ``encoder.label``."""
-    rows = m.frame(frame)
+    rows = measurements.frame(frame)
     if rows.empty:
         return rows
-    method_names = way_names(m.models[m.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())])
+    method_names = way_names(
+        measurements.models[measurements.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())]
+    )
     names = {
         f"{corner}.name": rows[way]
         .map(method_names)
@@ -350,4 +360,6 @@ def _named(m: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame
         .fillna(rows[way.replace("way", "method")])
         for corner, way in ways.items()
     }
-    return rows.assign(**names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, m.labels))})
+    return rows.assign(
+        **names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, measurements.labels))}
+    )

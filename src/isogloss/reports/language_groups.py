@@ -27,10 +27,10 @@ Groups = dict[tuple[str, str], tuple[str, ...]]
 """The languages of each group, by what they are grouped by and its name: ``("family", "Uralic")``."""
 
 
-def group_tables(m: Measurements) -> list[Table]:
+def group_tables(measurements: Measurements) -> list[Table]:
     """Return a table per test set with several real target languages, by the task's own metric."""
     tables = []
-    for test_set in scored_sets(m):
+    for test_set in scored_sets(measurements):
         targets = [code for code in test_set.targets if not is_built_in(code)]
         if len(targets) > 1 and test_set.rows[["main", "best"]].all(axis=None):
             groups = language_groups(targets)
@@ -52,16 +52,17 @@ def language_groups(codes: Sequence[str]) -> Groups:
 
 def _group_table(test_set: ScoredSet, groups: Groups, data: pd.DataFrame) -> Table:
     names = data["name"].drop_duplicates()
-    by_group, rounded = [data["by"], data["group"]], data["mean"].round(3)
-    best = (rounded == rounded.groupby(by_group).transform("max")) & (len(names) > 1)
+    by_group = [data["by"], data["group"]]
+    rounded_means = data["mean"].round(3)
+    best = (rounded_means == rounded_means.groupby(by_group).transform("max")) & (len(names) > 1)
     columns = (data[name] for name in ("by", "group", "name", "mean", "low", "high"))
-    shown = {
+    table_cells = {
         (by, group, name): TableCell(percent(mean, low, high), "best" if first else "")
         for by, group, name, mean, low, high, first in zip(*columns, best, strict=True)
     }
     lines = []
     for (by, group), codes in groups.items():
-        numbers = (shown.get((by, group, name), TableCell("–")) for name in names)
+        numbers = (table_cells.get((by, group, name), TableCell("–")) for name in names)
         lines.append((*cells(by, group, str(len(codes))), *numbers))
     title = test_set_name(test_set.about) + (
         f", source {test_set.about['source']}" if test_set.sources else ""
@@ -87,15 +88,16 @@ def _data(test_set: ScoredSet, groups: Groups) -> pd.DataFrame:
         if len(values):
             over = mean_std([*values])
             columns = {**test_set.about, **{name: facts[name] for name in ("name", *SYSTEM)}}
-            counted = {"by": by, "group": group, "languages": len(codes), "codes": " ".join(codes)}
+            counts = {"by": by, "group": group, "languages": len(codes), "codes": " ".join(codes)}
             numbers = {"mean": over.mean, "std": over.std, "low": over.low, "high": over.high}
-            lines.append({**columns, **counted, **numbers, "units": over.n})
+            lines.append({**columns, **counts, **numbers, "units": over.n})
     return pd.DataFrame(lines)
 
 
 def _caption(test_set: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
-    unit, over = UNITS[test_set.unit], test_set.units_of(data)
-    unknown = [
+    unit = UNITS[test_set.unit]
+    over = test_set.units_of(data)
+    unknown_texts = [
         f"{by} of {and_list(map(language, codes))}"
         for (by, group), codes in groups.items()
         if group == UNKNOWN
@@ -107,7 +109,7 @@ def _caption(test_set: ScoredSet, data: pd.DataFrame, groups: Groups) -> str:
         f"One {unit} has no interval.": not data["low"].notna().any(),
         "Family: Glottolog's; script: ISO 15924; resources: class 0 (hardly any) to 5 of Joshi et al. "
         "(2020).": True,
-        f"Unknown: {'; '.join(unknown)}.": unknown,
+        f"Unknown: {'; '.join(unknown_texts)}.": unknown_texts,
         f"Not counted: {and_list(map(language, test_set.unseen))}, for which no model was made.": (
             test_set.unseen
         ),

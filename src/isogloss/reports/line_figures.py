@@ -42,13 +42,13 @@ class LineFigure:
     """Selects the rows and adds columns; by default all rows."""
     group_by: tuple[str, ...] = ()
 
-    def show(self, m: Measurements) -> list[Figure]:
+    def show(self, measurements: Measurements) -> list[Figure]:
         """Return the figures; none where nothing was measured."""
-        rows = m.frame(self.frame)
-        rows = self.choose(m, rows) if len(rows) else rows
+        rows = measurements.frame(self.frame)
+        rows = self.choose(measurements, rows) if len(rows) else rows
         if rows.empty:
             return []
-        rows = name_systems(rows, m.labels)
+        rows = name_systems(rows, measurements.labels)
         groups = (
             rows.groupby(list(self.group_by), sort=False, dropna=False) if self.group_by else [((), rows)]
         )
@@ -103,17 +103,17 @@ def _sweep(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.assign(line="layer " + rows["layer"].astype(str))
     keys = ["corpus", "inputs", "inputs.translator", "task", "encoder", "split", "metric"]
     rows = rows[rows.groupby(keys, dropna=False)["ratio"].transform("nunique") > 1]
-    trained = rows[rows["trained"].astype(bool)]
-    return pd.concat([rows, trained.assign(line="as trained")], ignore_index=True)
+    trained_rows = rows[rows["trained"].astype(bool)]
+    return pd.concat([rows, trained_rows.assign(line="as trained")], ignore_index=True)
 
 
-def bitext_sizes(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def bitext_sizes(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return scores of adjustments by number of translations, and scores of the original encoder.
 
     An adjustment to all translations has the number that it read.
     """
     rows = main_scores(rows[rows["reference"] == ZERO_SHOT])
-    read = m.frame("bitext-read").groupby("run")["translations"].max()
+    read = measurements.frame("bitext-read").groupby("run")["translations"].max()
     sizes = rows["encoder.size"].astype(float).fillna(rows["encoder.run"].map(read))
     test = [*TEST_SET, "way", "inputs", "inputs.translator", "language", "seed"]
     original = rows[rows["encoder.adjusted"] == ""].groupby(["encoder", *test], dropna=False)["score"].mean()
@@ -236,9 +236,9 @@ BITEXT_SIZE = Summary(
 """Scores by amount of bitext for an adjustment ("The Impact of Cross-Lingual Adjustment …", Section 5.3)."""
 
 
-def seed_figures(m: Measurements) -> list[Figure]:
+def seed_figures(measurements: Measurements) -> list[Figure]:
     """Return a figure of the standard deviation over seeds of every system and language, by role."""
-    rows = name_systems(spreads(m), m.labels)
+    rows = name_systems(spreads(measurements), measurements.labels)
     if rows.empty:
         return []
     rows = rows.assign(

@@ -150,8 +150,8 @@ class PlannedRun:
         if kind is None and self.record.kind == "measure" and self.kind in ROWS:
             raise StorageError(f"{self.folder}: {EARLIER}")
         for name in ABOUT.get(kind.frame, ("model",)) if kind else ():
-            if name in names and (unknown := {row[name] for row in rows} - self.models.keys()):
-                raise LookupError(f"{name} {unknown.pop()!r:.40} is not in it")
+            if name in names and (unknown_models := {row[name] for row in rows} - self.models.keys()):
+                raise LookupError(f"{name} {unknown_models.pop()!r:.40} is not in it")
 
 
 @dataclass(frozen=True, repr=False)
@@ -229,8 +229,8 @@ class Measurements:
 
     def folder(self, run: str) -> Path | None:
         """Return the folder of a finished run; None for any other."""
-        finished = run in self._by_id and self._by_id[run].state == "finished"
-        return self._by_id[run].folder if finished else None
+        is_finished = run in self._by_id and self._by_id[run].state == "finished"
+        return self._by_id[run].folder if is_finished else None
 
     def finished(self, kind: str) -> list[PlannedRun]:
         """Return the finished runs of a kind, or the measurements of a diagnostic."""
@@ -249,8 +249,8 @@ class Measurements:
     def models(self) -> pd.DataFrame:
         """The facts of every model and encoder in any run, by id."""
         facts = {key: model for run in self.runs for key, model in run.models.items()}
-        recorded = {run.id: run.record.read for run in self.runs if run.record.read}
-        facts |= {key: add_data_read(facts[key], read) for key, read in recorded.items() if key in facts}
+        data_reads = {run.id: run.record.read for run in self.runs if run.record.read}
+        facts |= {key: add_data_read(facts[key], read) for key, read in data_reads.items() if key in facts}
         frame = pd.DataFrame.from_dict(facts, orient="index")
         frame = frame.reindex(columns=list(dict.fromkeys((*FACTS, *frame.columns))))
         for name in NUMBERS:
@@ -312,12 +312,12 @@ class Measurements:
         return rows
 
     def _joined(self, name: str) -> pd.DataFrame:
-        recorded = self._rows.get(name, [])
+        row_lists = self._rows.get(name, [])
         own_columns = (
-            [field.name for field in fields(FRAMES[name])] if name in FRAMES else [*chain(*recorded)]
+            [field.name for field in fields(FRAMES[name])] if name in FRAMES else [*chain(*row_lists)]
         )
         columns = [column for column in dict.fromkeys((*own_columns, *TESTED)) if column != "run"]
-        rows = pd.DataFrame(recorded, columns=["run", *columns])
+        rows = pd.DataFrame(row_lists, columns=["run", *columns])
         ids = [column for column in ABOUT.get(name, ("model",)) if column in columns]
         if ids:  # Scores on other inputs are not duplicates.
             rows = rows.drop_duplicates(columns, ignore_index=True)
@@ -341,10 +341,10 @@ def cached(
     """Cache the result of a function on its measurements; later calls report no progress."""
 
     @wraps(function)
-    def wrapper(m: Measurements, /, *args: P.args, **kwargs: P.kwargs) -> Result:
-        if function not in m._cache:
-            m._cache[function] = function(m, *args, **kwargs)
-        return cast(Result, m._cache[function])
+    def wrapper(measurements: Measurements, /, *args: P.args, **kwargs: P.kwargs) -> Result:
+        if function not in measurements._cache:
+            measurements._cache[function] = function(measurements, *args, **kwargs)
+        return cast(Result, measurements._cache[function])
 
     return wrapper
 
@@ -363,12 +363,13 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
             f"Name the folder given to `isogloss run … --out`."
         )
     ids = dict.fromkeys(plan.runs or present)
-    if unplanned := set(present) - set(ids):
+    if extra_runs := set(present) - set(ids):
         notes.append(
-            f"{len(unplanned)} more runs lie in the folder but not in the plan: they are left out. "
+            f"{len(extra_runs)} more runs lie in the folder but not in the plan: they are left out. "
             "Run a recipe that describes them all: finished runs are not made again."
         )
-    shared, facts = Shared(), ModelFacts()
+    shared = Shared()
+    facts = ModelFacts()
     return Measurements(
         runs=[_read_run(out / name, shared, facts) for name in one_by_one([*ids], "records", on_progress)],
         labels={key: plain(label) for key, label in plan.labels.items()},
@@ -386,7 +387,8 @@ def read_measurements(out: Path, on_progress: OnProgress = no_progress) -> Measu
 def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> PlannedRun:
     """Read a run; without a record or a failure it is missing."""
     try:
-        record, made = shared.record(read_record(folder)), read_made(folder)
+        record = shared.record(read_record(folder))
+        made = read_made(folder)
         run = PlannedRun(
             id=record.id, state="finished", folder=folder, record=record, made=made, _facts=facts
         )
@@ -397,8 +399,8 @@ def _read_run(folder: Path, shared: Shared, facts: ModelFacts) -> PlannedRun:
             return PlannedRun(id=folder.name, state="damaged", folder=folder, error=without_folders(error))
     if not is_there(folder / FAILED):
         return PlannedRun(id=folder.name, state="missing", folder=folder)
-    failed, notes = _read_json(folder / FAILED, dict[str, str])
-    reason = failed.get("error") or "; ".join(notes) or "no reason was written down"
+    failure, notes = _read_json(folder / FAILED, dict[str, str])
+    reason = failure.get("error") or "; ".join(notes) or "no reason was written down"
     return PlannedRun(id=folder.name, state="failed", folder=folder, error=without_folders(reason))
 
 

@@ -97,8 +97,8 @@ class MixupComparison:
         """
         facts = self.full.iloc[0]
         reads = json.loads(facts["inputs.translator"] or "{}")
-        trained = {name: facts[name] for name in facts.index if name.split(".")[0] == "translator"}
-        other = bool(reads) and any(trained.get(name) != fact for name, fact in reads.items())
+        translator_facts = {name: facts[name] for name in facts.index if name.split(".")[0] == "translator"}
+        other = bool(reads) and any(translator_facts.get(name) != fact for name, fact in reads.items())
         unlike = unlike_settings(self.full[:1], SETTINGS).iloc[0]
         apart = len(_differing(facts, self.trained.iloc[0], ["optimization"])) if len(self.trained) else 0
         return len(self.trained) == 0, other, int(unlike), apart
@@ -127,60 +127,70 @@ class MixupComparison:
     def name_check(self, check: Check, statement: str) -> Check:
         """Name the comparison and the statement that a check belongs to."""
         split = self.full["split"].iloc[0]
-        (placed,) = name_comparison(
+        (name_row,) = name_comparison(
             [check], self.systems, statement=statement, split=split, preference=self.preference
         )
-        return placed
+        return name_row
 
     def on(self, rows: pd.DataFrame, role: str) -> pd.DataFrame:
         """Return the rows of languages of one role; on unseen ones, all models count."""
-        scored = rows[rows["role"] == role]
-        return scored.assign(target="") if role == "unseen" else scored
+        role_rows = rows[rows["role"] == role]
+        return role_rows.assign(target="") if role == "unseen" else role_rows
 
 
 def mixup_comparisons(
-    m: Measurements, rows: pd.DataFrame, *, inputs: Sequence[str] = ("paired",), layers: bool = False
+    measurements: Measurements,
+    rows: pd.DataFrame,
+    *,
+    inputs: Sequence[str] = ("paired",),
+    layers: bool = False,
 ) -> Iterator[MixupComparison]:
     """Yield every full X-Mixup: with ``layers`` those that name a layer, else those with the paper's."""
     by_layer = ["layer"] if "layer" in rows else []
-    for group, frame in labelled_groups(m, rows, [*TEST_SET, "encoder", *by_layer]):
-        scored = frame.assign(targets=frame["target"].str.split("+").map(len).where(frame["target"] != "", 0))
-        mixes = scored[
-            (scored["method"] == "x-mixup") & (scored["without"] == "") & scored["inputs"].isin(inputs)
+    for group, frame in labelled_groups(measurements, rows, [*TEST_SET, "encoder", *by_layer]):
+        score_rows = frame.assign(
+            targets=frame["target"].str.split("+").map(len).where(frame["target"] != "", 0)
+        )
+        mixes = score_rows[
+            (score_rows["method"] == "x-mixup")
+            & (score_rows["without"] == "")
+            & score_rows["inputs"].isin(inputs)
         ]
         usual = mixes["method.layer"] == 0 if len(mixes) else mixes["inputs"] == 0
         mixes = mixes[~usual if layers else usual | (not usual.any())]
         fulls = [full for _, full in mixes.groupby(["way", "targets", "inputs", "inputs.translator"])]
-        comparisons = [_comparison(m, group, scored, full) for full in fulls]
+        comparisons = [_comparison(measurements, group, score_rows, full) for full in fulls]
         apart: dict[object, list[tuple[tuple[int, ...], MixupComparison]]] = {}
         for comparison in comparisons:
             first = comparison.full.iloc[0]
             key = first["inputs"], first["method.layer"] if layers else 0
             apart.setdefault(key, []).append((comparison.unlike_paper, comparison))
-        judged = [
+        judged_comparisons = [
             comparison
             for systems in apart.values()
             for unlike, comparison in systems
             if unlike == min(other for other, _ in systems)
         ]
-        for comparison in judged:
+        for comparison in judged_comparisons:
             system = comparison.full["system"].iloc[0]
             yield replace(
                 comparison,
-                name=group if len(judged) == 1 else f"{group} {system}",
+                name=group if len(judged_comparisons) == 1 else f"{group} {system}",
                 preference=tuple(-float(frame[name].iloc[0]) for name in by_layer),
             )
 
 
-def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.DataFrame) -> MixupComparison:
+def _comparison(
+    measurements: Measurements, group: str, score_rows: pd.DataFrame, full: pd.DataFrame
+) -> MixupComparison:
     """Compare a full X-Mixup with models that were trained for as many targets, or for none."""
     targets, sources = ({*"+".join(full[name]).split("+")} for name in ("target", "source"))
     roles = dict.fromkeys(targets, "target") | dict.fromkeys(sources, "source")
-    rows = scored[scored["targets"].isin((0, full["targets"].iloc[0]))]
+    rows = score_rows[score_rows["targets"].isin((0, full["targets"].iloc[0]))]
     rows = rows.assign(role=rows["language"].map(roles).fillna("unseen"))
     full = rows.loc[full.index]
     return MixupComparison(
-        m=m,
+        m=measurements,
         group=group,
         name=group,
         systems=" ".join(str(full[name].iloc[0]) for name in [*TEST_SET, *SYSTEM] if name != "split"),
@@ -193,54 +203,55 @@ def _comparison(m: Measurements, group: str, scored: pd.DataFrame, full: pd.Data
 
 
 @cached
-def scored_mixups(m: Measurements) -> list[MixupComparison]:
+def scored_mixups(measurements: Measurements) -> list[MixupComparison]:
     """Return the comparisons of main scores."""
-    return [*mixup_comparisons(m, mixup_scores(m))]
+    return [*mixup_comparisons(measurements, mixup_scores(measurements))]
 
 
 def ablations(comparison: MixupComparison) -> dict[str, pd.DataFrame]:
     """Return by name the systems that are the full one in all but one part, read as in Table 5."""
-    full, ablated = comparison.full.iloc[0], dict[str, tuple[int, pd.DataFrame]]()
+    full = comparison.full.iloc[0]
+    ablation_rows = dict[str, tuple[int, pd.DataFrame]]()
     rows = comparison.rows[comparison.rows["without"].isin(ABLATIONS)]
     for (without, _, inputs, _), group in split_by(rows, ["without", "way", "inputs", "inputs.translator"]):
         name, free = ABLATIONS[without]
-        unmixed = name == NO_MIXUP and inputs == ""
-        facts = ("method", "optimization", "translator", *(() if unmixed else ("inputs",)))
-        name = MIXING_ALONE if name == NO_MIXUP and not unmixed else name
+        is_unmixed = name == NO_MIXUP and inputs == ""
+        facts = ("method", "optimization", "translator", *(() if is_unmixed else ("inputs",)))
+        name = MIXING_ALONE if name == NO_MIXUP and not is_unmixed else name
         differing = _differing(group.iloc[0], full, facts)
-        if differing <= free and (name not in ablated or len(differing) < ablated[name][0]):
-            ablated[name] = len(differing), group
-    return {name: group for name, (_, group) in ablated.items()}
+        if differing <= free and (name not in ablation_rows or len(differing) < ablation_rows[name][0]):
+            ablation_rows[name] = len(differing), group
+    return {name: group for name, (_, group) in ablation_rows.items()}
 
 
 @cached
-def mixup_scores(m: Measurements) -> pd.DataFrame:
+def mixup_scores(measurements: Measurements) -> pd.DataFrame:
     """Return the scores of the paper's systems by the tasks' main metrics."""
-    rows = m.frame("scores")
+    rows = measurements.frame("scores")
     return paper_systems(rows[rows["main"].astype(bool)])
 
 
 @cached
-def source_cka(m: Measurements) -> pd.DataFrame:
+def source_cka(measurements: Measurements) -> pd.DataFrame:
     """Return the CKA of each target with the source in each layer, as a table with the columns of scores."""
-    rows = paper_systems(m.frame("cka"))
+    rows = paper_systems(measurements.frame("cka"))
     rows = filter_rows(rows, lambda code, source: code in source.split("+"), "first", "source")
     rows = rows.dropna(subset="cka")
     return rows.assign(language=rows["second"], score=rows["cka"].astype(float), metric="CKA", split="")
 
 
-def cka_of(m: Measurements, scored: pd.DataFrame) -> pd.DataFrame:
+def cka_of(measurements: Measurements, score_rows: pd.DataFrame) -> pd.DataFrame:
     """Return the CKA of a system's models: on the corpus that was scored, or else on any; unmixed states."""
-    first = scored.iloc[0]
-    rows = rows_of(source_cka(m), dict(first[["task", "source", "encoder", "way"]]))
-    rows = rows[rows["encoder.run"].isin(scored["encoder.run"])]
+    first = score_rows.iloc[0]
+    rows = rows_of(source_cka(measurements), dict(first[["task", "source", "encoder", "way"]]))
+    rows = rows[rows["encoder.run"].isin(score_rows["encoder.run"])]
     return where_any(where_any(rows, "corpus", first["corpus"]), "inputs", "")
 
 
 def paper_systems(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the fine-tuned models that the paper has; ``without`` names the parts that X-Mixup lacks."""
-    added = ["encoder.adjusted", "encoder.modules", "after.method"]
-    rows = rows[(rows[added] == "").all(axis=1) & (rows["source"] != "")]
+    added_columns = ["encoder.adjusted", "encoder.modules", "after.method"]
+    rows = rows[(rows[added_columns] == "").all(axis=1) & (rows["source"] != "")]
     rows = rows[rows["peft"].isna()] if "peft" in rows else rows
     rows = rows[unlike_settings(rows, FIXED) == 0]
     if "method.ratio_rate" in rows:
@@ -258,7 +269,8 @@ def deepest_layer(rows: pd.DataFrame) -> pd.DataFrame:
 
 def with_map_languages(rows: pd.DataFrame) -> pd.DataFrame:
     """Add the languages of each map: the more, the larger the share of variance between them."""
-    on_map, centroids = ["run", "model", "layer"], rows[rows["what"] == "centroid"]
+    on_map = ["run", "model", "layer"]
+    centroids = rows[rows["what"] == "centroid"]
     codes = centroids.sort_values("language").groupby(on_map)["language"].agg(" ".join)
     return rows.join(codes.rename("languages"), on=on_map)
 

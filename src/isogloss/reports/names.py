@@ -35,7 +35,8 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     """
     if rows.empty:
         return rows.assign(system="", **{"encoder.label": "", "name": ""})
-    ways, encoders = way_names(rows), encoder_names(rows, labels)
+    ways = way_names(rows)
+    encoders = encoder_names(rows, labels)
     none = pd.Series("", index=rows.index)
     # The translator of training data also translated the inputs.
     readers = rows.get("inputs.translator", none).where(rows["translator"] == "", "")
@@ -74,17 +75,19 @@ def _is_redundant(group: pd.DataFrame, name: str) -> bool:
 def encoder_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
     """Name each encoder: the recipe's label, else its folder or pretraining; then its adjustment."""
     runs = zip(rows["encoder"], rows["encoder.run"], strict=True)
-    labelled = {encoder: labels[run] for encoder, run in runs if run in labels}
+    encoder_labels = {encoder: labels[run] for encoder, run in runs if run in labels}
     encoders = rows.drop_duplicates("encoder")
     bases = {
-        str(row["encoder"]): labelled.get(row["encoder"]) or _base_name(row, labels)
+        str(row["encoder"]): encoder_labels.get(row["encoder"]) or _base_name(row, labels)
         for row in list_rows(encoders)
     }
-    adjusted = encoders[(encoders["encoder.adjusted"] != "") & ~encoders["encoder"].isin(labelled)]
-    for adjustment, group in adjusted.groupby("encoder.adjusted", sort=False):
+    adjusted_rows = encoders[(encoders["encoder.adjusted"] != "") & ~encoders["encoder"].isin(encoder_labels)]
+    for adjustment, group in adjusted_rows.groupby("encoder.adjusted", sort=False):
         fields = [name for name in list_columns(group) if name.startswith("encoder.adjusted.")]
-        described = group.set_index("encoder")[["encoder.size", "encoder.pairs", "encoder.depth", *fields]]
-        for encoder, text in _distinguish(described, all_fields=True).items():
+        description_rows = group.set_index("encoder")[
+            ["encoder.size", "encoder.pairs", "encoder.depth", *fields]
+        ]
+        for encoder, text in _distinguish(description_rows, all_fields=True).items():
             bases[encoder] += f", {adjustment}" + (f" ({text})" if text else "")
     same = [name for name in bases.values() if list(bases.values()).count(name) > 1]
     return {key: f"{name} {key[:4]}" if name in same else name for key, name in bases.items()}
@@ -111,8 +114,8 @@ def _base_name(row: Facts, labels: Mapping[str, str]) -> str:
 
 def _distinguish(parts: pd.DataFrame, *, all_fields: bool = False) -> dict[str, str]:
     """Return each part's fields that differ from the commonest; all differing fields where these coincide."""
-    shown = parts.map(_text)
-    differ = shown.loc[:, shown.nunique() > 1]
+    part_texts = parts.map(_text)
+    differ = part_texts.loc[:, part_texts.nunique() > 1]
     counts = {name: differ[name].value_counts() for name in differ}
     common = {name: differ[name].mode()[0] for name in differ if counts[name].iloc[0] > 1 and not all_fields}
     texts = {
@@ -136,7 +139,8 @@ def _of_nothing(name: Hashable, row: "pd.Series[str]") -> bool:
 
 def _short(name: object) -> str:
     parts = str(name).split(".")
-    first, last = parts[0], parts[-1]
+    first = parts[0]
+    last = parts[-1]
     return f"{first} {last}" if first in ("after", "teacher") else last
 
 
@@ -156,11 +160,11 @@ def _readers(readers: pd.Series) -> dict[str, str]:
 
 def distinguishing_names(rows: pd.DataFrame, columns: Iterable[str]) -> list[str]:
     """Name each row by the columns that differ among all rows; by all columns where none does."""
-    named = rows[list(columns)].astype(object)
-    named = named.where(named.notna(), "").astype(str)
-    differ = named.loc[:, named.nunique() > 1]
-    shown = differ if len(differ.columns) else named
-    return [", ".join(filter(None, parts)) for parts in shown.itertuples(index=False, name=None)]
+    texts = rows[list(columns)].astype(object)
+    texts = texts.where(texts.notna(), "").astype(str)
+    differ = texts.loc[:, texts.nunique() > 1]
+    text_columns = differ if len(differ.columns) else texts
+    return [", ".join(filter(None, parts)) for parts in text_columns.itertuples(index=False, name=None)]
 
 
 def percent(value: float, low: float = math.nan, high: float = math.nan) -> str:

@@ -246,28 +246,28 @@ def _task_of_texts(sides: Sequence[Side], measure: str, task: str) -> OutputTask
     return _fitting(MULTI_LABEL if family == "list" else CLASSIFICATION, sides, task)
 
 
-def _fitting(decided: str, sides: Sequence[Side], task: str) -> OutputTask:
+def _fitting(task_found: str, sides: Sequence[Side], task: str) -> OutputTask:
     """Return the task that was decided; ConfigError where another one is named."""
-    if task and task != decided:
+    if task and task != task_found:
         origin, output = next(_outputs(sides))
         raise ConfigError(
             f"{origin.name}: gold {output.gold!r:.60} and answer {output.answer!r:.60} are of task "
-            f"{decided}, not {task}. Name {decided}, or give such labels."
+            f"{task_found}, not {task}. Name {task_found}, or give such labels."
         )
-    return OutputTask(decided)
+    return OutputTask(task_found)
 
 
 def _task_of_numbers(sides: Sequence[Side], measure: str, task: str) -> OutputTask:
     """Decide between classes and numbers: whole numbers and truth values are classes, fractions numbers."""
     _check_truth_values(sides)
     by_measure = (name for name in (REGRESSION, CLASSIFICATION) if measure in MEASURES[name])
-    decided = task or next(by_measure, "") or _task_by_numbers(sides)
-    if decided == REGRESSION:
+    number_task = task or next(by_measure, "") or _task_by_numbers(sides)
+    if number_task == REGRESSION:
         _check_each(sides, lambda label: not isinstance(label, bool), "a number, and no truth value")
         return OutputTask(REGRESSION)
-    if decided == CLASSIFICATION:
-        expected = f"a class, which is a whole number (and not {IGNORED}, which transformers ignores)"
-        _check_each(sides, lambda label: not _is_fraction(label) and label != IGNORED, expected)
+    if number_task == CLASSIFICATION:
+        expected_label = f"a class, which is a whole number (and not {IGNORED}, which transformers ignores)"
+        _check_each(sides, lambda label: not _is_fraction(label) and label != IGNORED, expected_label)
         return OutputTask(CLASSIFICATION)
     return _fitting(CLASSIFICATION, sides, task)
 
@@ -304,11 +304,11 @@ def _check_truth_values(sides: Sequence[Side]) -> None:
         _check_each(sides, lambda label: label in (0, 1), "True or False, as other labels are")
 
 
-def _check_each(sides: Sequence[Side], fits: Callable[[float], bool], expected: str) -> None:
+def _check_each(sides: Sequence[Side], fits: Callable[[float], bool], expectation: str) -> None:
     for origin, output in _outputs(sides):
         for what, label in (("gold", output.gold), (output.kind, output.answer)):
             if not fits(label):
-                raise origin.broken(output.line, f"{what} {label!r}", expected)
+                raise origin.broken(output.line, f"{what} {label!r}", expectation)
 
 
 def _check_no_tags(sides: Sequence[Side], task: str) -> None:
@@ -361,8 +361,8 @@ def _check_alike(sides: Sequence[Side]) -> None:
                 family = family or _family(label)
                 if _family(label) != family:
                     problem = f"{what} label {label!r:.60}"
-                    expected = f"a {family}, as other labels are"
-                    raise origin.broken(output.line, problem, expected)
+                    expected_label = f"a {family}, as other labels are"
+                    raise origin.broken(output.line, problem, expected_label)
 
 
 def _are_marks(sides: Sequence[Side]) -> bool:
@@ -374,11 +374,13 @@ def _are_marks(sides: Sequence[Side]) -> bool:
 
 def _check_tags(origin: Origin, output: ExampleOutput) -> None:
     if len(output.gold) != len(output.answer):
-        expected = f"{len(output.answer)} labels, as the answer has"
-        raise origin.broken(output.line, f"gold {str(output.gold)[:60]!r}", expected)
+        expected_labels = f"{len(output.answer)} labels, as the answer has"
+        raise origin.broken(output.line, f"gold {str(output.gold)[:60]!r}", expected_labels)
     if IGNORED in (*output.gold, *output.answer):
-        expected = f"labels of words; {IGNORED} is none, and transformers ignores it"
-        raise origin.broken(output.line, f"label {IGNORED}", expected, "Take these words out on all sides")
+        expected_labels = f"labels of words; {IGNORED} is none, and transformers ignores it"
+        raise origin.broken(
+            output.line, f"label {IGNORED}", expected_labels, "Take these words out on all sides"
+        )
 
 
 def _scheme(sides: Sequence[Side]) -> TagScheme:
@@ -406,8 +408,8 @@ def _scheme(sides: Sequence[Side]) -> TagScheme:
     for origin, output in _outputs(sides):
         index = find_misfit(output.gold, scheme)
         if index is not None:
-            expected = f"tags of {scheme.name}, as most others are ({scheme.allowed()})"
-            raise origin.broken(output.line, f"gold label {output.gold[index]!r}", expected)
+            expected_tags = f"tags of {scheme.name}, as most others are ({scheme.allowed()})"
+            raise origin.broken(output.line, f"gold label {output.gold[index]!r}", expected_tags)
     return scheme
 
 
@@ -478,8 +480,8 @@ def _check_spans(origin: Origin, output: ExampleOutput, scheme: TagScheme) -> No
         texts = all(isinstance(tag, str) and tag for tag in tags)
         index = find_misfit(tags, scheme) if texts else 0
         if index is not None:
-            shown = repr(tags[index]) if tags else ""
-            problem = f"{what} {shown} in {' '.join(map(str, tags))[:60]!r}"
+            tag_text = repr(tags[index]) if tags else ""
+            problem = f"{what} {tag_text} in {' '.join(map(str, tags))[:60]!r}"
             raise origin.broken(output.line, problem, f"tags of {scheme.name}: {scheme.allowed()}")
 
 
@@ -491,7 +493,8 @@ def _family(label: object) -> str:
 
 
 def _check_gold(origin: Origin, output: ExampleOutput) -> None:
-    gold, answer = output.gold, output.answer
+    gold = output.gold
+    answer = output.answer
     if gold is None:
         raise describe_missing_gold(origin, output)
     if output.kind == "labels":
@@ -501,8 +504,10 @@ def _check_gold(origin: Origin, output: ExampleOutput) -> None:
     else:
         fits = isinstance(gold, str) or (is_answer("labels", gold) and bool(gold))
     if not fits:
-        expected = ANSWERS["labels"] if output.kind == "labels" else f"what fits {output.kind} {answer!r:.40}"
-        raise origin.broken(output.line, f"gold {str(gold)[:60]!r}", expected)
+        expected_gold = (
+            ANSWERS["labels"] if output.kind == "labels" else f"what fits {output.kind} {answer!r:.40}"
+        )
+        raise origin.broken(output.line, f"gold {str(gold)[:60]!r}", expected_gold)
 
 
 def describe_missing_gold(origin: Origin, output: ExampleOutput) -> DataError:

@@ -42,35 +42,35 @@ class PathExamples:
 
     def added(self, statistics: Mapping[str, Weights]) -> dict[str, ExampleTerms]:
         """Return contributions of examples to each statistic whose points were all recorded."""
-        stored = self.m.stored(self.run).get(self.language)
-        if stored is None:
+        contributions = self.m.stored(self.run).get(self.language)
+        if contributions is None:
             return {}
         sums: dict[str, ExampleTerms] = {}
         for name, weights in statistics.items():
             points = {measure_at(self.metric, at): weight for at, weight in weights.items()}
-            if points.keys() <= stored.measures.keys():
+            if points.keys() <= contributions.measures.keys():
                 systems = {
-                    point: System(*(side[None] for side in stored.measures[point])) for point in points
+                    point: System(*(side[None] for side in contributions.measures[point])) for point in points
                 }
                 values = [weight * influence(systems[point]) for point, weight in points.items()]
-                sums[name] = ExampleTerms(stored.ids, np.sum(values, axis=0))
+                sums[name] = ExampleTerms(contributions.ids, np.sum(values, axis=0))
         return sums
 
 
-def examples_of(m: Measurements, first: pd.Series) -> PathExamples:
+def examples_of(measurements: Measurements, first: pd.Series) -> PathExamples:
     """Return the examples of the path or plane of a row."""
-    return PathExamples(m, first["run"], first["language"], first["metric"])
+    return PathExamples(measurements, first["run"], first["language"], first["metric"])
 
 
-def error_over_examples(weighted: Iterable[tuple[float, ExampleTerms]]) -> tuple[float, int]:
+def error_over_examples(weighted_terms: Iterable[tuple[float, ExampleTerms]]) -> tuple[float, int]:
     """Return the standard error over examples of a weighted sum of statistics, and the number of examples.
 
     Examples with equal ids are one: all seeds answer them, and parallel sets have them in every language.
     """
     sums: dict[tuple[str, ...], Array] = {}
-    for weight, added in weighted:
-        centred = weight * (added.values - added.values.mean()) / len(added.values)
-        sums[added.ids] = sums[added.ids] + centred if added.ids in sums else centred
+    for weight, terms in weighted_terms:
+        deviations = weight * (terms.values - terms.values.mean()) / len(terms.values)
+        sums[terms.ids] = sums[terms.ids] + deviations if terms.ids in sums else deviations
     by_id: dict[str, float] = {}
     for ids, values in sums.items():
         for key, value in zip(ids, values, strict=True):
@@ -85,16 +85,16 @@ def example_error(rows: pd.DataFrame, name: str, means: pd.DataFrame) -> list[tu
 
     ``means`` [unit target] has the units and targets that count; a unit's fine-tuning seeds are averaged.
     """
-    counted = rows[rows["unit"].isin(means.index) & rows["target"].isin(means.columns)]
-    size = counted.groupby(["unit", "target"])["unit"].transform("size") * means.size
-    added = [contributions.get(name) for contributions in counted["added"]]
-    if None in added:
+    counted_rows = rows[rows["unit"].isin(means.index) & rows["target"].isin(means.columns)]
+    size = counted_rows.groupby(["unit", "target"])["unit"].transform("size") * means.size
+    terms = [contributions.get(name) for contributions in counted_rows["added"]]
+    if None in terms:
         return []
-    return [(1 / number, part) for number, part in zip(size, added, strict=True)]
+    return [(1 / number, part) for number, part in zip(size, terms, strict=True)]
 
 
 def difference(
     ours: Iterable[tuple[float, ExampleTerms]], theirs: Iterable[tuple[float, ExampleTerms]] = ()
 ) -> list[tuple[float, ExampleTerms]]:
     """Return contributions of examples to the difference of two means."""
-    return [*ours, *((-weight, added) for weight, added in theirs)]
+    return [*ours, *((-weight, terms) for weight, terms in theirs)]

@@ -46,18 +46,20 @@ class ShownSentence:
 
 
 def shown_sentences(
-    m: Measurements, pairs: Sequence[pd.DataFrame], alphas: Sequence[float]
+    measurements: Measurements, pairs: Sequence[pd.DataFrame], alphas: Sequence[float]
 ) -> list[ShownSentence]:
     """Return sentences in the target language of each pair, as the models of its first seed predict them."""
-    of_pairs = [_of_pair(m, pair, alphas) for pair in pairs]
+    of_pairs = [_of_pair(measurements, pair, alphas) for pair in pairs]
     turns = (sentence for turn in zip_longest(*of_pairs) for sentence in turn if sentence)
     return list(islice(turns, MOST_SENTENCES))
 
 
-def _of_pair(m: Measurements, pair: pd.DataFrame, alphas: Sequence[float]) -> Iterator[ShownSentence]:
+def _of_pair(
+    measurements: Measurements, pair: pd.DataFrame, alphas: Sequence[float]
+) -> Iterator[ShownSentence]:
     for first in pair[pair["role"] == "target"].head(1).to_dict("records"):
         title = f"{language_name(first['language'])}, seed {first['seed']}"
-        for answer in m.answers(first["run"]).get(first["language"], {}).values():
+        for answer in measurements.answers(first["run"]).get(first["language"], {}).values():
             if sentence := path_sentence(answer):
                 yield ShownSentence(
                     title=title,
@@ -69,8 +71,8 @@ def _of_pair(m: Measurements, pair: pd.DataFrame, alphas: Sequence[float]) -> It
 
 def _stretches(sentence: PathSentence, alphas: Sequence[float]) -> list[Stretch]:
     """Part an axis where the predictions change; at values of α that were not recorded there are none."""
-    recorded = {round(alpha, DIGITS): labels for alpha, labels in sentence.predicted}
+    label_rows = {round(alpha, DIGITS): labels for alpha, labels in sentence.predicted}
     groups = [
-        (labels, [*group]) for labels, group in groupby(alphas, key=lambda alpha: recorded.get(alpha, ()))
+        (labels, [*group]) for labels, group in groupby(alphas, key=lambda alpha: label_rows.get(alpha, ()))
     ]
     return [Stretch(first=group[0], last=group[-1], predicted=labels) for labels, group in groups]

@@ -36,20 +36,18 @@ ALTERNATIVE = "|"
 Row = Mapping[str, Any]
 
 
-def published_tables(m: Measurements) -> list[Table]:
+def published_tables(measurements: Measurements) -> list[Table]:
     """Return the published numbers next to ours, and their differences from the first system's."""
-    if not m.published:
+    if not measurements.published:
         return []
-    sets, published = (
-        scored_sets(m),
-        [alternative for row in m.published for alternative in _alternatives(row)],
-    )
-    ours = [_ours(m, sets, row) for row in published]
-    rows = [_beside(row, values) for row, values in zip(published, ours, strict=True)]
-    words = {"name": "published", "title": "Published next to ours", "caption": _caption(m)}
+    sets = scored_sets(measurements)
+    published_rows = [alternative for row in measurements.published for alternative in _alternatives(row)]
+    ours = [_ours(measurements, sets, row) for row in published_rows]
+    rows = [_beside(row, values) for row, values in zip(published_rows, ours, strict=True)]
+    words = {"name": "published", "title": "Published next to ours", "caption": _caption(measurements)}
     heads = ["system", "encoder", "language", "measure", "ours", "seeds", "published", "difference", "page"]
     texts = pd.DataFrame([[_text(row, head) for head in heads] for row in rows], columns=heads)
-    return [text_table(words, 4, texts, pd.DataFrame(rows)), *_differences(published, ours)]
+    return [text_table(words, 4, texts, pd.DataFrame(rows)), *_differences(published_rows, ours)]
 
 
 def _alternatives(row: Row) -> list[Row]:
@@ -58,38 +56,43 @@ def _alternatives(row: Row) -> list[Row]:
     return [{**row, "encoder": name, "uncertain": len(names) > 1} for name in names]
 
 
-def _ours(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
+def _ours(measurements: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     """Return our values of a published number, by unit (seed); none where it was not measured."""
-    measure, gain = row["measure"].removesuffix(GAIN), row["measure"].endswith(GAIN)
+    measure = row["measure"].removesuffix(GAIN)
+    gain = row["measure"].endswith(GAIN)
     if measure in ("cka", "rho"):
         if measure == "rho":
-            return _rho(m, sets, row).dropna()
-        cka = _with_source(_cka(m, row))
+            return _rho(measurements, sets, row).dropna()
+        cka = _with_source(_cka(measurements, row))
         language = str(row["language"])
         return cka[language].dropna() if language in cka else pd.Series(dtype=float)
     by_best: dict[bool, list[pd.Series]] = {True: [], False: []}
     for test_set in sets:
-        if test_set.about["metric"] == measure and len(values := _values(m, test_set, row, gain=gain)):
+        if test_set.about["metric"] == measure and len(
+            values := _values(measurements, test_set, row, gain=gain)
+        ):
             by_best[bool(test_set.rows["best"].all())].append(values)
-    measured = by_best[True] or by_best[False]  # A language with only a dev split uses it.
+    unit_values = by_best[True] or by_best[False]  # A language with only a dev split uses it.
     # Of several test sets, none is meant.
-    return measured[0] if len(measured) == 1 else pd.Series(dtype=float)
+    return unit_values[0] if len(unit_values) == 1 else pd.Series(dtype=float)
 
 
-def _values(m: Measurements, test_set: ScoredSet, row: Row, *, gain: bool) -> pd.Series:
-    measured = _mean(test_set, _rows(m, test_set.rows, row, row["encoder"]), row["language"])
+def _values(measurements: Measurements, test_set: ScoredSet, row: Row, *, gain: bool) -> pd.Series:
+    values = _mean(test_set, _rows(measurements, test_set.rows, row, row["encoder"]), row["language"])
     if gain:
-        measured -= _mean(test_set, _rows(m, test_set.rows, row, ORIGINAL), row["language"])
-    return measured.dropna()
+        values -= _mean(test_set, _rows(measurements, test_set.rows, row, ORIGINAL), row["language"])
+    return values.dropna()
 
 
-def _rows(m: Measurements, rows: pd.DataFrame, row: Row, encoder: str) -> pd.DataFrame:
+def _rows(measurements: Measurements, rows: pd.DataFrame, row: Row, encoder: str) -> pd.DataFrame:
     """Return the rows of a system (label of its method, and inputs) on an encoder, by label."""
-    labels = rows["encoder.run"].map(lambda run: m.labels.get(run, ORIGINAL))
-    chosen = rows["model"].isin(m.methods.get(row["system"], ())) & rows["inputs"].eq(row.get("inputs", ""))
+    labels = rows["encoder.run"].map(lambda run: measurements.labels.get(run, ORIGINAL))
+    is_chosen = rows["model"].isin(measurements.methods.get(row["system"], ())) & rows["inputs"].eq(
+        row.get("inputs", "")
+    )
     if labels.nunique() > 1 or encoder == ORIGINAL:  # Where a scale has one encoder, it stands for each.
-        chosen &= labels == (encoder or ORIGINAL)
-    return rows[chosen]
+        is_chosen &= labels == (encoder or ORIGINAL)
+    return rows[is_chosen]
 
 
 def _mean(test_set: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:
@@ -110,12 +113,12 @@ def _mean(test_set: ScoredSet, rows: pd.DataFrame, language: str) -> pd.Series:
     return mean(several.get(language, (language,)))
 
 
-def _cka(m: Measurements, row: Row) -> pd.DataFrame:
+def _cka(measurements: Measurements, row: Row) -> pd.DataFrame:
     """Return CKA with the source's states in the last layer [seed language] of a system's models.
 
     None where it was measured on several corpora or of several tasks.
     """
-    rows = _rows(m, m.frame("cka"), row, row["encoder"])
+    rows = _rows(measurements, measurements.frame("cka"), row, row["encoder"])
     if len(rows[["corpus", "task"]].drop_duplicates()) > 1:
         rows = rows[:0]
     last = deepest_layer(rows).astype({"cka": float})
@@ -130,29 +133,32 @@ def _with_source(cka: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _rho(m: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
+def _rho(measurements: Measurements, sets: Sequence[ScoredSet], row: Row) -> pd.Series:
     """Return Spearman's ρ over languages of CKA and score, by seed; none with fewer than three languages."""
     main = [
         test_set.rows for test_set in sets if (test_set.rows["best"] & test_set.rows["main"].eq(True)).all()
     ]
-    rows = [scored for scores in main if len(scored := _rows(m, scores, row, row["encoder"]))]
+    rows = [
+        score_rows for scores in main if len(score_rows := _rows(measurements, scores, row, row["encoder"]))
+    ]
     if len(rows) != 1:
         return pd.Series(dtype=float)
-    states, scores = _cka(m, row), rows[0].pivot_table(index="seed", columns="language", values="score")
+    states = _cka(measurements, row)
+    scores = rows[0].pivot_table(index="seed", columns="language", values="score")
     common = states.columns.intersection(scores.columns)
     if len(common) < FEWEST:
         return pd.Series(dtype=float)
     return states[common].corrwith(scores[common], axis=1, method="spearman")
 
 
-def _beside(row: Row, measured: pd.Series) -> Row:
-    over = mean_std([*measured]) if len(measured) else None
+def _beside(row: Row, values: pd.Series) -> Row:
+    over = mean_std([*values]) if len(values) else None
     numbers: dict[str, object] = {
         "mean": over and over.mean,
         "std": over and over.std,
         "low": over and over.low,
         "high": over and over.high,
-        "seeds": len(measured),
+        "seeds": len(values),
         "difference": over and over.mean - row["value"],
     }
     return {**row, **numbers}
@@ -183,26 +189,27 @@ def _signed(value: float) -> str:
     return "–" if pd.isna(value) else f"{'+' * (value > 0)}{percent(value)}"
 
 
-def _caption(m: Measurements) -> str:
-    which = f"at scale {m.scale}" if m.scale else "of the recipe without a scale"
+def _caption(measurements: Measurements) -> str:
+    which = f"at scale {measurements.scale}" if measurements.scale else "of the recipe without a scale"
     other = (
         f"These runs, {which}, have other encoders, data and languages than the paper's, so that only the "
         f"order of systems and the sign of differences can be compared. "
     )
     return (
-        f"{'' if m.scale == PUBLISHED else other}Percent; ours: mean ± standard deviation over seeds [95 % "
-        f"interval, Student's t], and ours minus what was published. –: not measured by these runs."
-        f"{UNCERTAIN if any(ALTERNATIVE in str(row['encoder']) for row in m.published) else ''}"
+        f"{'' if measurements.scale == PUBLISHED else other}Percent; ours: mean ± standard deviation over "
+        f"seeds [95 % interval, Student's t], and ours minus what was published. –: not measured by these "
+        f"runs."
+        f"{UNCERTAIN if any(ALTERNATIVE in str(row['encoder']) for row in measurements.published) else ''}"
     )
 
 
-def _differences(published: Sequence[Row], ours: Sequence[pd.Series]) -> list[Table]:
+def _differences(published_rows: Sequence[Row], ours: Sequence[pd.Series]) -> list[Table]:
     """Return each system's mean difference from the first one's, as published and as measured.
 
     It is over the languages that have both numbers, on each side by itself. Adjusted encoders are
     compared with the original, on the same inputs where the first method has them there.
     """
-    data = pd.DataFrame(published).assign(
+    data = pd.DataFrame(published_rows).assign(
         ours=[measured.mean() if len(measured) else math.nan for measured in ours]
     )
     data["inputs"] = data["inputs"].fillna("") if "inputs" in data else ""

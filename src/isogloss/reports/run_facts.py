@@ -211,7 +211,9 @@ def method_of(fields: Content) -> str:
 def _parts_facts(fields: Content) -> Facts:
     """Return the parts of an average: each way of training and each encoder once, with its total weight."""
     weights = fields_of(fields["method"]).get("weights") or [None] * len(fields["parts"])
-    ways, totals, names = dict[str, Facts](), dict[str, float](), list[str]()
+    ways = dict[str, Facts]()
+    totals = dict[str, float]()
+    names = list[str]()
     for part, weight in zip(fields["parts"], weights, strict=True):
         facts = {"way": identity(_seedless(part))} if part["kind"] in ENCODERS else _way(part)
         key = facts["way"]
@@ -225,13 +227,13 @@ def _parts_facts(fields: Content) -> Facts:
     return {"average.of": "+".join(names), "average.of.size": len(fields["parts"]), **of_weights, **of_parts}
 
 
-def _translator(translated: Sequence[Content] | None) -> Facts:
+def _translator(translation_runs: Sequence[Content] | None) -> Facts:
     """Return the kind of translator of some translations, its fields, and its models.
 
     Back-translations also list the translator of the translations they start from, which may have a different
     model.
     """
-    translations = [fields_of(run) for run in translated or ()]
+    translations = [fields_of(run) for run in translation_runs or ()]
     if not translations:
         return {}
     models = [part["model"] for part in translations if part.get("model") and not part.get("start")]
@@ -243,7 +245,8 @@ def _translator(translated: Sequence[Content] | None) -> Facts:
 
 def _encoder_facts(run: Content) -> Facts:
     """Return an encoder's facts; ``encoder`` is an id that all its seeds share."""
-    base, adjustments = run, []
+    base = run
+    adjustments = []
     while base["kind"] == "adjust":
         adjustments.append(fields_of(base))
         base = fields_of(base)["encoder"]
@@ -268,10 +271,10 @@ def _encoder_facts(run: Content) -> Facts:
         facts |= {"encoder.modules": modules.get("kind", ""), **_flat(modules, "encoder.modules")}
         facts |= {"encoder.lines": json.dumps(fields["lines"]) if fields.get("lines") else ""}
     for last in adjustments[:1]:
-        aligned = [fields_of(run) for run in last["aligned"]]
+        alignment_runs = [fields_of(run) for run in last["aligned"]]
         facts |= _part(last["method"], "encoder.adjusted")
-        facts |= {"encoder.pairs": "+".join(bitext["languages"] for bitext in aligned)}
-        size = last.get("sampled") or aligned[0].get("examples") or None
+        facts |= {"encoder.pairs": "+".join(bitext["languages"] for bitext in alignment_runs)}
+        size = last.get("sampled") or alignment_runs[0].get("examples") or None
         facts |= {"encoder.size": size, "encoder.depth": len(adjustments)}
     return facts
 
@@ -313,14 +316,15 @@ def _check_types(facts: Facts) -> None:
         raise TypeError(why)
 
 
-def tested_inputs(run: Content, combined: Set[tuple[str, str, str]]) -> tuple[str, ...]:
+def tested_inputs(run: Content, combinations: Set[tuple[str, str, str]]) -> tuple[str, ...]:
     """Return the inputs of a measurement, as listed in ``TESTED``.
 
     A treebank named for all languages does not count where other runs combine it with others.
     """
-    fields, banks = fields_of(run), treebanks_of(run)
-    named = {bank for _, _, bank in banks}
-    bank = named.pop() if len(named) == 1 and not banks <= combined else ""
+    fields = fields_of(run)
+    banks = treebanks_of(run)
+    bank_names = {bank for _, _, bank in banks}
+    bank = bank_names.pop() if len(bank_names) == 1 and not banks <= combinations else ""
     translator = _translator(fields.get("translated"))
     read = (fields.get("corpus", ""), fields.get("inputs") or "", bank)
     return *(str(text or "") for text in read), json.dumps(translator, sort_keys=True) if translator else ""

@@ -37,8 +37,8 @@ Body = Mapping[str, Any]
 
 def of_harness(file: File, number: int, body: Body) -> ExampleOutput:
     """Return a sample of lm-evaluation-harness; DataError without a metric that is a number."""
-    listed = body.get("metrics")
-    names = listed if isinstance(listed, list) else [key for key in body if key not in NO_METRICS]
+    metrics = body.get("metrics")
+    names = metrics if isinstance(metrics, list) else [key for key in body if key not in NO_METRICS]
     suffix = "" if body.get("filter", "none") == "none" else f",{body['filter']}"
     numbers = {name: body.get(name) for name in names}
     values = {f"{name}{suffix}": value for name, value in _values(numbers)}
@@ -56,7 +56,8 @@ def of_harness(file: File, number: int, body: Body) -> ExampleOutput:
 
 def of_every_eval_ever(file: File, number: int, body: Body) -> ExampleOutput:
     """Return a sample of Every Eval Ever, its result named by its id; DataError without a score."""
-    evaluation, question = body.get("evaluation"), body.get("input")
+    evaluation = body.get("evaluation")
+    question = body.get("input")
     score = evaluation.get("score") if isinstance(evaluation, dict) else None
     if not is_number(score):
         raise file.broken(number, f"evaluation {evaluation!r:.60}", "an object with a score that is a number")
@@ -85,10 +86,11 @@ def merged(file: File, samples: Sequence[ExampleOutput]) -> list[ExampleOutput]:
     by_id: dict[str, ExampleOutput] = {}
     for sample in samples:
         first = by_id.setdefault(sample.id, sample)
-        values, further = first.values or {}, sample.values or {}
+        values = first.values or {}
+        further = sample.values or {}
         if first is not sample and values.keys() & further.keys():
-            repeated = f"sample {sample.id} a second time (line {first.line})"
-            raise file.broken(sample.line, repeated, "each once")
+            problem = f"sample {sample.id} a second time (line {first.line})"
+            raise file.broken(sample.line, problem, "each once")
         by_id[sample.id] = replace(first, values={**values, **further})
     return list(by_id.values())
 
@@ -119,18 +121,23 @@ def _of_inspect(file: File, number: int, body: Body) -> ExampleOutput:
     values: dict[str, float] = {}
     for scorer, score in (scores if isinstance(scores, dict) else {}).items():
         value = score.get("value") if isinstance(score, dict) else None
-        named = (
+        score_names = (
             {f"{scorer},{key}": part for key, part in value.items()}
             if isinstance(value, dict)
             else {scorer: value}
         )
         values |= _values(
-            {name: GRADES.get(part, part) if isinstance(part, str) else part for name, part in named.items()}
+            {
+                name: GRADES.get(part, part) if isinstance(part, str) else part
+                for name, part in score_names.items()
+            }
         )
     if not values or "id" not in body:
         problem = f"sample {body.get('id', number)!r:.60} with the scores {scores!r:.60}"
-        expected = "scores that are grades or numbers, for every sample with an id"
-        raise DataError(f"{file.name}: {short(problem)}; expected {expected}. Score the log: inspect score.")
+        expected_scores = "scores that are grades or numbers, for every sample with an id"
+        raise DataError(
+            f"{file.name}: {short(problem)}; expected {expected_scores}. Score the log: inspect score."
+        )
     return ExampleOutput(
         line=number,
         id=str(body["id"]),

@@ -33,7 +33,8 @@ from isogloss.reports.run_facts import ON_TRANSLATIONS, ZERO_SHOT
 
 GAP = "gap"
 
-MEAN, UNSEEN = "mean of targets", "unseen"
+MEAN = "mean of targets"
+UNSEEN = "unseen"
 
 IN_TRANSLATION = ("paired", "translated")
 """Translated inputs are the same test set; other changes of the inputs make another one."""
@@ -84,7 +85,8 @@ class ScoredSet:
 
     def units_of(self, data: pd.DataFrame) -> str:
         """Describe the units that numbers are averaged over: "3 seeds", "1 to 3 seeds"."""
-        least, most = data["units"].min(), count(data["units"].max(), UNITS[self.unit])
+        least = data["units"].min()
+        most = count(data["units"].max(), UNITS[self.unit])
         return most if data["units"].nunique() == 1 else f"{least} to {most}"
 
     @cached_property
@@ -113,12 +115,12 @@ class ScoredSet:
         """Return the systems whose baseline the recipe names, with it, if it was scored here."""
         rows = list_rows(self.rows.drop_duplicates(["model", *SYSTEM]))
         plain = {row["model"]: row for row in rows if row["inputs"] not in IN_TRANSLATION}
-        named: dict[Key, list[Facts]] = {}
+        baselines: dict[Key, list[Facts]] = {}
         for row in rows:
             if baseline := self.against.get(row["model"]):
                 system = plain.get(baseline)
-                named[key_of(row)] = [system] if system else []
-        return named
+                baselines[key_of(row)] = [system] if system else []
+        return baselines
 
 
 def _order(system: Facts, joint: Collection[str]) -> tuple[bool | float | str, ...]:
@@ -135,49 +137,51 @@ def key_of(facts: Facts) -> Key:
 
 
 @cached
-def scored_sets(m: Measurements) -> list[ScoredSet]:
+def scored_sets(measurements: Measurements) -> list[ScoredSet]:
     """Return every test set that models were scored on, in order of corpora.
 
     A model without a source (target-only) belongs to the test sets of every source.
     """
-    scores = m.frame("scores")
+    scores = measurements.frame("scores")
     if scores.empty:
         return []
-    mixed = scores["inputs"].mask(scores["inputs"].isin(IN_TRANSLATION), "")
-    scores = scores.assign(mixed=mixed, best=scores.index.isin(best_split(scores).index))
+    mixed_inputs = scores["inputs"].mask(scores["inputs"].isin(IN_TRANSLATION), "")
+    scores = scores.assign(mixed=mixed_inputs, best=scores.index.isin(best_split(scores).index))
     scores = scores.sort_values([*SYSTEM, "model", "language"], kind="stable")
     by = ["mixed", *(name for name in TEST_SET if name != "source")]
     test_sets = []
     for key, rows in scores.groupby(by):
         for source in sorted(set(rows["source"]) - {""}) or [""]:
-            scored = rows["language"].isin(rows.loc[rows["source"] == source, "language"])
+            scored_rows = rows["language"].isin(rows.loc[rows["source"] == source, "language"])
             columns = {**dict(zip(by, key, strict=True)), "source": source}
-            test_sets.append(_scored_set(columns, rows[scored & rows["source"].isin([source, ""])], m))
+            test_sets.append(
+                _scored_set(columns, rows[scored_rows & rows["source"].isin([source, ""])], measurements)
+            )
     return sorted(
         (test_set for test_set in test_sets if len(test_set.rows)),
         key=lambda test_set: [*test_set.about.values()],
     )
 
 
-def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, m: Measurements) -> ScoredSet:
+def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, measurements: Measurements) -> ScoredSet:
     codes = sorted(rows["language"].unique())
     sources = tuple(code for code in codes if code in columns["source"].split("+"))
     pairs = [pair.split("-") for pairs in rows["encoder.pairs"].unique() for pair in pairs.split("+")]
     made_for = {code for parts in (*rows["target"].str.split("+"), *pairs) for code in parts}
     others = [code for code in codes if code not in sources]
     targets = tuple(code for code in others if code in made_for) or tuple(others)
-    unseen = tuple(code for code in others if code not in targets)
+    unseen_languages = tuple(code for code in others if code not in targets)
     # On languages that no model was made for, all models of a system count.
     made_for_none = rows["language"].isin({*others} - made_for)
     rows = model_languages(rows.assign(target=rows["target"].mask(made_for_none, "")))
     return ScoredSet(
         about={name: columns[name] for name in (*TEST_SET, "mixed")},
-        rows=name_systems(rows, m.labels),
+        rows=name_systems(rows, measurements.labels),
         sources=sources,
         targets=targets,
-        unseen=unseen,
+        unseen=unseen_languages,
         unit=unit_of(rows),
-        against=m.against,
+        against=measurements.against,
     )
 
 
@@ -333,15 +337,18 @@ COMPARED = [*SYSTEM, "seed", "encoder.seed", "run", "language", "metric", "score
 
 
 def tested(
-    m: Measurements, scored: ScoredSet, references: Mapping[Key, Key], on_progress: OnProgress = no_progress
+    measurements: Measurements,
+    test_set: ScoredSet,
+    references: Mapping[Key, Key],
+    on_progress: OnProgress = no_progress,
 ) -> dict[tuple[Key, str], SystemComparison]:
     """Compare every system with its reference in every column, corrected over all of them."""
-    rows = {tuple(map(str, key)): group for key, group in scored.rows[COMPARED].groupby(SYSTEM)}
+    rows = {tuple(map(str, key)): group for key, group in test_set.rows[COMPARED].groupby(SYSTEM)}
     comparisons = {}
-    tests = [*product(references.items(), scored.columns.items())]
+    tests = [*product(references.items(), test_set.columns.items())]
     for (system, reference), (column, codes) in one_by_one(tests, "comparisons", on_progress):
         ours, theirs = (rows[key][rows[key]["language"].isin(codes)] for key in (system, reference))
-        comparison = compare(m, ours, theirs, unit=scored.unit)
+        comparison = compare(measurements, ours, theirs, unit=test_set.unit)
         if comparison is not None and {*comparison.languages} == {*codes}:
             comparisons[system, column] = comparison
     return holm_corrected(comparisons)

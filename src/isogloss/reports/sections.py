@@ -50,7 +50,7 @@ class RowsShown(Protocol):
     frame: str
     """The name of the diagnostic that records the rows."""
 
-    def show(self, m: Measurements) -> Sequence[Table | Figure]:
+    def show(self, measurements: Measurements) -> Sequence[Table | Figure]:
         """Make the tables and figures of a study that has such rows."""
 
 
@@ -63,41 +63,45 @@ class AddedParts:
     errors: Sequence[str] = ()
 
 
-def make_added_parts(m: Measurements) -> AddedParts:
+def make_added_parts(measurements: Measurements) -> AddedParts:
     """Make the tables and figures of other packages. If a package fails, its rows are shown as recorded."""
     parts: list[Table | Figure] = []
     frames: set[str] = set()
     errors: list[str] = []
     for name in plugged_names("tables"):
         try:
-            added: RowsShown = find_plug_in("tables", name, ())
-            check_value(added, RowsShown, name)
-            if added.frame in m.kinds():
-                parts += _show_added(name, added, m)
-                frames.add(added.frame)
+            plug_in: RowsShown = find_plug_in("tables", name, ())
+            check_value(plug_in, RowsShown, name)
+            if plug_in.frame in measurements.kinds():
+                parts += _show_added(name, plug_in, measurements)
+                frames.add(plug_in.frame)
         except ConfigError as error:
             errors.append(str(error))
     return AddedParts(parts, frozenset(frames), errors)
 
 
-def _show_added(name: str, added: RowsShown, m: Measurements) -> list[Table | Figure]:
+def _show_added(name: str, plug_in: RowsShown, measurements: Measurements) -> list[Table | Figure]:
     try:
-        shown = [*added.show(m)]
+        parts = [*plug_in.show(measurements)]
     except BaseException as error:  # Whatever the code of others raises.
         if not is_of_code(error):
             raise
         raise ConfigError(f"plug-in {name}: its tables failed ({one_line(error)}).") from error
-    if wrong := [part for part in shown if not isinstance(part, Table | Figure)]:
+    if wrong := [part for part in parts if not isinstance(part, Table | Figure)]:
         raise ConfigError(f"plug-in {name}: expected tables and figures, found {wrong[0]!r:.80}.")
-    return shown
+    return parts
 
 
-def show_section(section: Section, m: Measurements, added: AddedParts | None = None) -> ShownSection:
+def show_section(
+    section: Section, measurements: Measurements, added_parts: AddedParts | None = None
+) -> ShownSection:
     """Build the tables and figures of a section. The last section includes those from other packages."""
-    parts = [part for show in section.parts for part in show(m)]
-    if added and section.id == OTHERS:
-        parts = [part for part in parts if part.name not in {slug("other", kind) for kind in added.frames}]
-        parts += added.parts
+    parts = [part for show in section.parts for part in show(measurements)]
+    if added_parts and section.id == OTHERS:
+        parts = [
+            part for part in parts if part.name not in {slug("other", kind) for kind in added_parts.frames}
+        ]
+        parts += added_parts.parts
     return ShownSection(
         section,
         [part for part in parts if isinstance(part, Table)],
@@ -105,9 +109,13 @@ def show_section(section: Section, m: Measurements, added: AddedParts | None = N
     )
 
 
-def other_tables(m: Measurements) -> list[Table]:
+def other_tables(measurements: Measurements) -> list[Table]:
     """Return the rows of diagnostics without a section, as recorded."""
-    return [plain_table(slug("other", kind), kind, m.raw(kind)) for kind in m.kinds() if kind not in ROWS]
+    return [
+        plain_table(slug("other", kind), kind, measurements.raw(kind))
+        for kind in measurements.kinds()
+        if kind not in ROWS
+    ]
 
 
 OTHERS = "others"

@@ -19,7 +19,8 @@ class Shared:
 
     def record(self, record: Record) -> Record:
         """Return an equal record whose run shares all equal parts, and whose rows share names and texts."""
-        needs, warnings = tuple(map(self._scalar, record.needs)), tuple(map(self._scalar, record.warnings))
+        needs = tuple(map(self._scalar, record.needs))
+        warnings = tuple(map(self._scalar, record.warnings))
         return replace(
             record,
             id=self._scalar(record.id),

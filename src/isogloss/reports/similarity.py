@@ -42,8 +42,10 @@ WINDOWS = 25
 FARTHEST = 200
 """Gates shown of each language."""
 
-WHOLE, MODULES = "all", ("attention", "feed-forward")
-UNIT, PART = ["run", "model"], ["layer", "module"]
+WHOLE = "all"
+MODULES = ("attention", "feed-forward")
+UNIT = ["run", "model"]
+PART = ["layer", "module"]
 ABOUT = ("corpus", "treebank", "inputs", "task", "source", "target", "batch")
 
 
@@ -97,12 +99,12 @@ def noise_corrected(rows: pd.DataFrame, value: str) -> pd.DataFrame:
     return means.merge(rows.drop_duplicates(UNIT)[[*UNIT, *others]], on=UNIT)
 
 
-def similarities(measure: SimilarityColumn, m: Measurements) -> pd.DataFrame:
+def similarities(measure: SimilarityColumn, measurements: Measurements) -> pd.DataFrame:
     """Return a measure of all systems, corrected; ``about`` names the system over its seeds."""
-    rows = m.frame(measure.frame).dropna(subset=[measure.column])
+    rows = measurements.frame(measure.frame).dropna(subset=[measure.column])
     if rows.empty:
         return rows
-    rows = noise_corrected(name_systems(rows, m.labels), measure.column)
+    rows = noise_corrected(name_systems(rows, measurements.labels), measure.column)
     differ = [name for name in ABOUT if name in rows and rows[name].nunique(dropna=False) > 1]
     parts = rows[["name", *differ]].astype(object).fillna("").astype(str).itertuples(index=False, name=None)
     rows = rows.assign(about=[" ".join(filter(None, part)) for part in parts])
@@ -132,9 +134,9 @@ SIMILARITY_TABLES = tuple(
 )
 
 
-def _layers(measure: SimilarityColumn, m: Measurements, _: pd.DataFrame) -> pd.DataFrame:
+def _layers(measure: SimilarityColumn, measurements: Measurements, _: pd.DataFrame) -> pd.DataFrame:
     """Return attention and feed-forward by layer, and the mean similarity within the two languages."""
-    rows = similarities(measure, m)
+    rows = similarities(measure, measurements)
     if rows.empty:
         return rows
     over = rows[(rows["layer"] > 0) & rows["module"].isin(MODULES) & (rows["first"] != rows["second"])]
@@ -167,9 +169,10 @@ def _cka(_: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     return rows if rows["layer"].nunique() > 1 else rows[:0]
 
 
-def _ranked_gates(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def _ranked_gates(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Return π of the gates that are farthest from 0 in a language, in their order, and each other one's."""
-    folders, ranked = {run.id: run.folder for run in m.runs}, [rows[:0]]
+    folders = {run.id: run.folder for run in measurements.runs}
+    gate_frames = [rows[:0]]
     for run, group in rows.groupby("run", sort=False):
         gates = _gates(folders[str(run)] / f"{MASKS}{ENDING}") if run in folders else {}
         for first, pi in gates.items():
@@ -178,8 +181,8 @@ def _ranked_gates(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
             facts = group.iloc[:1].drop(columns=["mask", "draw", *PART]).assign(by=first)
             for language, other in gates.items():
                 values = pd.DataFrame({"rank": np.arange(1, len(order) + 1), "pi": other[order]})
-                ranked.append(facts.merge(values.assign(whose=language), how="cross"))
-    return pd.concat(ranked)
+                gate_frames.append(facts.merge(values.assign(whose=language), how="cross"))
+    return pd.concat(gate_frames)
 
 
 def _gates(path: Path) -> dict[str, "np.ndarray[tuple[int], np.dtype[np.float64]]"]:
@@ -264,7 +267,8 @@ SIMILARITY_FIGURES = (
 def smoothed(values: pd.Series) -> pd.Series:
     """Return each value's mean with its neighbours, equally many on both sides."""
     sums = np.concatenate(([0.0], np.cumsum(values)))
-    positions, last = np.arange(len(values)), len(values) - 1
+    positions = np.arange(len(values))
+    last = len(values) - 1
     reach = np.minimum(len(values) // WINDOWS // 2, np.minimum(positions, last - positions))
     return pd.Series((sums[positions + reach + 1] - sums[positions - reach]) / (2 * reach + 1), values.index)
 
@@ -283,40 +287,46 @@ def with_mean(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([rows, mean], ignore_index=True)
 
 
-def transfer_correlations(m: Measurements) -> pd.DataFrame:
+def transfer_correlations(measurements: Measurements) -> pd.DataFrame:
     """Return Spearman's ρ of CKA with the source and score over target languages, for each layer (Table 7).
 
     CKA of a bare encoder is correlated with the scores of every method trained on it, CKA of models with
     their scores. CKA on the scored corpus is preferred to CKA on other corpora, because labelled text is
     seldom parallel. CKA of states mixed like the scored inputs is preferred to unmixed states.
     """
-    cka, scores = m.frame("cka").dropna(subset=["cka"]), m.frame("scores")
+    cka = measurements.frame("cka").dropna(subset=["cka"])
+    scores = measurements.frame("scores")
     if cka.empty or scores.empty:
         return pd.DataFrame()
     cka = model_languages(cka.assign(language=cka["second"]))
-    scores = with_role(name_systems(model_languages(main_scores(scores)), m.labels))
-    trained, keys = ["encoder", "way", "task", "source"], [*TEST_SET, *SYSTEM, "encoder.label", "system"]
+    scores = with_role(name_systems(model_languages(main_scores(scores)), measurements.labels))
+    training_columns = ["encoder", "way", "task", "source"]
+    keys = [*TEST_SET, *SYSTEM, "encoder.label", "system"]
     correlations = []
     for key, group in split_by(scores[scores["role"] == "target"], keys, sort=False, dropna=False):
         system = dict(zip(keys, key, strict=True))
         similar = cka[(cka["encoder"] == system["encoder"]) & cka["first"].isin(system["source"].split("+"))]
-        models = rows_of(similar, {name: system[name] for name in trained})
+        models = rows_of(similar, {name: system[name] for name in training_columns})
         models = where_any(models, "corpus", system["corpus"])
         models = where_any(where_any(models, "inputs", system["inputs"]), "inputs", "")
         states = {"encoder": similar[similar["way"] == ""], "model": models}
-        reached = group.groupby("language", sort=False)["score"].mean()
+        language_scores = group.groupby("language", sort=False)["score"].mean()
         for (of, layer), rows in pd.concat(states, names=["states"]).groupby(["states", "layer"]):
-            means = rows.groupby("second")["cka"].mean().reindex(reached.index).dropna()
+            means = rows.groupby("second")["cka"].mean().reindex(language_scores.index).dropna()
             if len(means) >= FEWEST:
-                correlations.append({**system, "states": of, "layer": layer, **_correlated(means, reached)})
+                correlations.append(
+                    {**system, "states": of, "layer": layer, **_correlated(means, language_scores)}
+                )
     return pd.DataFrame(correlations)
 
 
 def _correlated(cka: pd.Series, scores: pd.Series) -> dict[str, object]:
-    x, y = list(cka), list(scores[cka.index])
-    over, (low, high) = spearman(x, y), bootstrap_interval(x, y)
-    counted = {"languages": " ".join(cka.index), "points": len(x)}
-    return {**counted, "rho": over.rho, "p_value": over.p_value, "low": low, "high": high}
+    x = list(cka)
+    y = list(scores[cka.index])
+    over = spearman(x, y)
+    (low, high) = bootstrap_interval(x, y)
+    counts = {"languages": " ".join(cka.index), "points": len(x)}
+    return {**counts, "rho": over.rho, "p_value": over.p_value, "low": low, "high": high}
 
 
 *GATE_TABLES, CKA_TABLE, CORRELATION_TABLE = summaries_of(

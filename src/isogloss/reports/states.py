@@ -21,8 +21,14 @@ from isogloss.reports.run_facts import ZERO_SHOT
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BINS, PAIRS, HEIGHT = 60, 3, 1.05
-"""Bins that histograms are drawn with, pairs of languages in one figure, inches of a panel."""
+BINS = 60
+"""Bins of histograms."""
+
+PAIRS = 3
+"""Pairs of languages in one figure."""
+
+HEIGHT = 1.05
+"""Inches of a panel."""
 
 STYLES: dict[str, tuple[str, Dashes]] = {
     "related": (PALETTE[2], "solid"),
@@ -34,16 +40,16 @@ LAYER = {-1: "last layer", 0: "embeddings"}
 GROUP = ["base", "layer", "distance"]
 
 
-def with_stages(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
+def with_stages(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """Add ``base`` (the original encoder), ``stage`` and ``pair``, with stages in order.
 
     Adjusted encoders are shown on the pairs that they were adjusted to.
     """
     triples = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
-    shown = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in triples]
-    rows = name_systems(rows[shown], m.labels)
+    is_shown = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in triples]
+    rows = name_systems(rows[is_shown], measurements.labels)
     rows = rows.assign(
-        base=rows["encoder.original"].map(original_names(rows, m.labels)),
+        base=rows["encoder.original"].map(original_names(rows, measurements.labels)),
         pair=rows["first"] + "–" + rows["second"],
         size=rows["encoder.size"].map("{:,}".format, na_action="ignore"),
         tuned=rows["system"].mask(rows["reference"] == ZERO_SHOT, "fine-tuned"),
@@ -60,25 +66,28 @@ def with_stages(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _stages(rows: pd.DataFrame) -> list[str]:
     """Return a name for each stage, such as "nli: adjusted + fine-tuned"."""
-    adjusted = pd.Series("adjusted", rows.index).where(rows["encoder.adjusted"] != "", "")
-    made = rows[adjusted != ""]
-    described = pd.Series(
+    adjustment_names = pd.Series("adjusted", rows.index).where(rows["encoder.adjusted"] != "", "")
+    made = rows[adjustment_names != ""]
+    stage_names = pd.Series(
         distinguishing_names(made, ["encoder.adjusted", "size", "number"]) if len(made) else [], made.index
     )
-    if described.nunique() > 1:
-        adjusted[made.index] = "adjusted (" + described + ")"
-    words = [" + ".join(filter(None, parts)) for parts in zip(adjusted, rows["tuned"], strict=True)]
+    if stage_names.nunique() > 1:
+        adjustment_names[made.index] = "adjusted (" + stage_names + ")"
+    words = [" + ".join(filter(None, parts)) for parts in zip(adjustment_names, rows["tuned"], strict=True)]
     tasks = zip(rows["task"], words, strict=True)
     return [f"{task}: {stage}" if task else stage or "original" for task, stage in tasks]
 
 
-def distance_figures(m: Measurements) -> list[Figure]:
+def distance_figures(measurements: Measurements) -> list[Figure]:
     """Return histograms for each encoder, layer, distance and three pairs, a panel per stage."""
-    bins, means = m.frame("word-distance-bins"), m.frame("word-distance")
+    bins = measurements.frame("word-distance-bins")
+    means = measurements.frame("word-distance")
     if bins.empty:
         return []
     keys = [*GROUP, "stage", "pair"]
-    bins = with_stages(m, bins).join(with_stages(m, means).groupby(keys)["auc"].mean(), on=keys)
+    bins = with_stages(measurements, bins).join(
+        with_stages(measurements, means).groupby(keys)["auc"].mean(), on=keys
+    )
     bins = bins.assign(part=pd.factorize(bins["pair"])[0] // PAIRS + 1)
     return [_histograms(rows) for _, rows in bins.groupby([*GROUP, "part"], sort=False)]
 
@@ -122,22 +131,22 @@ def pooled(rows: pd.DataFrame, name: str, edges: npt.NDArray[np.float64]) -> npt
     """
     shares = []
     for _, group in rows.groupby(["run", "model"], sort=False):
-        ordered = group.sort_values("low")
-        below = np.concatenate(([0.0], np.cumsum(ordered[name])))
-        edges_of = np.concatenate((ordered["low"].iloc[:1], ordered["high"]))
+        sorted_rows = group.sort_values("low")
+        below = np.concatenate(([0.0], np.cumsum(sorted_rows[name])))
+        edges_of = np.concatenate((sorted_rows["low"].iloc[:1], sorted_rows["high"]))
         shares.append(np.diff(np.interp(edges, edges_of, below)))
     return np.asarray(np.mean(shares, axis=0))
 
 
-def distances_by_stage(m: Measurements) -> pd.DataFrame:
+def distances_by_stage(measurements: Measurements) -> pd.DataFrame:
     """Return distances by stage, with the change of AUC relative to the original encoder."""
-    rows = m.frame("word-distance")
+    rows = measurements.frame("word-distance")
     if rows.empty:
         return rows
-    rows = with_stages(m, rows)
+    rows = with_stages(measurements, rows)
     keys = [*GROUP, "pair"]
     original = rows[rows["stage"] == "original"].groupby(keys)["auc"].mean().rename("before")
-    return rows.join(original, on=keys).assign(change=lambda joined: joined["auc"] - joined["before"])
+    return rows.join(original, on=keys).assign(change=lambda frame: frame["auc"] - frame["before"])
 
 
 def map_shares(rows: pd.DataFrame) -> pd.DataFrame:
@@ -146,15 +155,16 @@ def map_shares(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.drop_duplicates(["run", "model", "layer"])
 
 
-def map_figures(m: Measurements) -> list[Figure]:
+def map_figures(measurements: Measurements) -> list[Figure]:
     """Return for each encoder and task maps of the encoder and of each method's first model."""
-    rows = m.frame("representation-map")
+    rows = measurements.frame("representation-map")
     if rows.empty:
         return []
-    rows = name_systems(with_map_languages(rows), m.labels)
+    rows = name_systems(with_map_languages(rows), measurements.labels)
     same = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
     rows = rows[(rows["seed"].fillna(0) == same["seed"].transform("min")).to_numpy()]
-    bare, models = rows[rows["way"] == ""], rows[rows["way"] != ""]
+    bare = rows[rows["way"] == ""]
+    models = rows[rows["way"] != ""]
     figures = []
     keys = ["corpus", "encoder", "task", "encoder.label"]
     for key, group in split_by(models if len(models) else rows, keys, sort=False):
@@ -168,7 +178,8 @@ def _maps(words_of: list[str], rows: pd.DataFrame) -> Figure:
     about_panel = ["system", "target", "languages", "layer"]
     rows = rows.assign(panel=distinguishing_names(rows.assign(system=system), about_panel))
     codes = list(rows["language"].drop_duplicates())
-    colour, far = drawing.colours(codes), 1.05 * rows[["x", "y"]].abs().max().max()
+    colour = drawing.colours(codes)
+    far = 1.05 * rows[["x", "y"]].abs().max().max()
 
     def draw(axis: "Axes", group: pd.DataFrame) -> None:
         for (what, code), marks in split_by(group, ["what", "language"], sort=False):

@@ -27,8 +27,8 @@ def with_role(scores: pd.DataFrame) -> pd.DataFrame:
     A model without a source (target-only) was compared with models that have some: theirs are its sources,
     but for the languages that it was trained on.
     """
-    studied = {code for source in scores["source"] for code in source.split("+")}
-    others = [[*(studied - {*target.split("+")})] for target in scores["target"]]
+    source_codes = {code for source in scores["source"] for code in source.split("+")}
+    others = [[*(source_codes - {*target.split("+")})] for target in scores["target"]]
     sources = [
         source.split("+") if source else codes for source, codes in zip(scores["source"], others, strict=True)
     ]
@@ -36,9 +36,9 @@ def with_role(scores: pd.DataFrame) -> pd.DataFrame:
     return scores.assign(role=["source" if code in codes else "target" for code, codes in pairs])
 
 
-def spreads(m: Measurements) -> pd.DataFrame:
+def spreads(measurements: Measurements) -> pd.DataFrame:
     """Return mean and standard deviation over seeds of each system's main score, by language."""
-    scores = m.frame("scores")
+    scores = measurements.frame("scores")
     scores = with_role(main_scores(scores))
     keys = [*TEST_SET, *SYSTEM, "target", "language"]
     over = scores.groupby(keys, sort=False, dropna=False)["score"].agg(seeds="count", mean="mean", std="std")
@@ -47,17 +47,20 @@ def spreads(m: Measurements) -> pd.DataFrame:
     return systems[systems["seeds"] > 1]
 
 
-def gaps(m: Measurements) -> pd.DataFrame:
+def gaps(measurements: Measurements) -> pd.DataFrame:
     """Return source score, mean target score and their difference for each model scored on both."""
-    scores = m.frame("scores")
+    scores = measurements.frame("scores")
     scores = with_role(model_languages(main_scores(scores)))
     models = scores.groupby(ONE_MODEL, sort=False).ngroup().to_numpy()
     places = np.flatnonzero(models >= 0)  # Arrays: frames of few rows each take as long as large ones.
     places = places[np.argsort(models[places], kind="stable")]
-    values, is_source = scores["score"].to_numpy(dtype=float), (scores["role"] == "source").to_numpy()
-    firsts, means = [], []
+    values = scores["score"].to_numpy(dtype=float)
+    is_source = (scores["role"] == "source").to_numpy()
+    firsts = []
+    means = []
     for of_model in np.split(places, np.flatnonzero(np.diff(models[places])) + 1):
-        sources, others = values[of_model[is_source[of_model]]], values[of_model[~is_source[of_model]]]
+        sources = values[of_model[is_source[of_model]]]
+        others = values[of_model[~is_source[of_model]]]
         if len(sources) and len(others):
             firsts.append(of_model[0])
             means.append((np.nanmean(sources), np.nanmean(others)))
@@ -71,15 +74,15 @@ def gaps(m: Measurements) -> pd.DataFrame:
     )
 
 
-def unshown_gaps(m: Measurements) -> pd.DataFrame:
+def unshown_gaps(measurements: Measurements) -> pd.DataFrame:
     """Return the gaps that no table of scores shows, such as those over a model's own targets."""
-    shown: set[object] = set()
-    for test_set in scored_sets(m):
+    shown_rows: set[object] = set()
+    for test_set in scored_sets(measurements):
         by_system = values_of(test_set).reindex(columns=[GAP]).dropna().groupby(SYSTEM).size()
         systems = pd.MultiIndex.from_frame(test_set.rows[SYSTEM])
-        shown |= {*test_set.rows.index[systems.isin(by_system.index)]}
-    rows = gaps(m)
-    return rows[~rows.index.isin(shown)]
+        shown_rows |= {*test_set.rows.index[systems.isin(by_system.index)]}
+    rows = gaps(measurements)
+    return rows[~rows.index.isin(shown_rows)]
 
 
 def last_and_lowest(rows: pd.DataFrame) -> pd.DataFrame:
@@ -121,28 +124,29 @@ def sweep_ends(rows: pd.DataFrame) -> pd.DataFrame:
         as_trained=rows["score"].where(rows["trained"].astype(bool)),
         best=rows["score"].where(rows["ratio"] == rows["at"]),
     )
-    a_model, names = [*keys, "model"], ["unmixed", "as_trained", "best"]
+    a_model = [*keys, "model"]
+    names = ["unmixed", "as_trained", "best"]
     return rows.assign(**rows.groupby(a_model)[names].transform("first")).drop_duplicates(a_model)
 
 
-def data_runs(m: Measurements, kind: str, part: str) -> pd.DataFrame:
+def data_runs(measurements: Measurements, kind: str, part: str) -> pd.DataFrame:
     """Return the rows of runs that make data, with the fields of the run and of its aligner or translator."""
-    rows = m.raw(kind)
+    rows = measurements.raw(kind)
     if rows.empty:
         return rows
     facts = []
-    for run in m.finished(kind):
+    for run in measurements.finished(kind):
         content = fields_of(run.record.run) if run.record else {}
         plain = {name: value for name, value in content.items() if isinstance(value, str | int)}
         maker = fields_of(content.get(part) or {})
         settings = {f"{part}.{name}": value for name, value in maker.items() if name != "kind"}
         facts.append({"run": run.id, **plain, part: (content.get(part) or {}).get("kind", ""), **settings})
-    described = pd.DataFrame(facts)
-    described["settings"] = distinguishing_names(
-        described, [name for name in list_columns(described) if name.startswith(f"{part}.")] or [part]
+    frame = pd.DataFrame(facts)
+    frame["settings"] = distinguishing_names(
+        frame, [name for name in list_columns(frame) if name.startswith(f"{part}.")] or [part]
     )
-    described = described.rename(columns={"examples": "requested"}).sort_values("languages", kind="stable")
-    return described.merge(rows[["run", *rows.columns.difference(described.columns, sort=False)]], on="run")
+    frame = frame.rename(columns={"examples": "requested"}).sort_values("languages", kind="stable")
+    return frame.merge(rows[["run", *rows.columns.difference(frame.columns, sort=False)]], on="run")
 
 
 def _within_or_zero_shot(scores: pd.DataFrame) -> pd.DataFrame:

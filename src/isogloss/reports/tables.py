@@ -89,23 +89,23 @@ class Summary:
     group_by: tuple[str, ...] = ()
     """Further columns that separate lines without being shown, such as ids."""
 
-    def show(self, m: Measurements) -> list[Table]:
+    def show(self, measurements: Measurements) -> list[Table]:
         """Return the table; none where nothing was measured."""
-        rows = m.frame(self.frame) if isinstance(self.frame, str) else self.frame(m)
+        rows = measurements.frame(self.frame) if isinstance(self.frame, str) else self.frame(measurements)
         rows = self.choose(rows) if len(rows) and self.choose else rows
         if rows.empty:
             return []
-        rows = name_systems(rows, m.labels) if "method" in rows and "name" not in rows else rows
+        rows = name_systems(rows, measurements.labels) if "method" in rows and "name" not in rows else rows
         by = [column for column in self.by if column in self.keep or rows[column].nunique(dropna=False) > 1]
         by = by or [self.by[0]]
         keys = list(dict.fromkeys([*by, *self.group_by]))
-        shown, values = self._pivoted(rows) if self.pivot else (rows, self.values)
-        values = {head: number for head, number in values.items() if shown[number.column].notna().any()}
-        used = dict.fromkeys(
+        frame, values = self._pivoted(rows) if self.pivot else (rows, self.values)
+        values = {head: number for head, number in values.items() if frame[number.column].notna().any()}
+        key_columns = dict.fromkeys(
             [*keys, *filter(None, [self.pivot]), *(number.column for number in values.values())]
         )
         texts = []
-        for key, group in shown[list(used)].groupby(keys, sort=False, dropna=False):
+        for key, group in frame[list(key_columns)].groupby(keys, sort=False, dropna=False):
             most = group[self.pivot].value_counts().max() if self.pivot else len(group)
             texts.append(
                 [*map(_named, by, key), *(number.of(group) for number in values.values()), f"{most}"]
@@ -173,8 +173,10 @@ def plain_table(name: str, title: str, rows: pd.DataFrame, *, shown: int = 200) 
 
 def to_csv(frame: pd.DataFrame) -> str:
     """Return a frame as CSV without empty columns; missing values are empty fields."""
-    filled = frame.loc[:, [bool(frame[name].notna().any() and (frame[name] != "").any()) for name in frame]]
-    return str(filled.to_csv(index=False, lineterminator="\n"))
+    filled_columns = frame.loc[
+        :, [bool(frame[name].notna().any() and (frame[name] != "").any()) for name in frame]
+    ]
+    return str(filled_columns.to_csv(index=False, lineterminator="\n"))
 
 
 def to_latex(table: Table) -> str:
@@ -184,17 +186,19 @@ def to_latex(table: Table) -> str:
     Long texts break into lines.
     """
     columns = [*zip(zip(table.header, *table.rows, strict=True), table.align, strict=True)]
-    shown = [(cells, align) for cells, align in columns if _differs(cells)] or columns
+    columns_shown = [(cells, align) for cells, align in columns if _differs(cells)] or columns
     constant = [
         f"{cells[0].text} {cells[1].text}" for cells, _ in columns if not _differs(cells) and cells[1:]
     ]
-    long = sum(_longest(cells) > LONGEST for cells, _ in shown)
-    drawn = [_latex_column(cells, align, 0.8 / max(1, long)) for cells, align in shown]
-    head, *rows = [" & ".join(cells) + r" \\" for cells in zip(*(cells for _, cells in drawn), strict=True)]
+    long = sum(_longest(cells) > LONGEST for cells, _ in columns_shown)
+    latex_columns = [_latex_column(cells, align, 0.8 / max(1, long)) for cells, align in columns_shown]
+    head, *rows = [
+        " & ".join(cells) + r" \\" for cells in zip(*(cells for _, cells in latex_columns), strict=True)
+    ]
     title = "; ".join([table.title, *(text for text in constant if not text.endswith((" ", "–")))])
     lines = [
         f"% {' '.join(title.split())}: needs \\usepackage{{booktabs}}",
-        f"\\begin{{tabular}}{{{''.join(align for align, _ in drawn)}}}\n\\toprule",
+        f"\\begin{{tabular}}{{{''.join(align for align, _ in latex_columns)}}}\n\\toprule",
         f"{head}\n\\midrule",
         *rows,
         "\\bottomrule\n\\end{tabular}\n",
@@ -229,8 +233,8 @@ def _latex_column(column: Sequence[TableCell], align: str, share: float) -> tupl
 
 
 def _latex_cell(text: str, mark: str) -> str:
-    escaped = escape_latex(" ".join(text.split()))
-    return f"\\textbf{{{escaped}}}" if mark == "best" else escaped
+    latex_text = escape_latex(" ".join(text.split()))
+    return f"\\textbf{{{latex_text}}}" if mark == "best" else latex_text
 
 
 def escape_latex(text: str) -> str:

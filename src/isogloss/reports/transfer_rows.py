@@ -28,33 +28,35 @@ WHOLE = {"part": "all"}
 
 def in_papers_setting(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return a mask of rows as in the paper: unmodified encoders, trained whole, on unmixed inputs."""
-    trained = rows["peft"].isna() | (rows["peft"] == "") if "peft" in rows else True
-    return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1) & trained
+    is_trained_whole = rows["peft"].isna() | (rows["peft"] == "") if "peft" in rows else True
+    return (rows[["encoder.adjusted", "encoder.modules", "inputs"]] == "").all(axis=1) & is_trained_whole
 
 
 @cached
-def path_rows(m: Measurements) -> pd.DataFrame:
+def path_rows(measurements: Measurements) -> pd.DataFrame:
     """Return one row per path to the bilingual model: its facts and its shape over α in [0, 1]."""
-    rows = m.frame("interpolation")
+    rows = measurements.frame("interpolation")
     rows = rows[in_papers_setting(rows) & (rows["method"] == "bilingual")]
     rows = rows.assign(alpha=rows["alpha"].astype(float).round(DIGITS))
     paths = rows[rows["alpha"].between(0, 1)].groupby(
         ["start", "end", "part", "role", *MEASURED_ON], dropna=False
     )
-    shapes = [_path_row(m, path) for _, path in paths]
+    shapes = [_path_row(measurements, path) for _, path in paths]
     return _with_unit(pd.DataFrame(shapes) if shapes else rows)
 
 
-def _path_row(m: Measurements, path: pd.DataFrame) -> dict[str, object]:
+def _path_row(measurements: Measurements, path: pd.DataFrame) -> dict[str, object]:
     """Return facts and shape of a path, and what examples add to its slope, gain and drop."""
-    first, scores = path.iloc[0], path.groupby("alpha")["score"].mean()
-    examples = examples_of(m, first)
+    first = path.iloc[0]
+    scores = path.groupby("alpha")["score"].mean()
+    examples = examples_of(measurements, first)
     return {**first, **_shape(scores), "examples": examples, "added": examples.added(_linear(scores))}
 
 
 def _linear(scores: "pd.Series[float]") -> dict[str, Weights]:
     """Return the weights of the scores in the statistics of a path that are sums of them."""
-    last, near = scores.get(1.0), [at for at in scores.index if 0 < at <= NEAR]
+    last = scores.get(1.0)
+    near = [at for at in scores.index if 0 < at <= NEAR]
     return {
         "gain": {(0.0,): -1.0, (1.0,): 1.0},
         **({"slope": {(0.0,): -1 / near[-1], (near[-1],): 1 / near[-1]}} if near else {}),
@@ -72,8 +74,8 @@ def _with_unit(rows: pd.DataFrame) -> pd.DataFrame:
         return rows.assign(unit=pd.Series(dtype=object), units=pd.Series(dtype=object))
     parts = []
     for _, encoder in rows.groupby("encoder"):
-        unit, (counted,) = replicates(encoder)
-        parts.append(counted.assign(unit=counted[unit].astype(object), units=UNITS[unit]))
+        unit, (unit_rows,) = replicates(encoder)
+        parts.append(unit_rows.assign(unit=unit_rows[unit].astype(object), units=UNITS[unit]))
     with_units = pd.concat(parts).sort_index()
     return without_pilots(with_units, ["corpus", "task", "source", "encoder"], ["way"], "unit")
 
@@ -89,7 +91,8 @@ def _shape(scores: "pd.Series[float]") -> dict[str, object]:
     if len(scores) >= FEWEST and scores.max() > scores.min():
         line = np.corrcoef(scores.index, scores)[0, 1]
         rho = spearman([*scores.index], [*scores]).rho
-    first, last = scores.get(0.0, math.nan), scores.get(1.0, math.nan)
+    first = scores.get(0.0, math.nan)
+    last = scores.get(1.0, math.nan)
     near = [at for at in scores.index if 0 < at <= NEAR]
     line_between = first + (last - first) * scores.index.to_numpy()
     return {
@@ -106,23 +109,24 @@ def _shape(scores: "pd.Series[float]") -> dict[str, object]:
     }
 
 
-def _triples(m: Measurements, frame: str) -> pd.DataFrame:
+def _triples(measurements: Measurements, frame: str) -> pd.DataFrame:
     """Return the rows about the paper's three whole models."""
     names = {"method": "bilingual", "first.method": "source-only", "second.method": "target-only"}
-    rows = m.frame(frame)
+    rows = measurements.frame(frame)
     rows = rows_of(rows[in_papers_setting(rows)], names | WHOLE)
     return rows.assign(**{"start.way": rows["first.way"] + rows["second.way"]})
 
 
-def delta_rows(m: Measurements) -> pd.DataFrame:
+def delta_rows(measurements: Measurements) -> pd.DataFrame:
     """Return the deltas between the paper's three whole models."""
-    return _with_unit(_triples(m, "deltas").assign(split="", metric=""))
+    return _with_unit(_triples(measurements, "deltas").assign(split="", metric=""))
 
 
 @cached
-def plane_rows(m: Measurements) -> pd.DataFrame:
+def plane_rows(measurements: Measurements) -> pd.DataFrame:
     """Return one row per plane: zero-shot score and the slope there."""
-    rows, surfaces = _triples(m, "plane"), []
+    rows = _triples(measurements, "plane")
+    surfaces = []
     for _, group in rows.groupby(["origin", "first", "second", "role", *MEASURED_ON], dropna=False):
         grid = group.round(dict.fromkeys(("alpha_first", "alpha_second"), DIGITS)).pivot_table(
             index="alpha_first", columns="alpha_second", values="score"
@@ -130,8 +134,8 @@ def plane_rows(m: Measurements) -> pd.DataFrame:
         nearest = _nearest(grid)
         along = 1 / (1 - nearest)
         slope: Weights = {(1.0, 0.0): -along, (nearest, 0.0): along}
-        added = examples_of(m, group.iloc[0]).added({"slope": slope})
-        surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid), "added": added})
+        terms = examples_of(measurements, group.iloc[0]).added({"slope": slope})
+        surfaces.append({**group.iloc[0], "points": grid.size, **_surface(grid), "added": terms})
     return _with_unit(pd.DataFrame(surfaces) if surfaces else rows)
 
 
@@ -190,9 +194,10 @@ def barrier_rows(group: pd.DataFrame) -> tuple["pd.Series[float]", pd.DataFrame]
 
 def _below_line(row: Mapping[str, Any], places: Mapping[object, float]) -> dict[str, ExampleTerms]:
     """Return contributions of examples to the distance below the line between the ends, at the unit's α."""
-    at, last = places.get(row["unit"]), row["last"]
+    at = places.get(row["unit"])
+    last = row["last"]
     if at is None or not last:
         return {}
     weights = {(0.0,): (1 - at) / last, (1.0,): at / last, (at,): -1 / last}
-    added: dict[str, ExampleTerms] = row["examples"].added({"barrier": weights})
-    return added
+    terms: dict[str, ExampleTerms] = row["examples"].added({"barrier": weights})
+    return terms

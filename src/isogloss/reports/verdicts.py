@@ -196,16 +196,18 @@ class ClaimOutcome:
         return max(candidates, key=_insignificance)[0]
 
 
-def judge(claims: Iterable[Claim], m: Measurements) -> list[ClaimOutcome]:
+def judge(claims: Iterable[Claim], measurements: Measurements) -> list[ClaimOutcome]:
     """Judge every claim that the measurements are about."""
-    scope = scope_of(m)
-    tested = [(claim, claim.test(m)) for claim in claims if all(map(m.has_rows, claim.needs))]
-    return [judge_checks(claim, checks, scope) for claim, checks in tested if checks]
+    scope = scope_of(measurements)
+    claim_checks = [
+        (claim, claim.test(measurements)) for claim in claims if all(map(measurements.has_rows, claim.needs))
+    ]
+    return [judge_checks(claim, checks, scope) for claim, checks in claim_checks if checks]
 
 
-def scope_of(m: Measurements) -> str:
+def scope_of(measurements: Measurements) -> str:
     """Return the encoders and languages common to all verdicts, in words: "in …, on …: "."""
-    models = m.models
+    models = measurements.models
     if models.empty:
         return ""
     shape = ["vocabulary", "positions", "dim", "layers", "feed_forward"]
@@ -217,11 +219,11 @@ def scope_of(m: Measurements) -> str:
     sizes = dict.fromkeys(f"{size:.1f}" for size in sorted(weights))
     names = sorted({*models["encoder.name"]} - {""})
     encoders = [*names, *([f"encoders of {and_list(sizes)} M parameters"] if sizes else [])]
-    texts = [*models["source"], *models["target"], *m.frame("scores")["language"]]
+    texts = [*models["source"], *models["target"], *measurements.frame("scores")["language"]]
     codes = sorted({code for text in texts for code in text.split("+")} - {""})
     built_in = "built-in languages, which share one world"
-    listed = and_list(codes) if len(codes) <= MOST_LISTED else f"{len(codes)} languages"
-    languages = built_in if codes and all(map(is_built_in, codes)) else listed
+    code_list = and_list(codes) if len(codes) <= MOST_LISTED else f"{len(codes)} languages"
+    languages = built_in if codes and all(map(is_built_in, codes)) else code_list
     parts = [f"in {and_list(encoders)}"] if encoders else []
     parts += [f"on {languages}"] if codes else []
     return f"{', '.join(parts)}: " if parts else ""
@@ -230,19 +232,19 @@ def scope_of(m: Measurements) -> str:
 def judge_checks(claim: Claim, checks: Sequence[Check], scope: str = "") -> ClaimOutcome:
     """Judge a claim by its checks; ``scope`` begins its finding."""
     checks = sorted(choose_deciding_checks(checks), key=lambda check: not check.judged)
-    verdict, corrected = weigh_checks(checks)
-    decided = verdict not in ("not tested", "undecided")
+    verdict, corrected_p = weigh_checks(checks)
+    is_decided = verdict not in ("not tested", "undecided")
     units = [len(check.values) for check in checks if check.judged and "seed" in check.unit and check.values]
     outcome = ClaimOutcome(
         claim=claim,
         verdict=verdict,
         found="",
         checks=checks,
-        p_holm=corrected,
-        seeds=min(units, default=0) if decided else 0,
+        p_holm=corrected_p,
+        seeds=min(units, default=0) if is_decided else 0,
     )
-    tests = sum(not math.isnan(p_holm) for p_holm in corrected)
-    findings = [_finding(check, p_holm, tests) for check, p_holm in zip(checks, corrected, strict=True)]
+    tests = sum(not math.isnan(p_holm) for p_holm in corrected_p)
+    findings = [_finding(check, p_holm, tests) for check, p_holm in zip(checks, corrected_p, strict=True)]
     findings += [
         f"mean over {over.studies} comparisons {check.written(over.mean)} "
         f"[{check.written(over.low)}, {check.written(over.high)}]"
@@ -266,15 +268,15 @@ def with_range(checks: Sequence[Check], ends: Mapping[str, float]) -> list[Check
 def weigh_checks(checks: Sequence[Check]) -> tuple[Verdict, list[float]]:
     """Return the verdict that checks lead to, and the p of each after Holm's correction."""
     p_values = [check.p_value if check.judged and check.values else math.nan for check in checks]
-    corrected = holm(p_values)
+    corrected_p = holm(p_values)
     verdicts = [
         (_verdict(check, p_holm), p_holm)
-        for check, p_holm in zip(checks, corrected, strict=True)
+        for check, p_holm in zip(checks, corrected_p, strict=True)
         if check.judged
     ]
     worst = min((verdict for verdict, _ in verdicts), key=get_args(Verdict).index)
     supports = any(p_holm < LEVEL and verdict == "supported" for verdict, p_holm in verdicts)
-    return "mixed" if worst == "contradicted" and supports else worst, corrected
+    return "mixed" if worst == "contradicted" and supports else worst, corrected_p
 
 
 def _has_error(check: Check) -> bool:
@@ -319,12 +321,17 @@ def check_rows(outcomes: Sequence[ClaimOutcome]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*CHECKED])
 
 
-def claims_content(outcomes: Sequence[ClaimOutcome], m: Measurements) -> dict[str, object]:
+def claims_content(outcomes: Sequence[ClaimOutcome], measurements: Measurements) -> dict[str, object]:
     """Return the verdicts as JSON: what is published, what the authors' code does, what was found here."""
     checks = check_rows(outcomes).astype(object)
     checks = checks.where(checks.notna(), None)
     return {
-        **{"title": m.title, "recipe": m.recipe, "command": m.command, "scale": m.scale},
+        **{
+            "title": measurements.title,
+            "recipe": measurements.recipe,
+            "command": measurements.command,
+            "scale": measurements.scale,
+        },
         **{"version": VERSION, "commit": source_commit()},
         "claims": [
             {
@@ -333,7 +340,7 @@ def claims_content(outcomes: Sequence[ClaimOutcome], m: Measurements) -> dict[st
                 "threshold": claim.threshold,
                 **{"verdict": outcome.verdict, "given": outcome.condition, "here": outcome.found},
                 "over_tasks": _describe_means_over_tasks(outcome),
-                "by_range": [{**ends, "verdict": verdict} for ends, verdict in outcome.by_range],
+                "by_range": [dict(ends) | {"verdict": verdict} for ends, verdict in outcome.by_range],
                 "to_decide": [
                     {"units": units, "unit": check.unit, "about": check.about}
                     for units, check in outcome.to_decide
@@ -390,12 +397,12 @@ def changed_verdicts(first: Path, second: Path) -> list[dict[str, str]]:
     sides = read_verdicts(first), read_verdicts(second)
     changes = []
     for key in sorted({*sides[0], *sides[1]}):
-        judged = [side.get(key) for side in sides]
-        verdicts = [claim.verdict if claim else "not listed" for claim in judged]
+        claims = [side.get(key) for side in sides]
+        verdicts = [claim.verdict if claim else "not listed" for claim in claims]
         if verdicts[0] != verdicts[1]:
-            rules = {claim.rule for claim in judged if claim}
+            rules = {claim.rule for claim in claims if claim}
             reasons = ["another rule"] if len(rules) > 1 else []
-            reasons += _changed_checks(*(claim.checks if claim else [] for claim in judged))
+            reasons += _changed_checks(*(claim.checks if claim else [] for claim in claims))
             row = {"claim": key, "before": verdicts[0], "after": verdicts[1]}
             changes.append({**row, "why": "; ".join(reasons)})
     return changes
@@ -415,10 +422,10 @@ def _changed_checks(
         {label: (check["verdict"], check.get("judged")) for label, check in side.items()} for side in sides
     ]
     differ = [key for key in dict.fromkeys([*words[0], *words[1]]) if words[0].get(key) != words[1].get(key)]
-    turned = [key for key in differ if verdicts[0].get(key) != verdicts[1].get(key)] or differ
-    listed = [f"{key}: {words[0].get(key, 'absent')} → {words[1].get(key, 'absent')}" for key in turned]
-    others = len(differ) - len(turned)
-    return [*listed, f"{others} more with other numbers and the same verdict"] if others else listed
+    turned_keys = [key for key in differ if verdicts[0].get(key) != verdicts[1].get(key)] or differ
+    changes = [f"{key}: {words[0].get(key, 'absent')} → {words[1].get(key, 'absent')}" for key in turned_keys]
+    others = len(differ) - len(turned_keys)
+    return [*changes, f"{others} more with other numbers and the same verdict"] if others else changes
 
 
 def _check_in_words(check: Mapping[str, object]) -> str:
@@ -426,8 +433,8 @@ def _check_in_words(check: Mapping[str, object]) -> str:
         f"{number:.2f}" if isinstance(number := check.get(name), int | float) else "–"
         for name in ("mean", "low", "high")
     )
-    judged = "" if check.get("judged", True) else ", not judged"
-    return f"{mean} [{low}, {high}] {check.get('verdict')}{judged}"
+    suffix = "" if check.get("judged", True) else ", not judged"
+    return f"{mean} [{low}, {high}] {check.get('verdict')}{suffix}"
 
 
 def _verdict(check: Check, p_holm: float) -> Verdict:
@@ -457,7 +464,10 @@ def _finding(check: Check, p_holm: float, tests: int) -> str:
 
 def _numbers(check: Check, p_holm: float, tests: int) -> str:
     """Write mean, interval, every p, the units, and the smallest detectable effect."""
-    estimate, n, number, by = check.estimate, len(check.values), check.written, check.comparison
+    estimate = check.estimate
+    n = len(check.values)
+    number = check.written
+    by = check.comparison
     if n < 2:
         return f"{check.text} (one {check.unit}: says nothing about others)"
     p = f"p = {p_text(check.p_value)} over {check.unit}s"

@@ -77,7 +77,8 @@ class Adjust(Encoder):
         return frozenset(code for run in self.aligned for code in run.languages.split("-"))
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
-        shape, cost = self.shape(folders), self.method.cost(1)
+        shape = self.shape(folders)
+        cost = self.method.cost(1)
         if shape is None:
             return None
         peak = scoring(shape, machine)
@@ -88,7 +89,8 @@ class Adjust(Encoder):
 
     def operations(self, folders: Folders) -> float | None:  # noqa: D102
         pairs = [self.sampled or run.examples for run in self.aligned]
-        cost, shape = self.method.cost(sum(pairs)), self.shape(folders)
+        cost = self.method.cost(sum(pairs))
+        shape = self.shape(folders)
         if cost is None:
             return 0
         return None if shape is None or not all(pairs) else encoder_training_operations(cost, shape)
@@ -109,7 +111,7 @@ class Adjust(Encoder):
             seed=self.seed,
             on_progress=context.on_progress,
         )
-        adjusted = context.with_precision(self.method).train(setting)
+        result = context.with_precision(self.method).train(setting)
         if is_main_process():
-            save_model(adjusted.model, adjusted.tokenizer, context.store.model(self))
-        return RunResult(adjusted.rows, adjusted.warnings)
+            save_model(result.model, result.tokenizer, context.store.model(self))
+        return RunResult(result.rows, result.warnings)

@@ -64,8 +64,8 @@ class Align(Run):
     @property
     def splits(self) -> tuple[Split, ...]:
         """The splits aligned together: counting words takes more text than a dev set has."""
-        alone = self.split == "train" or self.alone or not counts_words(self.aligner)
-        return (self.split,) if alone else ("train", self.split)
+        reads_one_split = self.split == "train" or self.alone or not counts_words(self.aligner)
+        return (self.split,) if reads_one_split else ("train", self.split)
 
     @property
     def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102
@@ -92,15 +92,18 @@ class Align(Run):
     def linked(self, context: RunContext) -> list[Translation]:
         """Read the translations that it aligned, with its links."""
         pairs = self._read(context, self.split)
-        aligned = read_pharaoh(disk_file(context.store.folder(self) / LINKS), self._in_units(context, pairs))
+        word_links = read_pharaoh(
+            disk_file(context.store.folder(self) / LINKS), self._in_units(context, pairs)
+        )
         return [
-            replace(pair, links=links.links, possible=()) for pair, links in zip(pairs, aligned, strict=True)
+            replace(pair, links=links.links, possible=())
+            for pair, links in zip(pairs, word_links, strict=True)
         ]
 
     def make(self, context: RunContext) -> RunResult:
         """Align the words of a split; where the bitext has gold links, score the alignment against them."""
-        by_split = {split: self._read(context, split) for split in self.splits}
-        pairs = self._in_units(context, [pair for split in by_split.values() for pair in split])
+        split_pairs = {split: self._read(context, split) for split in self.splits}
+        pairs = self._in_units(context, [pair for split in split_pairs.values() for pair in split])
         setting = AlignSetting(
             pairs=pairs,
             languages=two_languages(self.languages),
@@ -108,11 +111,11 @@ class Align(Run):
             precision=context.precision,
             on_progress=context.on_progress,
         )
-        first = len(pairs) - len(by_split[self.split])
-        aligned = self.aligner.align(setting)[first:]
-        lines = write_pharaoh(aligned)
+        begin = len(pairs) - len(split_pairs[self.split])
+        alignments = self.aligner.align(setting)[begin:]
+        lines = write_pharaoh(alignments)
         write_text(context.store.folder(self), LINKS, "".join(f"{line}\n" for line in lines))
-        warnings = check_bitext(by_split[self.split], *two_languages(self.languages)).warnings
+        warnings = check_bitext(split_pairs[self.split], *two_languages(self.languages)).warnings
         if self.alone:
             warnings = (
                 *warnings,
@@ -120,7 +123,7 @@ class Align(Run):
                 f"{len(pairs):,} pairs of the {self.split} split alone. More text of both languages (a train "
                 "split) aligns better.",
             )
-        rows = [] if isinstance(self.aligner, Unlinked) else [as_row(_row(pairs[first:], aligned))]
+        rows = [] if isinstance(self.aligner, Unlinked) else [as_row(_row(pairs[begin:], alignments))]
         return RunResult(rows, tuple(warnings))
 
     def _read(self, context: RunContext, split: Split) -> list[Translation]:
@@ -135,9 +138,11 @@ class Align(Run):
         return in_subwords(pairs, load_tokenizer(self.tokenizer.weights(context)))
 
 
-def _row(pairs: list[Translation], aligned: list[Aligned]) -> AlignmentRow:
-    row = AlignmentRow(pairs=len(pairs), links=sum(len(links.links) for links in aligned))
-    gold = [(pair, links.links) for pair, links in zip(pairs, aligned, strict=True) if pair.links is not None]
+def _row(pairs: list[Translation], alignments: list[Aligned]) -> AlignmentRow:
+    row = AlignmentRow(pairs=len(pairs), links=sum(len(links.links) for links in alignments))
+    gold = [
+        (pair, links.links) for pair, links in zip(pairs, alignments, strict=True) if pair.links is not None
+    ]
     if not gold:
         return row
     scores = alignment_scores(
@@ -170,7 +175,8 @@ def alignments(
     An aligner that compares states uses the original encoder, so that an adjusted encoder is not evaluated on
     alignments that it computed.
     """
-    split, aligner = request.split, aligner_of(request.table)
+    split = request.split
+    aligner = aligner_of(request.table)
     aligner = aligner if request.links else Unlinked()
     with located("align"):
         encoder.original.check_layers(aligner, sources.encoders)

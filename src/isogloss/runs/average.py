@@ -69,7 +69,8 @@ def _runs(request: AverageRequest, label: str) -> Sequence[FineTune | Encoder]:
     if not encoders:
         labels = {*request.encoders.values(), *(name for models in request.members for name in models)}
         raise unknown_name("of", "method trained here, or encoder,", label, labels)
-    encoder, origin = encoders[0], request.encoder
+    encoder = encoders[0]
+    origin = request.encoder
     if len(encoders) > 1 or not _comes_from(encoder, origin):
         finding = "several encoders" if len(encoders) > 1 else "an encoder that did not start from the grid's"
         raise ConfigError(
@@ -77,8 +78,8 @@ def _runs(request: AverageRequest, label: str) -> Sequence[FineTune | Encoder]:
             f"changed in {origin.label!r}. Name an encoder with start = that one, or choose by "
             "encoders which one the average is made on."
         )
-    modules, of_origin = (run.language_modules(request.sources.encoders) for run in (encoder, origin))
-    if modules != of_origin or encoder.adds_subwords:
+    modules, origin_modules = (run.language_modules(request.sources.encoders) for run in (encoder, origin))
+    if modules != origin_modules or encoder.adds_subwords:
         raise ConfigError(
             f"of: {label!r} has subwords or language modules that {origin.label!r} "
             "lacks, so their weights do not match. Continue pretraining without vocabulary and modules."

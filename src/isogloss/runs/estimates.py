@@ -80,7 +80,8 @@ class Facts(NamedTuple):
 @lru_cache(maxsize=64)
 def read_facts(folder: str, _data: str) -> Facts:
     """Read the facts of a folder; the fingerprint is an argument so that changed files are read again."""
-    config, with_base = load_encoder_config(folder), whole_folder(Path(folder))
+    config = load_encoder_config(folder)
+    with_base = whole_folder(Path(folder))
     family = FAMILIES[config.model_type]
     maps = read_language_maps(with_base, config.hidden_size)
     return Facts(
@@ -108,7 +109,8 @@ def architecture_shape(architecture: Architecture) -> Shape:
 def folder_shape(folder: str) -> Shape:
     """Return the shape of an encoder in a folder, or by its hub name; ModelError if it cannot be read."""
     config = load_encoder_config(folder)
-    modules, shape = read_module_info(Path(folder), config.hidden_size), shape_of(config)
+    modules = read_module_info(Path(folder), config.hidden_size)
+    shape = shape_of(config)
     return with_modules(shape, modules.modules, len(modules.languages)) if modules else shape
 
 
@@ -116,7 +118,8 @@ def with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape
     """Return a shape with the parameters of language modules."""
     if modules is None:
         return shape
-    dim, layers = shape.dim, shape.layers - len(layers_left_out(modules, shape.layers))
+    dim = shape.dim
+    layers = shape.layers - len(layers_left_out(modules, shape.layers))
     adapters = _adapter(dim, dim // modules.reduction) * (1 if modules.after else 2)
     size, count = {
         FEED_FORWARD: ((2 + shape.gated) * dim * shape.feed_forward, languages - 1),
@@ -125,8 +128,8 @@ def with_modules(shape: Shape, modules: Modules | None, languages: int) -> Shape
     }.get(modules.kind, (adapters, languages))
     embeddings = dim * languages if modules.embedding or modules.kind == EMBEDDING else 0
     invertible = 2 * _adapter(dim // 2, dim // 4) * count if modules.invertible else 0
-    added = 0 if modules.kind == EMBEDDING else layers * size * count
-    return replace(shape, parameters=shape.parameters + added + embeddings + invertible)
+    module_size = 0 if modules.kind == EMBEDDING else layers * size * count
+    return replace(shape, parameters=shape.parameters + module_size + embeddings + invertible)
 
 
 def _adapter(dim: int, bottleneck: int) -> int:
@@ -149,9 +152,9 @@ def encoder_training(cost: Cost, shape: Shape, machine: Machine, *, trained: int
 def encoder_training_operations(cost: Cost, shape: Shape) -> float:
     """Return the operations of all batches of the training of an encoder."""
     batch = cost.batch
-    predicted = batch.predicted / batch.subwords
+    share = batch.predicted / batch.subwords
     subwords = cost.steps * batch.subwords * count_gradients_per_update(cost.updates)
-    return training_operations(shape, subwords, batch.length, predicted=predicted)
+    return training_operations(shape, subwords, batch.length, predicted=share)
 
 
 def count_gradients_per_update(updates: Updates) -> int:

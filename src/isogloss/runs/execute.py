@@ -29,7 +29,7 @@ from isogloss.data.sources import Sources
 from isogloss.runs.run import Run, RunContext, SplitRead, needs, runs_in
 from isogloss.store.store import Store
 from isogloss.training.memory import measured_peak, restart_measurement
-from isogloss.training.tracking import TrackedRun, tracked
+from isogloss.training.tracking import TrackedRun, track_run
 
 LIBRARIES = ("torch", "transformers", "tokenizers")
 """Libraries whose versions every record has."""
@@ -42,7 +42,7 @@ def make(context: RunContext, run: Run) -> Record:
     context.store.start(run)
     start = perf_counter()
     restart_measurement()
-    followed = TrackedRun(
+    tracked_run = TrackedRun(
         id=identity(run),
         title=run.title,
         folder=context.store.root,
@@ -52,7 +52,7 @@ def make(context: RunContext, run: Run) -> Record:
     with (
         _threads(context.threads),
         _plug_ins_named(run),
-        tracked(context.track, followed, context.on_progress) as tracking,
+        track_run(context.track, tracked_run, context.on_progress) as tracking,
     ):
         result = run.make(replace(context, on_progress=tracking.on_progress))
         tracking.finish(result.rows)
@@ -64,7 +64,7 @@ def make(context: RunContext, run: Run) -> Record:
         kind=run.name,
         title=run.title,
         run=content(run),
-        needs=tuple(identity(needed) for needed in needs(run)),
+        needs=tuple(identity(dependency) for dependency in needs(run)),
         rows=result.rows,
         warnings=tuple(map(without_secrets, warnings)),
         read=run.data_read,
@@ -98,7 +98,8 @@ def _facts(run: Run) -> dict[str, str]:
 def _settings(part: Any, prefix: str = "") -> Iterator[tuple[str, str | int | float | bool]]:
     """Yield the fields of a run and of its parts by dotted names; other runs by reference."""
     for field in fields(part):
-        value, name = getattr(part, field.name), prefix + field.name
+        value = getattr(part, field.name)
+        name = prefix + field.name
         if is_nested(field):
             yield from _settings(value, prefix)
         elif isinstance(value, int | float | str):
@@ -142,8 +143,8 @@ def _packages_of(run: Run) -> list[str]:
         module = type(part).__module__
         if package := package_of(module):
             packages[f"{module} ({package})"] = None
-        if named := getattr(part, "package", None):
-            packages[str(named)] = None
+        if package_name := getattr(part, "package", None):
+            packages[str(package_name)] = None
     return [*packages]
 
 
@@ -159,10 +160,10 @@ def _threads(count: int) -> Iterator[None]:
 
 def _circumstances(seconds: float, context: RunContext, run: Run) -> dict[str, object]:
     """Return time, device, memory and versions of libraries of a run."""
-    on_gpu = torch.cuda.is_available()
+    has_gpu = torch.cuda.is_available()
     return {
         "seconds": round(seconds, 3),
-        "device": torch.cuda.get_device_name() if on_gpu else platform.processor() or platform.machine(),
+        "device": torch.cuda.get_device_name() if has_gpu else platform.processor() or platform.machine(),
         "threads": context.threads,
         "precision": context.resolved(run.precision),
         "peak_memory": measured_peak(),
@@ -175,9 +176,9 @@ def data_warnings(run: Run, sources: Sources) -> Iterator[str]:
     """Yield how the files of a run were read, and each split with fewer examples than requested."""
     for split in run.splits_read:
         yield from sources.remarks(split.corpus, split.language, split.split)
-        labelled = "bitext" not in sources.corpus(split.corpus).tasks
+        has_labels = "bitext" not in sources.corpus(split.corpus).tasks
         # The run of the translation counts the examples lost in it.
-        if split.examples and not (labelled and is_translation(split.language)):
+        if split.examples and not (has_labels and is_translation(split.language)):
             yield from _warning(split, _size(split, sources))
 
 
@@ -186,7 +187,7 @@ def size_warnings(runs: Iterable[Run]) -> list[str]:
     splits = dict.fromkeys(split for run in runs for split in run.splits_read)
     sizes = {split: built_in_size(split.corpus, split.language, split.split) for split in splits}
     warnings = [_warning(split, size) for split, size in sizes.items() if size is not None]
-    return list(dict.fromkeys(warning for of_split in warnings for warning in of_split))
+    return list(dict.fromkeys(warning for split_warnings in warnings for warning in split_warnings))
 
 
 def _size(split: SplitRead, sources: Sources) -> int:

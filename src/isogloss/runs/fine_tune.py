@@ -133,19 +133,22 @@ class FineTune(Run):
 
     @property
     def splits_read(self) -> tuple[SplitRead, ...]:  # noqa: D102
-        reads = self.method.reads(self.source, self.target)
-        reads = reads.chosen_by(self.optimization.dev, self.source, self.target)
-        added = self.auxiliary.reads(self.source, self.target).train if self.auxiliary else ()
+        method_reads = self.method.reads(self.source, self.target)
+        method_reads = method_reads.chosen_by(self.optimization.dev, self.source, self.target)
+        auxiliary_languages = self.auxiliary.reads(self.source, self.target).train if self.auxiliary else ()
         sizes: dict[Split, int] = {"train": self.examples, "dev": self.dev_examples}
-        codes: dict[Split, Iterable[str]] = {"train": dict.fromkeys((*reads.train, *added)), "dev": reads.dev}
+        codes: dict[Split, Iterable[str]] = {
+            "train": dict.fromkeys((*method_reads.train, *auxiliary_languages)),
+            "dev": method_reads.dev,
+        }
         splits = (
             split_read(self.corpus, code, split, size, self.treebanks)
             for split, size in sizes.items()
             for code in codes[split]
         )
         further = (
-            split_read(learned.corpus, code, split, size, learned.treebanks)
-            for learned in self.further or ()
+            split_read(task.corpus, code, split, size, task.treebanks)
+            for task in self.further or ()
             for split, size in sizes.items()
             for code in self.source
         )
@@ -154,10 +157,10 @@ class FineTune(Run):
     @property
     def data_read(self) -> DataRead:
         """The data that it was trained on, by what its parts declare that they read."""
-        reads = self.method.reads(self.source, self.target)
-        dev = reads.chosen_by(self.optimization.dev, self.source, self.target).dev
-        added = self.auxiliary.reads(self.source, self.target) if self.auxiliary else Reads()
-        train = (*reads.train, *added.train)
+        method_reads = self.method.reads(self.source, self.target)
+        dev = method_reads.chosen_by(self.optimization.dev, self.source, self.target).dev
+        auxiliary_reads = self.auxiliary.reads(self.source, self.target) if self.auxiliary else Reads()
+        train = (*method_reads.train, *auxiliary_reads.train)
         read_here = DataRead(
             labels=(
                 *(code for code in train if not is_translation(code)),
@@ -179,7 +182,7 @@ class FineTune(Run):
             translations=languages("translations"),
             bitext=languages("bitext"),
             plain=self.method.plain and self.auxiliary is None,
-            taught=reads.needs_teacher(find_task(self.task)),
+            taught=method_reads.needs_teacher(find_task(self.task)),
         )
 
     @property
@@ -220,21 +223,21 @@ class FineTune(Run):
         )
         return read_or_translated(context, self.translated, examples)
 
-    def _further(self, context: RunContext, learned: LearnedTask) -> FurtherTask:
+    def _further(self, context: RunContext, task: LearnedTask) -> FurtherTask:
         """Return a further task with the readers of its examples."""
 
         def read(split: Split, size: int, language: str) -> list[Example]:
             return context.sources.examples(
-                learned.corpus, language, split, treebanks=learned.treebanks, examples=size
+                task.corpus, language, split, treebanks=task.treebanks, examples=size
             )
 
         return FurtherTask(
-            task=find_task(learned.task, learned.labels or ()),
-            corpus=learned.corpus,
+            task=find_task(task.task, task.labels or ()),
+            corpus=task.corpus,
             train=partial(read, "train", self.examples),
             dev=partial(read, "dev", self.dev_examples),
-            limit=learned.limit,
-            overlap=learned.overlap,
+            limit=task.limit,
+            overlap=task.overlap,
         )
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
@@ -243,7 +246,8 @@ class FineTune(Run):
         return None if shape is None or training is None else max(scoring(shape, machine), training)
 
     def _training_memory(self, shape: Shape, machine: Machine) -> int | None:
-        optimization, options = self.optimization, self._options()
+        optimization = self.optimization
+        options = self._options()
         if self.parts:
             return scoring(shape, machine, models=2)
         if options is None:
@@ -273,17 +277,18 @@ class FineTune(Run):
         return None if 1 in counts else max(counts)
 
     def operations(self, folders: Folders) -> float | None:  # noqa: D102
-        reads = self.method.reads(self.source, self.target)
+        method_reads = self.method.reads(self.source, self.target)
         # Of pairs both sides are read; back-translations stand in for the source's own, and add none.
-        paired = reads.sides > 1
-        codes = [code for code in reads.train if code.count("-") < 2 and ("-" in code) >= paired]
+        is_paired = method_reads.sides > 1
+        codes = [code for code in method_reads.train if code.count("-") < 2 and ("-" in code) >= is_paired]
         sizes = [self._size(code) for code in dict.fromkeys(codes)]
         if self.parts or not sizes:
             return 0
-        shape, optimization = self.encoder.shape(folders), self.optimization
+        shape = self.encoder.shape(folders)
+        optimization = self.optimization
         if shape is None or not all(sizes):
             return None
-        rows = reads.sides * sum(size or 0 for size in sizes)
+        rows = method_reads.sides * sum(size or 0 for size in sizes)
         gradients = count_gradients_per_update(optimization.updates)
         subwords = rows * optimization.epochs * optimization.limit * gradients
         return training_operations(shape, subwords, optimization.limit)
@@ -317,7 +322,7 @@ class FineTune(Run):
             teacher="" if self.teacher is None else self.teacher.weights(context),
             original="" if self.original is None else self.original.weights(context),
             auxiliary=self.auxiliary,
-            further=tuple(self._further(context, learned) for learned in self.further or ()),
+            further=tuple(self._further(context, task) for task in self.further or ()),
             peft=self.peft,
             parts=tuple(
                 Averaged(id=identity(part), folder=part.weights(context), has_head=bool(fine_tuned([part])))
@@ -325,16 +330,16 @@ class FineTune(Run):
             ),
             on_progress=context.on_progress,
         )
-        trained = self.method.train(setting)
+        result = self.method.train(setting)
         if is_main_process():
             save_model(
-                trained.model,
-                trained.tokenizer,
+                result.model,
+                result.tokenizer,
                 context.store.model(self),
-                extra_writers=trained.extra_writers,
-                difference=trained.difference,
+                extra_writers=result.extra_writers,
+                difference=result.difference,
             )
-        return RunResult(trained.rows, (*trained.warnings, *filter(None, repairs)))
+        return RunResult(result.rows, (*result.warnings, *filter(None, repairs)))
 
 
 def fine_tuned(runs: Iterable[Run]) -> tuple[FineTune, ...]:

@@ -88,8 +88,8 @@ class Measure(Run):
     @property
     def models(self) -> tuple[FineTune, ...]:
         """The fine-tuned models it measures, directly or through other measurements."""
-        nested = [model for measurement in self.measurements for model in measurement.models]
-        return (*fine_tuned(self.subjects), *nested)
+        nested_models = [model for measurement in self.measurements for model in measurement.models]
+        return (*fine_tuned(self.subjects), *nested_models)
 
     @property
     def described_by(self) -> Run:  # noqa: D102
@@ -150,17 +150,18 @@ class Measure(Run):
     def _test_set(self) -> str:
         names = {dict(self.treebanks).get(language, "") for language in self.languages}
         treebank = names.pop() if len(names) == 1 else ""
-        by = f"by {translator_label(self.translated)}" if self.translated else ""
-        return " ".join(part for part in (self.corpus, treebank, self.inputs, by) if part)
+        translator = f"by {translator_label(self.translated)}" if self.translated else ""
+        return " ".join(part for part in (self.corpus, treebank, self.inputs, translator) if part)
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
         if self.measurements or not self.encoders:
             return 0
-        shape, compared = self.encoders[0].shape(folders), len(self.subjects)
+        shape = self.encoders[0].shape(folders)
+        model_count = len(self.subjects)
         if shape is None or self.diagnostic.computes_gradients:
             return None
         # Of several models, weighted means are measured, one at a time.
-        return scoring(shape, machine, models=compared + 1 if compared > 1 else 1)
+        return scoring(shape, machine, models=model_count + 1 if model_count > 1 else 1)
 
     def make(self, context: RunContext) -> RunResult:
         """Let the diagnostic measure, and return its rows and predictions."""
@@ -216,8 +217,8 @@ class Measure(Run):
 
 def pairs_of(languages: Sequence[str]) -> list[str]:
     """Pair the first language with each other."""
-    first, *others = languages
-    return [f"{first}-{other}" for other in others]
+    source, *targets = languages
+    return [f"{source}-{target}" for target in targets]
 
 
 def tasks_of(corpus: str) -> list[str]:
@@ -298,31 +299,35 @@ class _Inputs:
 
     def evaluation(self, language: str) -> Evaluation:
         """Encode one language's examples."""
-        run, model, task = self.run, self.model, self.model.solves
+        run = self.run
+        model = self.model
+        task = self.model.solves
         source = model.source_languages
         inputs = ORIGINAL_INPUTS if run.inputs in (None, PAIRED) else run.inputs
         examples = examples_of(inputs, language, source, self._read)
-        encoded = evaluation(
+        data = evaluation(
             task,
             examples,
             load_tokenizer(str(self.folder)),
             self.context.with_precision(model.optimization),
             language=language_read(inputs, language, source),
         )
-        labelled = any(row.labelled for row in encoded.rows) and self.trained_on
-        return replace(encoded, baseline=task.majority(self.trained_on, examples)) if labelled else encoded
+        has_labels = any(row.labelled for row in data.rows) and self.trained_on
+        return replace(data, baseline=task.majority(self.trained_on, examples)) if has_labels else data
 
     def paired(self, language: str) -> Evaluation:
         """Pair a language's examples with translations; source examples with themselves, or unpaired."""
-        unpaired, source = self.evaluation(language), self.model.source_languages
+        data = self.evaluation(language)
+        source = self.model.source_languages
         mixup = load_mixup(self.folder)
         _, *pairs = codes_read(PAIRED, language, source)
         if not pairs and self.model.method.reads((), ()).itself:
-            pairs, source = [language], (language,)
+            pairs = [language]
+            source = (language,)
         if mixup is None or not pairs:
-            return unpaired
+            return data
         return pair_with_translations(
-            unpaired,
+            data,
             self._read(pairs[0]),
             load_tokenizer(str(self.folder)),
             self.context.with_precision(self.model.optimization),
@@ -336,14 +341,14 @@ class _Inputs:
 
 def read_bitext(context: RunContext, run: Measure, pair: str) -> list[Translation]:
     """Read the translations of a pair, with their links where the run has word alignments."""
-    aligned = next((alignment for alignment in run.aligned or () if alignment.languages == pair), None)
+    alignment_run = next((alignment for alignment in run.aligned or () if alignment.languages == pair), None)
     bitext = cast(
         list[Translation], context.sources.examples(run.corpus, pair, run.split, examples=run.examples)
     )
-    if aligned is None:
+    if alignment_run is None:
         return bitext
     ids = {translation.id for translation in bitext}
-    return [translation for translation in aligned.linked(context) if translation.id in ids]
+    return [translation for translation in alignment_run.linked(context) if translation.id in ids]
 
 
 def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None]) -> ParallelText:
@@ -351,7 +356,8 @@ def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None
     tasks = tasks_of(run.corpus) if run.corpus else []
     if not tasks:
         return BitextSentences(partial(read_bitext, context, run))
-    read, model = partial(run.read, context), run.model
+    read = partial(run.read, context)
+    model = run.model
     task = (
         model.solves
         if model is not None and model.task in tasks
@@ -373,11 +379,11 @@ def _parallel_text(context: RunContext, run: Measure, warn: Callable[[str], None
 
 def text_of(context: RunContext, run: Measure, language: str) -> Iterator[str]:
     """Yield the lines of a language's text, one at a time; DataError when there are none."""
-    empty = True
+    is_empty = True
     for line in context.sources.stream(run.corpus, language, run.split, examples=run.examples):
-        empty = False
+        is_empty = False
         yield cast(TextLine, line).text
-    if empty:
+    if is_empty:
         raise DataError(
             f"{run.corpus} {language} {run.split}: the split is empty. Choose another split or language."
         )
@@ -387,8 +393,8 @@ def _write_tensors(
     folder: Path, name: str, tensors: Mapping[str, torch.Tensor], metadata: Mapping[str, Value]
 ) -> None:
     # numpy has no bfloat16; float32 holds all of its numbers.
-    widened = {
+    wide_tensors = {
         key: tensor.float() if tensor.dtype is torch.bfloat16 else tensor for key, tensor in tensors.items()
     }
-    arrays = {key: tensor.detach().cpu().numpy() for key, tensor in widened.items()}
+    arrays = {key: tensor.detach().cpu().numpy() for key, tensor in wide_tensors.items()}
     write_tensors(folder / f"{name}{ENDING}", arrays, metadata)

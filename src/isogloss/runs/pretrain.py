@@ -102,8 +102,8 @@ class Pretrain(Encoder):
 
     def corpora(self, language: str) -> tuple[str, ...]:
         """Return the corpora that the text of a language is read from."""
-        replayed = self.replay is not None and language in self.replay.languages
-        return (self.replay.text if self.replay and replayed else ()) or self.text
+        is_replayed = self.replay is not None and language in self.replay.languages
+        return (self.replay.text if self.replay and is_replayed else ()) or self.text
 
     @property
     def base(self) -> Encoder | None:
@@ -117,7 +117,8 @@ class Pretrain(Encoder):
     @property
     def label(self) -> str:
         """Name in tables: the shape or the start, the languages, the beginning of the id."""
-        shape, modules = self.architecture, f", {self.modules.kind} modules" if self.modules else ""
+        shape = self.architecture
+        modules = f", {self.modules.kind} modules" if self.modules else ""
         training = f"{self.trained} trained" if self.trained else "pretrained further"
         start = f"{self.start.label}, {training}" if self.start else ""
         size = f"{shape.family} {shape.layers}x{shape.dim}" if shape else start
@@ -161,31 +162,33 @@ class Pretrain(Encoder):
         return with_modules(shape, self.modules, len(self.languages)) if shape else None
 
     def language_modules(self, folders: Folders) -> LanguageModules | None:  # noqa: D102
-        of_start = self.start.language_modules(folders) if self.start else None
+        start_modules = self.start.language_modules(folders) if self.start else None
         if self.modules is None:
-            return of_start
-        languages = of_start.languages if of_start else ()
+            return start_modules
+        languages = start_modules.languages if start_modules else ()
         return LanguageModules(self.modules, tuple(dict.fromkeys((*languages, *self.languages))))
 
     def memory(self, folders: Folders, machine: Machine) -> int | None:  # noqa: D102
-        cost, shape = self.method.cost(), self.shape(folders)
+        cost = self.method.cost()
+        shape = self.shape(folders)
         if shape is None or cost is None:
             return None
         start = self.start.shape(folders) if self.start else None
         parts = {"modules": shape.parameters - start.parameters} if start else {}
         parts["layers"] = shape.parameters - shape.vocabulary * shape.dim
-        trained = parts.get(self.trained or "")
-        return encoder_training(cost, replace(shape, dropout=cost.dropout), machine, trained=trained)
+        count = parts.get(self.trained or "")
+        return encoder_training(cost, replace(shape, dropout=cost.dropout), machine, trained=count)
 
     def operations(self, folders: Folders) -> float | None:  # noqa: D102
-        cost, shape = self.method.cost(), self.shape(folders)
+        cost = self.method.cost()
+        shape = self.shape(folders)
         return None if shape is None or cost is None else encoder_training_operations(cost, shape)
 
     def make(self, context: RunContext) -> RunResult:
         """Train on text, and save the encoder."""
 
-        def translations(first: str, second: str) -> Iterator[Translation]:
-            bitext = context.sources.stream(self.bitext, f"{first}-{second}", "train")
+        def translations(source: str, second: str) -> Iterator[Translation]:
+            bitext = context.sources.stream(self.bitext, f"{source}-{second}", "train")
             return cast(Iterator[Translation], bitext)
 
         text = PretrainingText(self, context.sources, holds_out=self.method.holds_out)
@@ -205,16 +208,16 @@ class Pretrain(Encoder):
             seed=self.seed,
             on_progress=context.on_progress,
         )
-        trained = context.with_precision(self.method).train(setting)
+        result = context.with_precision(self.method).train(setting)
         if is_main_process():
-            save_model(trained.model, trained.tokenizer, context.store.model(self))
+            save_model(result.model, result.tokenizer, context.store.model(self))
         has_head = self.start is None or self.start.predicts_text(context.sources.encoders)
         parameters = [
             as_row(ParametersRow(language=language, parameters=count))
-            for language, count in parameter_counts(trained.model).items()
+            for language, count in parameter_counts(result.model).items()
         ]
         new_head = () if has_head else (NEW_HEAD,)
-        return RunResult([*trained.rows, *parameters], (*new_head, *trained.warnings))
+        return RunResult([*result.rows, *parameters], (*new_head, *result.warnings))
 
 
 @dataclass(frozen=True)
@@ -233,10 +236,10 @@ class PretrainingText:
     def train(self, language: str) -> Iterator[str]:
         """Yield the lines that are trained on: all, or a sample where the run limits them."""
         lines = (line for corpus in self.run.corpora(language) for line in self._training(corpus, language))
-        most = dict(self.run.lines or ()).get(language)
-        if most is None:
+        limit = dict(self.run.lines or ()).get(language)
+        if limit is None:
             return lines
-        return iter(subsample(lines, most, seed=derive(self.run.seed, "lines", language)))
+        return iter(subsample(lines, limit, seed=derive(self.run.seed, "lines", language)))
 
     def held_out(self, language: str) -> Iterator[str]:
         """Yield the others, of all corpora; their number does not depend on how many are trained on."""
@@ -258,7 +261,7 @@ class PretrainingText:
 
 def _sifted(lines: Iterable[str], *, held_out: bool) -> Iterator[str]:
     """Yield the first of each hundred lines, or all others."""
-    return (line for number, line in enumerate(lines) if (number % HELD_OUT_INTERVAL == 0) == held_out)
+    return (line for index, line in enumerate(lines) if (index % HELD_OUT_INTERVAL == 0) == held_out)
 
 
 def unreplicated(runs: Iterable[Run]) -> list[str]:

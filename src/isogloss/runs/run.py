@@ -292,7 +292,8 @@ class Encoder(Run):
 
     def check_read(self, codes: Iterable[str], folders: Folders, name: str) -> None:
         """Raise ConfigError for a language that it, called ``name``, has no module or no map for."""
-        modules, maps = self.module_languages(folders), self.mapped_languages(folders)
+        modules = self.module_languages(folders)
+        maps = self.mapped_languages(folders)
         for code in codes:
             if modules is not None and code not in modules:
                 raise ConfigError(
@@ -346,9 +347,9 @@ def needs(run: Run) -> tuple[Run, ...]:
 
 def read_by(run: Run) -> tuple[Run, ...]:
     """List the runs whose files are read to make this one."""
-    needed = needs(run)
-    read_too = (part for dependency in needed for part in dependency.read_with if not part.exists)
-    return tuple(dict.fromkeys((*needed, *read_too)))
+    dependencies = needs(run)
+    read_too = (part for dependency in dependencies for part in dependency.read_with if not part.exists)
+    return tuple(dict.fromkeys((*dependencies, *read_too)))
 
 
 def unresolved_models(runs: Iterable[Run]) -> list[str]:
@@ -365,19 +366,19 @@ def download(runs: Iterable[Run]) -> None:
 
 def in_order(runs: Iterable[Run]) -> list[Run]:
     """List all runs with their dependencies, each once, dependencies first."""
-    ordered: dict[str, Run] = {}
+    sequence: dict[str, Run] = {}
 
     def add(run: Run) -> None:
         key = identity(run)
-        if key in ordered:
+        if key in sequence:
             return
-        for needed in needs(run):
-            add(needed)
-        ordered[key] = run
+        for dependency in needs(run):
+            add(dependency)
+        sequence[key] = run
 
     for run in runs:
         add(run)
-    return list(ordered.values())
+    return list(sequence.values())
 
 
 def peak_memory(run: Run, folders: Folders, *, on: Machine | None = None) -> int | None:

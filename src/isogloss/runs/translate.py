@@ -134,10 +134,10 @@ class TrainTranslator(Run):
             seed=self.seed,
             on_progress=context.on_progress,
         )
-        trained = context.with_precision(self.method).train(setting)
+        result = context.with_precision(self.method).train(setting)
         if is_main_process():
-            save_model(trained.model, trained.tokenizer, context.store.model(self))
-        return RunResult(trained.rows)
+            save_model(result.model, result.tokenizer, context.store.model(self))
+        return RunResult(result.rows)
 
 
 TranslationModel = TrainTranslator | Pretrained
@@ -221,21 +221,21 @@ class Translate(Run):
             originals = context.sources.examples(
                 self.corpus, self.language_read, self.split, treebanks=self.treebanks, examples=self.examples
             )
-        carried = translate_examples(
+        translation = translate_examples(
             originals,
             partial(self._translations, context),
             projection=self._projection(context),
             language=self.direction[1],
         )
         split = f"{self.corpus} {self.languages} {self.split}"
-        if not carried.examples:
+        if not translation.examples:
             raise RunError(
                 f"{split}: of {len(originals)} examples no label was found again in the translation. Try "
                 f"other ways (translate.answers, [align]), or another translator."
             )
-        write_examples(context.store.folder(self) / EXAMPLES, carried.examples)
-        row = self._row(originals, carried)
-        return RunResult([as_row(row)], tuple(_warnings(split, len(originals), carried)))
+        write_examples(context.store.folder(self) / EXAMPLES, translation.examples)
+        row = self._row(originals, translation)
+        return RunResult([as_row(row)], tuple(_warnings(split, len(originals), translation)))
 
     def _translations(self, context: RunContext, texts: Iterable[str]) -> Iterator[Translated]:
         source, target = self.direction
@@ -268,22 +268,22 @@ class Translate(Run):
             precision=context.precision,
             on_progress=context.on_progress,
         )
-        return (aligned.links for aligned in aligner.align(setting))
+        return (alignment.links for alignment in aligner.align(setting))
 
-    def _row(self, originals: Sequence[Example], carried: TranslatedExamples) -> TranslatedSplitRow:
-        sentences = [example for example in carried.examples if isinstance(example, TaggedSentence)]
+    def _row(self, originals: Sequence[Example], translation: TranslatedExamples) -> TranslatedSplitRow:
+        sentences = [example for example in translation.examples if isinstance(example, TaggedSentence)]
         tags = [tag for sentence in sentences for tag in sentence.tags]
         row = TranslatedSplitRow(
             examples=len(originals),
-            translated=len(carried.examples),
-            lost=len(carried.lost),
-            cuts=carried.cuts,
+            translated=len(translation.examples),
+            lost=len(translation.lost),
+            cuts=translation.cuts,
             tagged=sum(map(bool, tags)) / len(tags) if tags else None,
         )
         references = [example.second for example in originals if isinstance(example, Translation)]
         if not references:
             return row
-        hypotheses = [example.second for example in carried.examples if isinstance(example, Translation)]
+        hypotheses = [example.second for example in translation.examples if isinstance(example, Translation)]
         _, language = self.direction
         return replace(
             row,
@@ -294,14 +294,14 @@ class Translate(Run):
         )
 
 
-def _warnings(split: str, originals: int, carried: TranslatedExamples) -> Iterator[str]:
-    if carried.lost:
+def _warnings(split: str, originals: int, translation: TranslatedExamples) -> Iterator[str]:
+    if translation.lost:
         yield (
-            f"{split}: the labels of {len(carried.lost)} of {originals} examples were not found again in the "
-            f"translation; these are left out."
+            f"{split}: skipped {len(translation.lost)} of {originals} examples, whose labels were not found "
+            f"in the translation."
         )
-    if carried.cuts:
-        yield f"{split}: texts were cut at {carried.cuts} places, as they were too long for the translator."
+    if translation.cuts:
+        yield f"{split}: texts too long for the translator were cut at {translation.cuts} places."
 
 
 def last_step(languages: str) -> tuple[str, str]:
@@ -319,19 +319,19 @@ def described(part: Named, *notes: str) -> str:
     """Return the name of a method or translator, with notes and the fields that differ from the default."""
     silent = {field.name for field in fields(part) if field.metadata.get("watches")}
     default = values_of(type(part)())
-    changed = [
+    changes = [
         f"{name}={'+'.join(map(str, value)) if isinstance(value, tuple) else value}"
         for name, value in values_of(part).items()
         if value != default[name] and name not in silent
     ]
-    details = ", ".join((*filter(None, notes), *changed))
+    details = ", ".join((*filter(None, notes), *changes))
     return f"{part.name} ({details})" if details else part.name
 
 
-def translator_label(translated: Sequence[Translate]) -> str:
+def translator_label(translations: Sequence[Translate]) -> str:
     """Return the translator's name with its models; models of several directions are joined by +."""
-    models = dict.fromkeys(run.model.label for run in translated if run.model is not None)
-    return described(translated[0].translator, "+".join(models))
+    models = dict.fromkeys(run.model.label for run in translations if run.model is not None)
+    return described(translations[0].translator, "+".join(models))
 
 
 def split_read(corpus: str, language: str, split: Split, examples: int, treebanks: Treebanks) -> SplitRead:
@@ -340,17 +340,19 @@ def split_read(corpus: str, language: str, split: Split, examples: int, treebank
     return SplitRead(corpus=corpus, language=language, split=split, treebanks=banks, examples=examples)
 
 
-def from_files(splits: Iterable[SplitRead], translated: Sequence[Translate] | None) -> tuple[SplitRead, ...]:
+def from_files(
+    splits: Iterable[SplitRead], translations: Sequence[Translate] | None
+) -> tuple[SplitRead, ...]:
     """Remove the splits that a run translates."""
-    translated_splits = {(run.languages, run.split) for run in translated or ()}
+    translated_splits = {(run.languages, run.split) for run in translations or ()}
     return tuple(split for split in splits if (split.language, split.split) not in translated_splits)
 
 
 def read_or_translated(
-    context: RunContext, translated: Sequence[Translate] | None, split: SplitRead
+    context: RunContext, translations: Sequence[Translate] | None, split: SplitRead
 ) -> list[Example]:
     """Read the examples of a split from the run that translated it, or else from files."""
-    for run in translated or ():
+    for run in translations or ():
         if (run.languages, run.split) == (split.language, split.split):
             return run.translated(context)
     return context.sources.examples(

@@ -14,11 +14,11 @@ from isogloss.store.store import Store
 
 def store_at(address: str | Path) -> Store:
     """Return the store in a folder or below a URL, whose copies are in the user's cache."""
-    protocol, _, rest = str(address).partition("://")
+    protocol, _, location = str(address).partition("://")
     if not is_url(address) or protocol in ("file", "local"):
-        return Store(_folder(rest or address))
+        return Store(_folder(location or address))
     url = str(address).rstrip("/")
-    name = f"{PurePosixPath(rest).name or 'store'}-{sha256(url.encode()).hexdigest()[:12]}"
+    name = f"{PurePosixPath(location).name or 'store'}-{sha256(url.encode()).hexdigest()[:12]}"
     root = user_cache() / "stores" / name
     return MirroredStore(root, remote_at(url, root))
 
@@ -27,8 +27,8 @@ def local_folder(address: str | Path, on_progress: OnProgress = no_progress) -> 
     """Return the local folder of a store, or of a run by URL, with the files that reports read."""
     if not is_url(address):
         return _folder(address)
-    above, _, key = str(address).rstrip("/").rpartition("/")
-    store = store_at(above if ID.fullmatch(key) else address)
+    parent, _, key = str(address).rstrip("/").rpartition("/")
+    store = store_at(parent if ID.fullmatch(key) else address)
     store.download_records(on_progress)
     return store.root / key if ID.fullmatch(key) else store.root
 

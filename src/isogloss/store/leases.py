@@ -44,9 +44,12 @@ from isogloss.core.shared_files import (
 )
 from isogloss.core.untrusted import parse_json
 
-LEASES, LOG = ".claims", "log"
-"""Folder of leases and its folder of logs. Names and fields are the same as in older versions of isogloss,
-because machines with different versions may share a folder of runs."""
+LEASES = ".claims"
+"""Folder of leases. Names and fields are the same as in older versions of isogloss, because machines with
+different versions may share a folder of runs."""
+
+LOG = "log"
+"""Folder of logs in the folder of leases."""
 
 LEASE_DURATION = 60.0
 """Seconds without a sign of life after which the lease of a process on another machine has ended."""
@@ -305,7 +308,8 @@ class Leases:
         contents = self._contents(key)
         if not contents:
             return LeaseHistory()
-        leases, is_held = [_read(content) for content in contents], not self._has_ended(key, contents[-1])
+        leases = [_read(content) for content in contents]
+        is_held = not self._has_ended(key, contents[-1])
         past = leases[:-1] if is_held else leases
         pid = leases[-1].get("pid", "unknown")
         machine = leases[-1].get("machine", "an unknown machine")
@@ -335,9 +339,9 @@ class Leases:
         """Remove the leases of a finished run that a killed process could not remove."""
         self._remove(key, len(self._contents(key)))
 
-    def _remove(self, key: str, last: int) -> None:
-        for number in range(last, 0, -1):
-            self.board.remove(_name(key, number))
+    def _remove(self, key: str, last_number: int) -> None:
+        for lease_number in range(last_number, 0, -1):
+            self.board.remove(_name(key, lease_number))
 
     def _lease(self, key: str, resume_point: str = "", *, is_first: bool = False) -> Lease | None:
         self._give_up()
@@ -360,11 +364,11 @@ class Leases:
         if owner.get("held") is False or has_ended(str(owner.get("process", ""))):
             return True
         now = content, self.board.interruptions  # While nothing could be seen, nobody was silent.
-        first = self._seen.get(key)
-        if first is None or first[:2] != now:
+        observation = self._seen.get(key)
+        if observation is None or observation[:2] != now:
             self._seen[key] = *now, self.clock()
             return False
-        return self.clock() - first[2] > self.duration
+        return self.clock() - observation[2] > self.duration
 
     def _end(self, lease: Lease) -> None:
         """Remove the leases of a run that has a record or has failed; release the lease of any other run."""
@@ -430,14 +434,15 @@ class Leases:
     def _give_up(self) -> None:
         """Give up what could not be given up when it ended."""
         with self._writing:
-            pending, self._not_given_up = self._not_given_up, []
+            pending = self._not_given_up
+            self._not_given_up = []
             for lease in pending:
                 self._end(lease)
 
     def _note(self, lease: Lease, event: str) -> None:
         if self.log:
-            at = datetime.now(UTC).isoformat(timespec="milliseconds")
-            line = {"run": lease.key, "claim": lease.number, "event": event, "at": at}
+            timestamp = datetime.now(UTC).isoformat(timespec="milliseconds")
+            line = {"run": lease.key, "claim": lease.number, "event": event, "at": timestamp}
             with suppress(OSError, StorageError):  # It is for people to read: nothing depends on it.
                 name = f"{self.log}/{this_process()}.jsonl"
                 self.board.append(name, json.dumps(line) + "\n", begins=event == "claimed")
@@ -454,8 +459,8 @@ def _now() -> float:
     return time.monotonic() if _BOOTTIME is None else time.clock_gettime(_BOOTTIME)
 
 
-def _name(key: str, number: int) -> str:
-    return f"{key}.{number}"
+def _name(key: str, lease_number: int) -> str:
+    return f"{key}.{lease_number}"
 
 
 def _read(content: bytes) -> dict[str, object]:

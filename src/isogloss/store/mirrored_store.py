@@ -27,8 +27,14 @@ from isogloss.store.remote import Remote
 from isogloss.store.resume_points import find_resume_point
 from isogloss.store.store import DAMAGED, WORK, Store, StoredRun, failure_in
 
-FILES, CHECKPOINTS, REPORT = "files.json", "work.json", ".report.json"
-"""Manifests in the bucket: files of a finished run, its uploaded checkpoints, the report."""
+FILES = "files.json"
+"""Manifest, in the bucket, of the files of a finished run."""
+
+CHECKPOINTS = "work.json"
+"""Manifest, in the bucket, of a run's uploaded checkpoints."""
+
+REPORT = ".report.json"
+"""Manifest, in the bucket, of the report."""
 
 CHECKPOINT_FILES = ("checkpoint-*/*", "chunk-*.jsonl", "mask.safetensors", "tokenizer.json")
 """Files of an unfinished run that are uploaded, at any depth. All others are quick to compute again."""
@@ -147,22 +153,22 @@ class MirroredStore(Store):
 
     def download_records(self, on_progress: OnProgress = no_progress) -> None:  # noqa: D102
         self.refresh()
-        listed = self.remote.listed
+        files = self.remote.listed
         for path in [*run_files(self.root, FAILED)]:
-            if f"{path.parent.name}/{FAILED}" not in listed:
+            if f"{path.parent.name}/{FAILED}" not in files:
                 remove(self.root, f"{path.parent.name}/{FAILED}")
-        keys = {key for name in listed if ID.fullmatch(key := name.partition("/")[0])}
-        for name in {PLAN, *(f"{key}/{FAILED}" for key in keys)} & {*listed}:  # They may change meanwhile.
+        keys = {key for name in files if ID.fullmatch(key := name.partition("/")[0])}
+        for name in {PLAN, *(f"{key}/{FAILED}" for key in keys)} & {*files}:  # They may change meanwhile.
             self._download_file(name)
-        finished = sorted(key for key in keys if f"{key}/{RECORD}" in listed)
-        copied = (CHECKSUMS, MADE, PREDICTIONS, RECORD)
-        for key in finished:
+        finished_keys = sorted(key for key in keys if f"{key}/{RECORD}" in files)
+        record_files = (CHECKSUMS, MADE, PREDICTIONS, RECORD)
+        for key in finished_keys:
             if is_taken(self.root, f"{key}/{CHECKSUMS}") and not _is_sound(self.root / key):
-                for file in copied:
+                for file in record_files:
                     remove(self.root, f"{key}/{file}")
-        names = [f"{key}/{file}" for key in finished for file in copied]
+        names = [f"{key}/{file}" for key in finished_keys for file in record_files]
         self.remote.download_files(
-            {name: Checksum(listed[name]) for name in names if name in listed}, on_progress=on_progress
+            {name: Checksum(files[name]) for name in names if name in files}, on_progress=on_progress
         )
 
     def find_resume_point(self, run: StoredRun, *, afresh: bool = True) -> str:
@@ -189,10 +195,10 @@ class MirroredStore(Store):
             return ""
         manifest = self.remote.files_of(f"{key}/{CHECKPOINTS}", content)
         try:
-            with atomic_folder(folder, WORK) as fresh:
-                self.remote.download_files(manifest, to=fresh)
-                for entry in entries(fresh, f"{key}/{WORK}"):
-                    rename(fresh, f"{key}/{WORK}/{entry.name}", entry.name)
+            with atomic_folder(folder, WORK) as new_folder:
+                self.remote.download_files(manifest, to=new_folder)
+                for entry in entries(new_folder, f"{key}/{WORK}"):
+                    rename(new_folder, f"{key}/{WORK}/{entry.name}", entry.name)
         except (StorageError, FileNotFoundError):
             return f"{self.url}/{key}/{WORK}: these checkpoints are not whole, and were left aside."
         write_bytes(self.root, f"{key}/{CHECKPOINTS}", content)
@@ -200,10 +206,11 @@ class MirroredStore(Store):
 
     @contextmanager
     def uploading_checkpoints(self, run: StoredRun, lease: Lease) -> Iterator[None]:  # noqa: D102
-        ended, key = threading.Event(), identity(run)
+        has_ended = threading.Event()
+        key = identity(run)
 
         def upload() -> None:
-            while not ended.wait(UPLOAD_EVERY):
+            while not has_ended.wait(UPLOAD_EVERY):
                 self._upload_checkpoints(key, lease)
 
         threading.Thread(target=upload, name="checkpoints", daemon=True).start()
@@ -213,7 +220,7 @@ class MirroredStore(Store):
             self._upload_checkpoints(key, lease)
             raise
         finally:
-            ended.set()
+            has_ended.set()
 
     def upload_report(self, files: Iterable[Path]) -> None:  # noqa: D102
         self.remote.upload([file.relative_to(self.root).as_posix() for file in files], REPORT)
@@ -243,12 +250,12 @@ class MirroredStore(Store):
 
     def _download_run(self, key: str) -> bool:
         """Download a run, then those whose models its own is a difference from, each once."""
-        downloaded = set[str]()
-        while key and key not in downloaded and self.remote.download(f"{key}/{FILES}"):
+        done = set[str]()
+        while key and key not in done and self.remote.download(f"{key}/{FILES}"):
             self.remote.listed.setdefault(f"{key}/{RECORD}", 0)
-            downloaded.add(key)
+            done.add(key)
             key = base_of(self.root / key / "model")
-        return bool(downloaded)
+        return bool(done)
 
     def read(self, name: str) -> bytes | None:  # noqa: D102
         return self.remote.read(name)
@@ -270,8 +277,8 @@ def _is_sound(folder: Path) -> bool:
         sums = read_checksums(folder)
         if is_taken(folder, MADE):
             unseal(read_file(folder, MADE))
-        copied = {name: checksum for name, checksum in sums.items() if name in (RECORD, PREDICTIONS)}
-        return (RECORD in copied or not sums) and not any(find_differing_files(folder, copied))
+        checksums = {name: checksum for name, checksum in sums.items() if name in (RECORD, PREDICTIONS)}
+        return (RECORD in checksums or not sums) and not any(find_differing_files(folder, checksums))
     except (OSError, ValueError):
         return False
 
@@ -279,8 +286,8 @@ def _is_sound(folder: Path) -> bool:
 def _made(root: Path, key: str) -> Iterator[str]:
     """Yield the files of a finished run, except files for only this machine."""
     for name in list_files(root, key):
-        first = name.split("/")[1]
-        if first not in NOT_MADE and not first.startswith((".", DAMAGED)):
+        part = name.split("/")[1]
+        if part not in NOT_MADE and not part.startswith((".", DAMAGED)):
             yield name
 
 

@@ -47,10 +47,14 @@ from isogloss.store.leases import LEASES
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-PATIENCE, WHEN_LEAVING = 600.0, 20.0
-"""Seconds to wait for a store that does not answer. A process that received SIGTERM waits less."""
+PATIENCE = 600.0
+"""Seconds to wait for a store that does not answer."""
 
-FIRST_WAIT, LONGEST_WAIT = 0.5, 5.0
+WHEN_LEAVING = 20.0
+"""Seconds that a process that received SIGTERM waits for such a store."""
+
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 5.0
 """Seconds between attempts: twice as long each time. Signs of life must not pause for long."""
 
 AT_ONCE = 256
@@ -100,7 +104,8 @@ class Remote:
 
     def check(self) -> None:
         """Raise ConfigError or StorageError unless processes can share runs here; leave nothing behind."""
-        protocol, name = self.url.partition("://")[0], f"{LEASES}/check.{token_hex(8)}"
+        protocol = self.url.partition("://")[0]
+        name = f"{LEASES}/check.{token_hex(8)}"
         if protocol not in CREATING:
             raise ConfigError(
                 f"{self.url}: runs cannot be shared here: it is not known of {protocol}:// that it creates a "
@@ -178,10 +183,10 @@ class Remote:
             start = path.removesuffix(inside).rstrip("/") + "/"
             return {name.removeprefix(start): int(info["size"]) for name, info in infos.items()}
 
-        listed = self._call(find, inside)
-        for name in filter(None, listed):
+        paths = self._call(find, inside)
+        for name in filter(None, paths):
             below(self.root, name.removesuffix("/"), self.url)  # Some clients make an object for a folder.
-        return listed
+        return paths
 
     def is_here(self, manifest: str) -> bool:
         """Return whether the copies of all files of a manifest are here, by their sizes and checksums."""
@@ -231,14 +236,16 @@ class Remote:
         content = as_text(checksums).encode()
         if last:  # What is here is whole, whether it arrives or not.
             write_bytes(self.root, manifest, content)
-        uploaded = self.read(manifest) if manifest in self.listed else None
-        earlier = self.files_of(manifest, uploaded or b"")
-        new = [name for name, checksum in checksums.items() if checksum != earlier.get(name) and name != last]
-        self._put([name for name in new if not name.endswith(MADE)])
+        earlier_manifest = self.read(manifest) if manifest in self.listed else None
+        earlier = self.files_of(manifest, earlier_manifest or b"")
+        changed_names = [
+            name for name, checksum in checksums.items() if checksum != earlier.get(name) and name != last
+        ]
+        self._put([name for name in changed_names if not name.endswith(MADE)])
         if last and self.exists(last):  # Another process was quicker, and its circumstances are others.
             return
-        self._put([name for name in new if name.endswith(MADE)])
-        if content != uploaded:
+        self._put([name for name in changed_names if name.endswith(MADE)])
+        if content != earlier_manifest:
             self.write(manifest, content)
         if last:
             self._put([last])
@@ -257,9 +264,9 @@ class Remote:
         left = {name: checksums[name] for name in self._missing(checksums, root)}
         for _ in range(ATTEMPTS):
             names = list(left)
-            for first in one_by_one(range(0, len(names), AT_ONCE), "copying records", on_progress):
+            for begin in one_by_one(range(0, len(names), AT_ONCE), "copying records", on_progress):
                 for name in self._downloaded(
-                    {name: left[name] for name in names[first : first + AT_ONCE]}, root
+                    {name: left[name] for name in names[begin : begin + AT_ONCE]}, root
                 ):
                     del left[name]
         for name, checksum in left.items():
@@ -305,7 +312,9 @@ class Remote:
     def _call(self, call: Callable[["AbstractFileSystem", str], T], name: str, *, waits: bool = True) -> T:
         """Call with the file system and a file's path in it; StorageError if it does not answer for long."""
         files, root = _opened(self.url, os.getpid())
-        path, began, wait = f"{root}/{name}".rstrip("/"), time.monotonic(), FIRST_WAIT
+        path = f"{root}/{name}".rstrip("/")
+        began = time.monotonic()
+        wait = FIRST_WAIT
         while True:
             try:
                 answer = call(files, path)
@@ -344,13 +353,13 @@ def remote_at(url: str, root: Path) -> Remote:
 
     Raises ConfigError for an invalid location.
     """
-    address, _, rest = url.rstrip("/").partition("://")[2].partition("/")
+    address, _, path = url.rstrip("/").partition("://")[2].partition("/")
     if ":" in address.partition("@")[0] and "@" in address:
         raise ConfigError(
             f"{url.partition(':')[0]}://…@{address.rpartition('@')[2]}: passwords in a URL end in plans and "
             f"logs. Put them where the file system looks for them: its configuration or environment."
         )
-    if "?" in url or "::" in url or not (address or rest):
+    if "?" in url or "::" in url or not (address or path):
         raise ConfigError(
             f"{url.partition('?')[0]}: expected a plain URL, as in s3://bucket/study, without ? or ::."
         )
@@ -397,10 +406,10 @@ def _is_whole(root: Path, name: str, checksum: Checksum) -> bool:
 @contextmanager
 def _one_at_a_time(root: Path, name: str) -> Iterator[None]:
     """Keep other processes of this machine from downloading the same, where the cache can be locked."""
-    above, slash, last = name.rpartition("/")
+    parent, slash, base = name.rpartition("/")
     with writing(root / name):
-        make_folder(root, above)
+        make_folder(root, parent)
     with ExitStack() as stack:
         with suppress(OSError):  # Without a lock each downloads it for itself.
-            stack.enter_context(locked(root, f"{above}{slash}.{last}.lock", wait=True))
+            stack.enter_context(locked(root, f"{parent}{slash}.{base}.lock", wait=True))
         yield

@@ -218,23 +218,23 @@ class Store:
         not change the precision within a plan.
         """
         with self.leases.alone(PRECISION):
-            decided = _precision_in(self.read(PRECISION))
-            if not decided:
-                measured = measure()
+            decision = _precision_in(self.read(PRECISION))
+            if not decision:
+                measurement = measure()
                 # Another process may have measured meanwhile, if this one was paused.
-                decided = _precision_in(self.read(PRECISION)) or measured
-                self.write(PRECISION, seal({AUTO: decided}))
-        return decided
+                decision = _precision_in(self.read(PRECISION)) or measurement
+                self.write(PRECISION, seal({AUTO: decision}))
+        return decision
 
     def find(self, prefix: str, on_progress: OnProgress = no_progress) -> Path:
         """Find a run's folder by its id or the beginning of it."""
         check_there(self.root)
         paths = one_by_one(sorted(run_files(self.root, RECORD)), "runs", on_progress)
-        finished = [path.parent for path in paths if not path.parent.name.startswith(".")]
-        matching = [folder for folder in finished if prefix and folder.name.startswith(prefix)]
+        folders = [path.parent for path in paths if not path.parent.name.startswith(".")]
+        matching = [folder for folder in folders if prefix and folder.name.startswith(prefix)]
         if len(matching) == 1:
             return matching[0]
-        names = some(folder.name for folder in matching or finished)
+        names = some(folder.name for folder in matching or folders)
         what = f"{len(matching)} runs begin with" if matching else "no finished run"
         raise StorageError(
             f"{self.root}: {what} {prefix!r}. Finished runs: {names}. List them: "
@@ -303,10 +303,10 @@ def _precision_in(content: bytes | None) -> str:
     Older versions wrote one for each kind of device; if these differ, only float32 is what all can compute.
     """
     answers = json_or_empty(content, dict[str, str])
-    chosen = {answer for answer in answers.values() if answer in ("float32", "bfloat16")}
-    if AUTO in answers and answers[AUTO] in chosen:
+    choices = {answer for answer in answers.values() if answer in ("float32", "bfloat16")}
+    if AUTO in answers and answers[AUTO] in choices:
         return answers[AUTO]
-    return chosen.pop() if len(chosen) == 1 else "float32" if chosen else ""
+    return choices.pop() if len(choices) == 1 else "float32" if choices else ""
 
 
 def check_there(folder: Path) -> None:

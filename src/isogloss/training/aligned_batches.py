@@ -2,7 +2,7 @@
 
 "The Impact of Cross-Lingual Adjustment of Contextual Word Representations on Zero-Shot Transfer", Section 3,
 Eq. 1. The sentences of both sides run through the encoder together, in as few passes as their lengths allow
-with little padding; those of the source alone also through f⁰, the encoder before the training.
+with little padding. Source sentences also run through f⁰, the encoder before training.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ class Pass:
     mask: Tensor | None
     """[sentence subword], 1 at real subwords; None without padding."""
     languages: tuple[str, ...]
-    """Of each sentence."""
+    """[sentence]: the language of each."""
 
     def inputs(self) -> dict[str, Tensor]:
         """Return the keyword arguments of an encoder's forward function."""
@@ -50,20 +50,20 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """Items, each the mean of states: item i of those at ``indices[starts[i]:starts[i + 1]]``."""
+    """Items, each represented by the mean of the states at ``indices[starts[i]:starts[i + 1]]``."""
 
     indices: Tensor
-    """[state], integer: among the states of all passes, one after the other."""
+    """[state], integer: positions in the concatenated states of all passes."""
     starts: Tensor
     """[item], integer."""
 
     def of(self, states: Float[Tensor, "state dim"]) -> Float[Tensor, "item dim"]:
-        """Return the items' states."""
+        """Return the mean state of each item."""
         return embedding_bag(self.indices, states, self.starts, mode="mean")
 
 
 class AlignedShares(NamedTuple):
-    """The shares of a part of a batch in all aligned items, and in all anchored ones."""
+    """Shares of a partial batch in all aligned items and in all anchored items of the full batch."""
 
     aligned: float
     anchored: float
@@ -74,47 +74,47 @@ ALL_ITEMS = AlignedShares(1.0, 1.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlignedBatch:
-    """Sentence pairs with their aligned and their anchored items."""
+    """Sentence pairs with their aligned and anchored items."""
 
     passes: tuple[Pass, ...]
     """Sentences of both sides."""
     source: Items
-    """Aligned items of the source …"""
+    """Aligned items of the source."""
     target: Items
-    """… and of the target, in the same order."""
+    """Aligned items of the target, in the order of ``source``."""
     anchored: Items
     """Anchored items of the source."""
     source_passes: tuple[Pass, ...]
-    """Sentences of the source alone …"""
+    """Source sentences, for f⁰."""
     originals: Items
-    """… and their anchored items, for f⁰."""
+    """Anchored items in the states of ``source_passes``."""
     texts: Tensor
-    """[item 2], integer: the texts of aligned items; equal numbers are equal texts."""
+    """[item 2], integer: source and target text of each aligned item. Equal numbers mean equal texts."""
     count: int
     """Sentence pairs."""
     part: "Callable[[Sequence[int]], AlignedBatch]"
-    """Collates some of the sentence pairs alone."""
+    """Collates the sentence pairs at some indices."""
     shares: AlignedShares = ALL_ITEMS
     is_whole: bool = False
-    """Whether each process computes the full batch, as its parts would have another loss."""
+    """Whether each process computes the full batch, because its parts would have a different loss."""
 
     def parts(self, count: int) -> "list[tuple[AlignedBatch, float]]":
-        """Split into at most ``count`` batches of nearly equal pairs; each knows its shares of the loss."""
+        """Split into at most ``count`` batches of similar numbers of pairs, with their shares of the loss."""
         parts = [self.part(rows) for rows in row_ranges(self.count, count)]
-        most = max(len(part.passes) for part in parts) if is_sharded() else 0
-        return [(part._as_part_of(self, passes=most), 1.0) for part in parts]
+        passes = max(len(part.passes) for part in parts) if is_sharded() else 0
+        return [(part._as_part_of(self, passes=passes), 1.0) for part in parts]
 
-    def _as_part_of(self, full: "AlignedBatch", *, passes: int) -> "AlignedBatch":
-        """Return the batch with its shares, and at least so many passes: the last one is repeated, unread."""
+    def _as_part_of(self, full_batch: "AlignedBatch", *, passes: int) -> "AlignedBatch":
+        """Set the shares in a full batch, and repeat the last pass, unread, until there are ``passes``."""
         shares = AlignedShares(
-            len(self.source.starts) / max(1, len(full.source.starts)),
-            len(self.anchored.starts) / max(1, len(full.anchored.starts)),
+            len(self.source.starts) / max(1, len(full_batch.source.starts)),
+            len(self.anchored.starts) / max(1, len(full_batch.anchored.starts)),
         )
-        padded = self.passes + self.passes[-1:] * (passes - len(self.passes))
-        return replace(self, passes=padded, shares=shares)
+        all_passes = self.passes + self.passes[-1:] * (passes - len(self.passes))
+        return replace(self, passes=all_passes, shares=shares)
 
     def same(self) -> Bool[Tensor, "item item"]:
-        """Return which aligned items are equal texts in either language."""
+        """Return whether two aligned items have equal texts in either language."""
         return (self.texts.unsqueeze(1) == self.texts.unsqueeze(0)).any(dim=2)
 
     def to(self, device: torch.device) -> "AlignedBatch":
@@ -131,23 +131,24 @@ class AlignedBatch:
 
 
 def aligned_batch(bitext: AlignedBitext, rows: Sequence[int]) -> AlignedBatch:
-    """Collate some sentence pairs."""
-    pairs, count = [bitext[row] for row in rows], len(rows)
-    sources, targets = zip(*map(bitext.languages, rows), strict=True)
+    """Collate the sentence pairs at some rows."""
+    pairs = [bitext[row] for row in rows]
+    count = len(rows)
+    sources, targets = zip(*(bitext.languages(row) for row in rows), strict=True)
     sentences = [*(pair.source for pair in pairs), *(pair.target for pair in pairs)]
     passes, begins = _passes(sentences, [*sources, *targets], bitext.padding)
     source_passes, source_begins = _passes(sentences[:count], sources, bitext.padding)
-    anchored = [pair.anchored for pair in pairs]
+    anchored_spans = [pair.anchored for pair in pairs]
     return AlignedBatch(
         passes=passes,
         source=_items([pair.aligned[:, :2] for pair in pairs], begins[:count]),
         target=_items([pair.aligned[:, 2:] for pair in pairs], begins[count:]),
-        anchored=_items(anchored, begins[:count]),
+        anchored=_items(anchored_spans, begins[:count]),
         source_passes=source_passes,
-        originals=_items(anchored, source_begins),
+        originals=_items(anchored_spans, source_begins),
         texts=torch.from_numpy(np.concatenate([pair.texts for pair in pairs]).astype(np.int64)),
         count=count,
-        part=lambda chosen: aligned_batch(bitext, [rows[number] for number in chosen]),
+        part=lambda indices: aligned_batch(bitext, [rows[index] for index in indices]),
     )
 
 
@@ -157,36 +158,39 @@ def _passes(
     """Return the passes, and the index of each sentence's first subword among all states."""
     lengths = np.array([len(sentence) for sentence in sentences])
     # A GPU takes everything at once; a CPU pays for padding more than for another pass.
-    wasted = None if torch.cuda.is_available() else CPU_PASS_COST
-    passes, begins, states = list[Pass](), np.empty(len(sentences), dtype=np.int64), 0
-    for group in by_length(lengths.tolist(), int(len(lengths) * lengths.max()), padding=wasted):
+    max_padding = None if torch.cuda.is_available() else CPU_PASS_COST
+    passes: list[Pass] = []
+    begins = np.empty(len(sentences), dtype=np.int64)
+    states = 0
+    for group in by_length(lengths.tolist(), int(len(lengths) * lengths.max()), padding=max_padding):
         width = int(lengths[group[-1]])
         begins[group] = states + width * np.arange(len(group))
         states += width * len(group)
         subwords = np.full((len(group), width), padding, dtype=np.int64)
-        real = np.arange(width) < lengths[group, None]
-        subwords[real] = np.concatenate([sentences[number] for number in group])
-        mask = None if real.all() else torch.from_numpy(real.astype(np.int64))
-        passes.append(Pass(torch.from_numpy(subwords), mask, tuple(languages[number] for number in group)))
+        is_subword = np.arange(width) < lengths[group, None]
+        subwords[is_subword] = np.concatenate([sentences[row] for row in group])
+        mask = None if is_subword.all() else torch.from_numpy(is_subword.astype(np.int64))
+        passes.append(Pass(torch.from_numpy(subwords), mask, tuple(languages[row] for row in group)))
     return tuple(passes), begins
 
 
 def _items(spans: Sequence[np.ndarray], begins: np.ndarray) -> Items:
-    """Turn each sentence's spans [item 2] into indices among all states."""
-    moved = np.concatenate([*map(np.add, spans, begins)])
-    sizes = moved[:, 1] - moved[:, 0]
+    """Convert each sentence's spans [item 2] to indices among all states."""
+    state_spans = np.concatenate([span + begin for span, begin in zip(spans, begins, strict=True)])
+    sizes = state_spans[:, 1] - state_spans[:, 0]
     starts = np.cumsum(sizes) - sizes
-    within = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
-    return Items(torch.from_numpy(np.repeat(moved[:, 0], sizes) + within), torch.from_numpy(starts))
+    offsets = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
+    indices = np.repeat(state_spans[:, 0], sizes) + offsets
+    return Items(torch.from_numpy(indices), torch.from_numpy(starts))
 
 
 def frozen_copy(model: Model) -> Model:
-    """Return f⁰: a frozen copy of a model's encoder, without dropout."""
+    """Return f⁰, a frozen copy of a model's encoder without dropout."""
     return deepcopy(model.base_model).to(device()).eval().requires_grad_(False)
 
 
 def states_of(model: Model, passes: Sequence[Pass], *, layer: int) -> Float[Tensor, "state dim"]:
-    """Return the states of all passes in one layer, padding included; at least in float32.
+    """Return the states of all passes in one layer, padding included, in float32 or higher precision.
 
     Layer 0 is the embeddings, -1 the last.
     """
@@ -196,7 +200,7 @@ def states_of(model: Model, passes: Sequence[Pass], *, layer: int) -> Float[Tens
 
 
 class AlignmentTerms(NamedTuple):
-    """The two terms of Eq. 1: the distance of aligned words, and that of source words from their start."""
+    """The two terms of Eq. 1: the alignment term over linked words and the anchor term over source words."""
 
     aligned: Tensor
     anchored: Tensor
@@ -205,21 +209,22 @@ class AlignmentTerms(NamedTuple):
 def alignment_terms(
     model: Model, original: Model | None, batch: AlignedBatch, *, layer: int, form: Form
 ) -> AlignmentTerms:
-    """Return Σ‖f(s)−f(t)‖² over aligned pairs and Σ‖f(s)−f⁰(s)‖² over all source words (Eq. 1).
+    """Return the alignment term Σ‖f(s)−f(t)‖² and the anchor term Σ‖f(s)−f⁰(s)‖² of a batch (Eq. 1).
 
-    The second is 0 without an ``original``, whose states f⁰ are.
+    The alignment term sums over aligned pairs, the anchor term over all source words. ``original`` is the
+    model f⁰. Without it, the anchor term is 0.
     """
     f = states_of(model, batch.passes, layer=layer)
     shares = batch.shares if form == "mean" else ALL_ITEMS
-    aligned = squared_distance(batch.source.of(f), batch.target.of(f), form)
-    anchored = distance_moved(f, original, batch, layer=layer, form=form)
-    return AlignmentTerms(aligned * shares.aligned, anchored * shares.anchored)
+    alignment = squared_distance(batch.source.of(f), batch.target.of(f), form)
+    anchor = distance_moved(f, original, batch, layer=layer, form=form)
+    return AlignmentTerms(alignment * shares.aligned, anchor * shares.anchored)
 
 
 def distance_moved(
     f: Float[Tensor, "state dim"], original: Model | None, batch: AlignedBatch, *, layer: int, form: Form
 ) -> Float[Tensor, ""]:
-    """Return Σ‖f(s)−f⁰(s)‖² over all source words (the second term of Eq. 1); 0 without an ``original``."""
+    """Return the anchor term Σ‖f(s)−f⁰(s)‖² over all source words (Eq. 1), or 0 without an ``original``."""
     if original is None:
         return f.new_zeros(())
     with torch.no_grad():
@@ -230,26 +235,26 @@ def distance_moved(
 def squared_distance(
     x: Float[Tensor, "item dim"], y: Float[Tensor, "item dim"], form: Form
 ) -> Float[Tensor, ""]:
-    """Return Σ‖xᵢ−yᵢ‖² over matching rows, or its mean over rows and dimensions; 0 without rows."""
-    squared = (x - y).square()
-    return squared.sum() if form == "sum" else squared.sum() / max(1, squared.numel())
+    """Return Σ‖xᵢ−yᵢ‖² over matching rows, or its mean over rows and dimensions. Without rows, it is 0."""
+    squares = (x - y).square()
+    return squares.sum() if form == "sum" else squares.sum() / max(1, squares.numel())
 
 
 def bidirectional_contrast(
     x: Float[Tensor, "item dim"],
     y: Float[Tensor, "item dim"],
-    same: Bool[Tensor, "item item"],
+    are_equal: Bool[Tensor, "item item"],
     *,
     temperature: float,
 ) -> Float[Tensor, ""]:
-    """Return the mean cross entropy of finding yᵢ from xᵢ and xᵢ from yᵢ; 0 without items.
+    """Return the mean cross entropy of finding yᵢ from xᵢ and xᵢ from yᵢ, or 0 without items.
 
-    ``same`` marks pairs of items that are equal in either language: none is a wrong answer to the other.
+    ``are_equal`` marks pairs of items with equal texts in either language, which are not used as negatives.
     """
     if not len(x):
         return (x.sum() + y.sum()) * 0.0
     similarities = normalize(x, dim=1) @ normalize(y, dim=1).T / temperature
     diagonal = torch.eye(len(x), dtype=torch.bool, device=x.device)
-    similarities = similarities.masked_fill(same & ~diagonal, -torch.inf)
+    similarities = similarities.masked_fill(are_equal & ~diagonal, -torch.inf)
     targets = torch.arange(len(x), device=x.device)
     return (cross_entropy(similarities, targets) + cross_entropy(similarities.T, targets)) / 2

@@ -1,10 +1,10 @@
-"""Batches as a sequence: batch i is a function of (seed, i), so any step can be made without earlier ones.
+"""Batches as a sequence: batch i depends only on (seed, i), so any step can be computed without earlier ones.
 
 That makes resuming exact: a training that resumes at step 500 reads batch 500.
 
 Languages of raw text and of translations are drawn in proportion to size^(1/T) (Devlin et al.'s multilingual
 sampling; Wang 2020, Section 3.2). Perplexity is e to the mean cross entropy per hidden subword of held-out
-text, always under the same masks; so only models with the same vocabulary can be compared.
+text, always under the same masks. Only models with the same vocabulary can be compared by it.
 """
 
 import math
@@ -26,7 +26,7 @@ from isogloss.training.distributed import is_sharded
 from isogloss.training.precision import scoring
 
 SORTED_TOGETHER = 50
-"""Batches whose rows are sorted by length together: little padding, still random."""
+"""Batches whose rows are sorted by length together. Padding is small and the order still random."""
 
 Item = TypeVar("Item")
 Made = TypeVar("Made", covariant=True)
@@ -34,7 +34,7 @@ Made = TypeVar("Made", covariant=True)
 
 @runtime_checkable
 class Batches(Protocol[Made]):
-    """The batches of a training: a length, and for each step a batch, which ``to`` moves to a device."""
+    """Batches of a training, one for each step, which ``to`` moves to a device."""
 
     def __len__(self) -> int: ...
 
@@ -43,7 +43,7 @@ class Batches(Protocol[Made]):
 
 @runtime_checkable
 class Movable(Protocol):
-    """A batch, which moves to a device."""
+    """A batch that can be moved to a device."""
 
     def to(self, device: torch.device, /) -> "Movable":
         """Return the batch on a device."""
@@ -55,27 +55,27 @@ class Divisible(Protocol):
     """A batch that can be computed in parts."""
 
     def parts(self, count: int) -> Sequence[tuple[Movable, float | None]]:
-        """Split into at most ``count`` batches, each with its share of the loss; shares sum to 1."""
+        """Split into at most ``count`` batches, each with its share of the loss. Shares sum to 1."""
         ...
 
 
 @runtime_checkable
 class Whole(Protocol):
-    """A batch that each process computes in full; processes share work only within its loss."""
+    """A batch that each process computes in full. Processes share work only within its loss."""
 
     is_whole: bool
 
 
 def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, float | None]]:
-    """Split a batch of ``what`` into at most ``count`` parts; ConfigError for one that cannot be split.
+    """Split a batch of ``what`` into at most ``count`` parts.
 
-    Processes that hold shares of one model all need a part: then the last part is repeated, without a share,
-    until there are ``count``.
+    Processes that hold shares of one model all need a part. For them, the last part is repeated, without a
+    share, until there are ``count``. Raises ConfigError if the batch cannot be split.
     """
     if not isinstance(batch, Divisible):
         raise ConfigError(
-            f"{what}: its batches cannot be computed in parts, and so neither with accumulation nor in "
-            f"several processes. Leave accumulation out, and run it in one process."
+            f"{what}: its batches cannot be split, as accumulation and several processes require. Remove "
+            f"accumulation, and use one process."
         )
     parts = batch.parts(count)
     missing = count - len(parts) if is_sharded() else 0
@@ -84,7 +84,7 @@ def parts_of(batch: object, count: int, what: str) -> Sequence[tuple[Movable, fl
 
 @dataclass(frozen=True)
 class BatchesByStep(Generic[Made]):
-    """Batches that are each a function of their step."""
+    """Batches computed by a function of the step."""
 
     steps: int
     make: Callable[[int], Made]
@@ -98,11 +98,11 @@ class BatchesByStep(Generic[Made]):
 
 @dataclass(frozen=True)
 class Bucketed(Generic[Item, Made]):
-    """Batches of rows of similar length, every row once an epoch, each batch from one group.
+    """Batches of rows of similar length from one group, with every row once an epoch.
 
-    ``groups`` are the rows by language (or pair of languages), since a batch holds one; ``length`` returns a
-    row's length; ``size`` is the number of rows in a batch; ``make`` collates rows, given their language and
-    the step.
+    ``groups`` are the rows by language (or language pair), since a batch contains one language. ``length``
+    returns a row's length, ``size`` is the number of rows in a batch, and ``make`` collates rows, given their
+    language and the step.
     """
 
     groups: Mapping[str, Sequence[Item]]
@@ -139,15 +139,15 @@ class Bucketed(Generic[Item, Made]):
             lengths = np.array([self.length(group[row]) for row in order])
             for start in range(0, len(order), self.size * SORTED_TOGETHER):
                 chunk = slice(start, start + self.size * SORTED_TOGETHER)
-                together = order[chunk][np.argsort(lengths[chunk], kind="stable")]
+                sorted_rows = order[chunk][np.argsort(lengths[chunk], kind="stable")]
                 batches += [
-                    (language, together[i : i + self.size]) for i in range(0, len(together), self.size)
+                    (language, sorted_rows[i : i + self.size]) for i in range(0, len(sorted_rows), self.size)
                 ]
         return [batches[index] for index in rng.permutation(len(batches))]
 
 
 CANDIDATES = 8
-"""Translations drawn per translation used: a slice of similar lengths wastes little padding."""
+"""Translations drawn per translation used. A slice of similar lengths wastes little padding."""
 
 Parallel = dict[str, np.ndarray]
 """One text in several languages, as subwords."""
@@ -158,7 +158,7 @@ Languages = tuple[str, ...]
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSampling:
-    """How batches are sampled."""
+    """Number, size and language mix of sampled batches."""
 
     steps: int
     """Number of batches."""
@@ -169,9 +169,9 @@ class BatchSampling:
     temperature: float = 1.0
     """T in size^(1/T)."""
     mixed: bool = False
-    """True: rows of one batch come from all languages; False: a batch holds one language."""
+    """Whether the rows of a batch come from all languages instead of one."""
     translation: float = 0.0
-    """Share of the batches that are translations."""
+    """Share of batches that consist of translations."""
     replay: Replay | None = None
     """Languages that are drawn with a separate share."""
 
@@ -183,11 +183,11 @@ class BatchSampling:
 
 @dataclass(frozen=True, kw_only=True)
 class TextBatches:
-    """Batch i: translations or text, drawn from (seed, i) alone, with the languages of its rows."""
+    """Batches of text or translations with the languages of their rows, drawn only from (seed, step)."""
 
     sampling: BatchSampling
     streams: Mapping[str, TextStream]
-    """By language."""
+    """Streams by language."""
     translations: Sequence[Parallel] = ()
     masking: Masking
     seed: int
@@ -203,30 +203,31 @@ class TextBatches:
         return self.masking.batch(rows, seed=seed, languages=languages)
 
     def _blocks(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
-        sampling, shares = self.sampling, language_shares(self.streams, self.sampling)
-        codes = list(shares)
-        drawn = rng.choice(len(codes), size=sampling.rows if sampling.mixed else 1, p=list(shares.values()))
-        languages = tuple(codes[number] for number in np.resize(drawn, sampling.rows))
-        streams = [self.streams[code] for code in languages]
+        sampling = self.sampling
+        shares = language_shares(self.streams, sampling)
+        choices = list(shares)
+        draws = rng.choice(len(choices), size=sampling.rows if sampling.mixed else 1, p=list(shares.values()))
+        languages = tuple(choices[draw] for draw in np.resize(draws, sampling.rows))
+        streams = [self.streams[language] for language in languages]
         starts = [int(rng.integers(len(stream.starts))) for stream in streams]
         length = sampling.block - 2
         rows = [[stream.block(start, length)] for stream, start in zip(streams, starts, strict=True)]
         return languages if sampling.mixed else languages[:1], rows
 
     def _pairs(self, rng: np.random.Generator) -> tuple[Languages, Rows]:
-        needed = max(2, self.sampling.batch_subwords // 32)
-        drawn = []
-        for _ in range(CANDIDATES * needed // 2):
+        max_pairs = max(2, self.sampling.batch_subwords // 32)
+        candidates = []
+        for _ in range(CANDIDATES * max_pairs // 2):
             text = self.translations[int(rng.integers(len(self.translations)))]
-            codes = [list(text)[number] for number in rng.choice(len(text), size=2, replace=False)]
-            drawn.append(("+".join(codes), [text[code] for code in codes]))
-        drawn.sort(key=lambda pair: sum(map(len, pair[1])))
-        start = int(rng.integers(len(drawn)))
+            sides = [list(text)[index] for index in rng.choice(len(text), size=2, replace=False)]
+            candidates.append(("+".join(sides), [text[side] for side in sides]))
+        candidates.sort(key=lambda pair: sum(len(side) for side in pair[1]))
+        start = int(rng.integers(len(candidates)))
         languages: list[str] = []
         rows: Rows = []
         widest = 0
-        for language, pair in chain(drawn[start:], reversed(drawn[:start])):
-            widest = max(widest, sum(map(len, pair)) + 3)
+        for language, pair in chain(candidates[start:], reversed(candidates[:start])):
+            widest = max(widest, sum(len(side) for side in pair) + 3)
             if rows and (len(rows) + 1) * widest > self.sampling.batch_subwords:
                 break
             languages.append(language)
@@ -235,21 +236,21 @@ class TextBatches:
 
 
 def language_shares(streams: Mapping[str, TextStream], sampling: BatchSampling) -> dict[str, float]:
-    """Return the share of the batches of each language, by size^(1/T) and replay; none is 0."""
+    """Return each language's share of the batches, by size^(1/T) and replay. Shares of 0 are omitted."""
     replay = sampling.replay or Replay(languages=(), share=0.0)
     shares: dict[str, float] = {}
     for is_replayed, share in ((False, 1 - replay.share), (True, replay.share)):
-        codes = [code for code in streams if (code in replay.languages) == is_replayed]
-        weights = np.array([len(streams[code]) for code in codes], dtype=np.float64) ** (
+        languages = [code for code in streams if (code in replay.languages) == is_replayed]
+        weights = np.array([len(streams[code]) for code in languages], dtype=np.float64) ** (
             1 / sampling.temperature
         )
-        if share and codes:
-            shares |= dict(zip(codes, share * (weights / weights.sum()), strict=True))
+        if share and languages:
+            shares |= dict(zip(languages, share * (weights / weights.sum()), strict=True))
     return shares
 
 
 MAX_HELD_OUT = 65536
-"""Largest number of held-out subwords of a language: 10,000 predictions, a standard error of 0.03 nats."""
+"""Maximum number of held-out subwords per language: 10,000 predictions, a standard error of 0.03 nats."""
 
 
 def perplexity_rows(
@@ -275,7 +276,7 @@ def perplexity_rows(
 
 
 def perplexity(model: Model, batches: Sequence[MaskedBatch], *, precision: str = "auto") -> float:
-    """Return the perplexity of the hidden subwords of all batches; infinite if it overflows."""
+    """Return the perplexity of the hidden subwords of all batches, or infinity if it overflows."""
     total = hidden = 0.0
     with scoring(model, precision) as device:
         for batch in batches:
@@ -324,29 +325,30 @@ def held_out_batches(
 ) -> list[MaskedBatch]:
     """Cut a text into disjoint blocks that begin as in training, and mask them.
 
-    Of a long text the blocks are spread evenly, ``MAX_HELD_OUT`` subwords in all.
+    In a long text, blocks are spread evenly, with ``MAX_HELD_OUT`` subwords in total.
     """
     length = sampling.block - 2
     starts = _disjoint_starts(stream, length)
-    most = max(1, MAX_HELD_OUT // length)
-    if len(starts) > most:
-        starts = [starts[int(number)] for number in np.linspace(0, len(starts) - 1, most)]
+    max_blocks = max(1, MAX_HELD_OUT // length)
+    if len(starts) > max_blocks:
+        starts = [starts[int(index)] for index in np.linspace(0, len(starts) - 1, max_blocks)]
     rows = [[stream.block(start, length)] for start in starts]
-    groups = [rows[first : first + sampling.rows] for first in range(0, len(rows), sampling.rows)]
+    groups = [rows[begin : begin + sampling.rows] for begin in range(0, len(rows), sampling.rows)]
     return [
-        masking.batch(group, seed=derive(seed, language, number), languages=(language,))
-        for number, group in enumerate(groups)
+        masking.batch(group, seed=derive(seed, language, index), languages=(language,))
+        for index, group in enumerate(groups)
     ]
 
 
 def _disjoint_starts(stream: TextStream, length: int) -> list[int]:
-    """Return the numbers of starts that are at least a block apart; at least the first one."""
-    last = max(0, len(stream) - length)
-    numbers, earliest = [0], length
-    while earliest <= last:
-        number = int(np.searchsorted(stream.starts, earliest))
-        if number == len(stream.starts) or stream.starts[number] > last:
+    """Return the indices of starts that are at least a block apart, including the first one."""
+    last_start = max(0, len(stream) - length)
+    indices = [0]
+    earliest = length
+    while earliest <= last_start:
+        index = int(np.searchsorted(stream.starts, earliest))
+        if index == len(stream.starts) or stream.starts[index] > last_start:
             break
-        numbers.append(number)
-        earliest = int(stream.starts[number]) + length
-    return numbers
+        indices.append(index)
+        earliest = int(stream.starts[index]) + length
+    return indices

@@ -1,4 +1,4 @@
-"""Sentence pairs with linked words, encoded: which items are aligned, and which are anchored.
+"""Encoded sentence pairs with linked words: the items that are aligned, and those that are anchored.
 
 An item (a word, a special subword, a sentence) is represented by the mean of some states, whose spans are
 computed once, when pairs are read.
@@ -28,7 +28,7 @@ WITH_SPECIAL = ("all", "special", "opening")
 WITH_WORDS = ("all", "words")
 
 TOKENIZED_TOGETHER = 1000
-"""Pairs tokenized in one call: enough to keep the tokenizer busy, little memory."""
+"""Pairs tokenized in one call, enough to keep the tokenizer busy with little memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,22 +45,22 @@ class PairEncoding:
     of words (Table 6's subword alignment)."""
 
     drop_identical: bool = False
-    """Whether words with the same spelling in both languages are left out (the released code does)."""
+    """Whether to skip words with the same spelling in both languages, as in the released code."""
 
     longest: Positive = 64
-    """Words of the longest sentence; pairs with a longer one are left out."""
+    """Maximum number of words per sentence. Longer pairs are skipped."""
 
     layer: Whole = -1
     """Layer whose states are aligned; -1 is the last, 0 the embeddings. Those above it stay as they are."""
 
     @property
     def needs_links(self) -> bool:
-        """Whether it reads which words are linked."""
+        """Whether word links are read."""
         return self.pulled in WITH_WORDS
 
 
 class EncodedPair(NamedTuple):
-    """The subwords of both sides, and spans of them: from the first index to one past the last."""
+    """Subwords of both sides, and half-open spans of them."""
 
     source: np.ndarray
     target: np.ndarray
@@ -69,7 +69,7 @@ class EncodedPair(NamedTuple):
     aligned: np.ndarray
     """[item 4]: spans of the source and of the target whose states are aligned."""
     texts: np.ndarray
-    """[item 2]: numbers of the texts of these spans; equal texts have equal numbers."""
+    """[item 2]: numbers of the texts of these spans. Equal texts have equal numbers."""
 
 
 PARTS = len(EncodedPair._fields)
@@ -77,7 +77,7 @@ PARTS = len(EncodedPair._fields)
 
 @dataclass(frozen=True)
 class AlignedBitext:
-    """All sentence pairs that fit the encoder, in one long array: 250,000 pairs take some hundred MiB."""
+    """All sentence pairs that fit the encoder, in one array: 250,000 pairs take a few hundred MiB."""
 
     padding: int
     """Number of the padding subword."""
@@ -87,42 +87,42 @@ class AlignedBitext:
     groups: dict[str, range] = field(default_factory=dict)
     """Rows of each pair of languages."""
     rows: list[dict[str, Value]] = field(default_factory=list)
-    """A row for each pair of languages: pairs read and left out."""
+    """One row per language pair with the numbers of pairs read and skipped."""
 
     def __len__(self) -> int:
         return (len(self.starts) - 1) // PARTS
 
     def __getitem__(self, row: int) -> EncodedPair:
-        first, values = PARTS * row, np.frombuffer(self.values, dtype=np.int32)
-        source, target, anchored, aligned, texts = (
-            values[begin:end] for begin, end in pairwise(self.starts[first : first + PARTS + 1])
-        )
-        return EncodedPair(
-            source, target, anchored.reshape(-1, 2), aligned.reshape(-1, 4), texts.reshape(-1, 2)
+        values = np.frombuffer(self.values, dtype=np.int32)
+        bounds = self.starts[PARTS * row : PARTS * (row + 1) + 1]
+        parts = EncodedPair(*(values[begin:end] for begin, end in pairwise(bounds)))
+        return parts._replace(
+            anchored=parts.anchored.reshape(-1, 2),
+            aligned=parts.aligned.reshape(-1, 4),
+            texts=parts.texts.reshape(-1, 2),
         )
 
     def append(self, parts: Sequence[Sequence[int]]) -> None:
-        """Add a pair: the parts of an ``EncodedPair``, each flat."""
+        """Add a pair, given the flattened parts of an ``EncodedPair``."""
         for part in parts:
             self.values.extend(part)
             self.starts.append(len(self.values))
 
     def languages(self, row: int) -> tuple[str, str]:
-        """Return the languages of a pair's two sides."""
+        """Return the source and target language of a pair."""
         source, _, target = next(pair for pair, rows in self.groups.items() if row in rows).partition("-")
         return source, target
 
     def length(self, row: int) -> int:
-        """Return the subwords of a pair's longer side."""
-        first = PARTS * row
-        begin, middle, end = self.starts[first : first + 3]
-        return max(middle - begin, end - middle)
+        """Return the number of subwords of a pair's longer side."""
+        source, target, end = self.starts[PARTS * row : PARTS * row + 3]
+        return max(target - source, end - target)
 
     def warnings(self) -> tuple[str, ...]:
-        """Warn of pairs that were left out."""
+        """Return a warning for each language pair with skipped sentence pairs."""
         return tuple(
-            f"{row['pair']}: {row['left_out']} of {row['translations']} sentence pairs were left out: "
-            f"empty, or too long (more words than longest, or more subwords than the encoder has positions)."
+            f"{row['pair']}: skipped {row['left_out']} of {row['translations']} sentence pairs, which are "
+            f"empty or too long (more words than longest, or more subwords than the encoder has positions)."
             for row in self.rows
             if row["left_out"]
         )
@@ -131,29 +131,30 @@ class AlignedBitext:
 def read_bitext(
     bitext: Mapping[str, Sequence[Translation]], tokenizer: Tokenizer, encoding: PairEncoding
 ) -> AlignedBitext:
-    """Encode the translations of every pair of languages; the source language is the first.
+    """Encode the translations of every language pair, with the source language first.
 
-    Pairs with an empty side or one that is too long are left out and counted. DataError when a pair has no
-    links, or links to words that it does not have.
+    Pairs with an empty or too long side are skipped and counted. Raises DataError if a pair has no links, or
+    links to words that do not exist.
     """
-    encoded = AlignedBitext(padding_of(tokenizer))
+    pairs = AlignedBitext(padding_of(tokenizer))
     encoder = _PairEncoder(tokenizer, encoding, text_frame(tokenizer))
     for languages, translations in bitext.items():
-        first, aligned = len(encoded), 0
+        begin = len(pairs)
+        aligned_items = 0
         for start in range(0, len(translations), TOKENIZED_TOGETHER):
             for parts in encoder.encode(translations[start : start + TOKENIZED_TOGETHER], languages):
-                encoded.append(parts)
-                aligned += len(parts[-1]) // 2
-        encoded.groups[languages] = range(first, len(encoded))
-        encoded.rows.append(
+                pairs.append(parts)
+                aligned_items += len(parts[-1]) // 2
+        pairs.groups[languages] = range(begin, len(pairs))
+        pairs.rows.append(
             {
                 "pair": languages,
                 "translations": len(translations),
-                "left_out": len(translations) - (len(encoded) - first),
-                "pulled": aligned,
+                "left_out": len(translations) - (len(pairs) - begin),
+                "pulled": aligned_items,
             }
         )
-    return encoded
+    return pairs
 
 
 Span = tuple[int, int]
@@ -162,10 +163,10 @@ Splits = tuple[SplitWords, SplitWords]
 
 
 Match = tuple[Span, Span, tuple[str, str]]
-"""Aligned spans of the source and of the target, and their texts."""
+"""Aligned spans of source and target, and their texts."""
 
 Parts = list[list[int]]
-"""The parts of an ``EncodedPair``, each flat."""
+"""The flattened parts of an ``EncodedPair``."""
 
 
 @dataclass(frozen=True)
@@ -179,37 +180,39 @@ class _PairEncoder:
     numbers: dict[str, int] = field(default_factory=dict)
 
     def encode(self, pairs: Sequence[Translation], languages: str) -> list[Parts]:
-        """Encode those of the pairs that fit."""
+        """Encode the pairs that fit the encoder."""
         sides = [pair_words(pair) for pair in pairs]
         splits = split_words([*chain.from_iterable(sides)], self.tokenizer)
         split_pairs = zip(splits[::2], splits[1::2], strict=True)
-        encoded = [self._pair(*inputs, languages) for inputs in zip(pairs, sides, split_pairs, strict=True)]
-        return [parts for parts in encoded if parts]
+        parts_of_pairs = [
+            self._pair(*inputs, languages) for inputs in zip(pairs, sides, split_pairs, strict=True)
+        ]
+        return [parts for parts in parts_of_pairs if parts]
 
     def _pair(self, pair: Translation, words: Sides, splits: Splits, languages: str) -> Parts | None:
-        """Encode a pair; None for one that does not fit."""
+        """Encode a pair, or return None if it does not fit."""
         opening, closing = self.frame
         source, target = ([*opening, *split.subwords, *closing] for split in splits)
-        linked = words
+        units = words
         if self.encoding.word == ALIGNED_SUBWORDS:
-            linked = (_texts(splits[0], self.tokenizer), _texts(splits[1], self.tokenizer))
-        links = _checked_links(languages, pair, linked)
+            units = (_texts(splits[0], self.tokenizer), _texts(splits[1], self.tokenizer))
+        links = _checked_links(languages, pair, units)
         fits = max(len(source), len(target)) <= self.tokenizer.model_max_length
-        if not (all(words) and fits and max(map(len, words)) <= self.encoding.longest):
+        if not (all(words) and fits and max(len(side) for side in words) <= self.encoding.longest):
             return None
         spans = [_spans(split, self.encoding.word, len(opening)) for split in splits]
-        matches = [*self._words(links, linked, spans), *self._special(len(source), len(target))]
-        anchored = [*chain.from_iterable(spans[0])]
+        matches = [*self._words(links, units, spans), *self._special(len(source), len(target))]
+        anchored_spans = [*chain.from_iterable(spans[0])]
         if self.encoding.pulled in WITH_SPECIAL:
-            anchored += self._ends(len(source))
+            anchored_spans += self._ends(len(source))
         if self.encoding.pulled == "sentences":
             sides = [(len(opening), len(side) - len(closing)) for side in (source, target)]
-            anchored = sides[:1]
+            anchored_spans = sides[:1]
             matches = [(sides[0], sides[1], (pair.first, pair.second))]
         return [
             source,
             target,
-            [*chain.from_iterable(anchored)],
+            [*chain.from_iterable(anchored_spans)],
             [index for *match, _ in matches for span in match for index in span],
             [self.numbers.setdefault(text, len(self.numbers)) for *_, texts in matches for text in texts],
         ]
@@ -228,65 +231,66 @@ class _PairEncoder:
         ]
 
     def _special(self, source: int, target: int) -> list[Match]:
-        """Return the matches of special subwords of two sides of these lengths; their texts are no words."""
+        """Return the matches of special subwords of two sides of these lengths, with placeholder texts."""
         if self.encoding.pulled not in WITH_SPECIAL:
             return []
         spans = zip(self._ends(source), self._ends(target), strict=True)
         ends: list[Match] = [
-            (first, second, ("", "") if first == (0, 1) else (" ", " ")) for first, second in spans
+            (source_span, target_span, ("", "") if source_span == (0, 1) else (" ", " "))
+            for source_span, target_span in spans
         ]
         return ends[:1] if self.encoding.pulled == "opening" else ends
 
     def _ends(self, length: int) -> list[Span]:
-        """Return the spans of the first and the last special subword of a side, of those that frame it."""
+        """Return the spans of the first and last special subword that frame a side of this length."""
         opening, closing = self.frame
-        first = [(0, 1)] if opening else []
-        last = [(length - 1, length)] if closing else []
-        return [*first, *last]
+        start = [(0, 1)] if opening else []
+        end = [(length - 1, length)] if closing else []
+        return [*start, *end]
 
 
 def _spans(split: SplitWords, word: Word, opening: int) -> list[list[Span]]:
-    """Return the spans of each unit that is linked, a word or a subword, after the opening subwords."""
+    """Return the spans of each linkable unit, a word or a subword, after the opening subwords."""
     end = opening + len(split.subwords)
     if word == ALIGNED_SUBWORDS:
         return [[(index, index + 1)] for index in range(opening, end)]
     begins = [opening + index for index in split.first()]
-    by_word: dict[Word, Callable[[int, int], list[Span]]] = {
+    word_spans: dict[Word, Callable[[int, int], list[Span]]] = {
         "average": lambda begin, end: [(begin, end)],
         "first": lambda begin, _: [(begin, begin + 1)],
         "last": lambda _, end: [(end - 1, end)],
         "subwords": lambda begin, end: [(index, index + 1) for index in range(begin, end)],
     }
-    return [*map(by_word[word], begins, [*begins[1:], end])]
+    return [word_spans[word](*bounds) for bounds in pairwise([*begins, end])]
 
 
 def _checked_links(languages: str, pair: Translation, words: Sides) -> tuple[tuple[int, int], ...]:
-    """Return a pair's links; DataError without any, or with a link to a word that it does not have."""
+    """Return a pair's links. Raises DataError without any, or for a link to a word that does not exist."""
     if pair.links is None:
         raise DataError(
-            f"{languages}, translation {pair.id!r}: its words are not linked. Align the bitext first (a run "
-            f"of kind align), or read bitext with gold links."
+            f"{languages}, translation {pair.id!r}: no word links. Align the bitext first (a run of kind "
+            f"align), or use bitext with gold links."
         )
     sizes = [len(side) for side in words]
     wrong = [f"{i}-{j}" for i, j in pair.links if not (0 <= i < sizes[0] and 0 <= j < sizes[1])]
     if wrong:
         raise DataError(
             f"{languages}, translation {pair.id!r}: link {wrong[0]}, but there are {sizes[0]} and {sizes[1]} "
-            f"words, counted from 0. Align this very text again."
+            f"words, counted from 0. Align this text again."
         )
     return tuple(pair.links)
 
 
 def in_subwords(pairs: Sequence[Translation], tokenizer: Tokenizer) -> list[Translation]:
-    """Return sentence pairs whose words are their subwords, so that these are linked; links are left out."""
-    converted = []
+    """Return sentence pairs whose words are their subwords, without links, for aligning subwords."""
+    subword_pairs = []
     for start in range(0, len(pairs), TOKENIZED_TOGETHER):
         chunk = pairs[start : start + TOKENIZED_TOGETHER]
         splits = iter(split_words([side for pair in chunk for side in pair_words(pair)], tokenizer))
         for pair in chunk:
             sides = (_texts(next(splits), tokenizer), _texts(next(splits), tokenizer))
-            converted.append(replace(pair, words=sides, links=None, possible=()))
-    return converted
+            subword_pairs.append(replace(pair, words=sides, links=None, possible=()))
+    return subword_pairs
 
 
 def _texts(split: SplitWords, tokenizer: Tokenizer) -> tuple[str, ...]:

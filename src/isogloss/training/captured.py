@@ -1,12 +1,12 @@
-"""Updates captured once for each shape of a batch, then replayed (``Updates.capture``).
+"""Updates that are captured once for each shape of a batch, then replayed (``Updates.capture``).
 
 An update of a base encoder on 32 short rows launches over a thousand kernels, and the launches take three
-times as long as the kernels. A CUDA graph launches them all at once. It reads the batch, the rate and the
-seed of its dropout from memory that stays in place, so what is captured may depend on nothing else.
+times as long as the kernels. A CUDA graph launches them all at once. It reads the batch, the learning rate
+and the dropout seed from memory with fixed addresses, so a captured update may depend on nothing else.
 
-Batches come in few shapes (``rounded``). The first update of a shape is computed as usual, which allocates
-what kernels need; the second is captured. A processor has no graphs: there the update is called again on the
-same memory, and tests compare that with a training without.
+Batches have few shapes (``rounded``). The first update of a shape is computed normally, which allocates the
+memory that kernels need. The second is captured. A CPU has no graphs: there the update is called again on the
+same memory, and tests compare the result with uncaptured training.
 """
 
 from collections.abc import Callable, Hashable
@@ -20,7 +20,7 @@ from isogloss.core.errors import ConfigError
 from isogloss.training.batching import Movable
 
 Update = Callable[[Any], Tensor]
-"""From a batch on the device to its loss; changes the weights."""
+"""From a batch on the device to its loss. Changes the weights."""
 
 
 @runtime_checkable
@@ -32,23 +32,24 @@ class Rounded(Protocol):
 
 @dataclass(frozen=True)
 class _Capture:
-    """An update, the batch that it reads, and where its loss is afterwards."""
+    """A captured update, and the batch in memory that it reads."""
 
     replay: Callable[[], Tensor]
     memory: Any
 
 
 class Captured:
-    """An update that is captured for each shape of its batches."""
+    """Capture an update for each shape of its batches, and replay it."""
 
     def __init__(self, update: Update, device: torch.device) -> None:
-        self._update, self._device = update, device
+        self._update = update
+        self._device = device
         self._captures: dict[Hashable, _Capture | None] = {}
         self._pool: Any = None
-        """Memory that all graphs share: they run one after the other and leave only a loss in it."""
+        """Memory shared by all graphs, which run in turn and leave only a loss in it."""
 
     def __call__(self, batch: Movable) -> Tensor:
-        """Make an update and return its loss."""
+        """Update the weights on a batch, and return its loss."""
         shape = _shape(batch)
         if shape not in self._captures:
             self._captures[shape] = None
@@ -61,7 +62,7 @@ class Captured:
         return capture.replay().clone()
 
     def _capture(self, batch: Movable) -> _Capture:
-        memory: Any = batch.to(self._device)  # What is there already must not be the caller's.
+        memory: Any = batch.to(self._device)  # May return the caller's tensors, so they are cloned.
         memory = replace(memory, **{name: tensor.clone() for name, tensor in _tensors(memory).items()})
         if self._device.type != "cuda":
             return _Capture(lambda: self._update(memory), memory)
@@ -70,10 +71,10 @@ class Captured:
             with torch.cuda.graph(graph, pool=self._pool):
                 loss = self._update(memory)
         except torch.OutOfMemoryError:
-            raise  # Made again alone, or in smaller batches: the model itself can be captured.
+            raise  # The model can be captured: the run is repeated with less memory in use.
         except RuntimeError as error:
             raise ConfigError(
-                f"capture: an update of this model cannot be a CUDA graph ({error}). Leave capture out."
+                f"capture: an update of this model cannot be a CUDA graph ({error}). Remove capture."
             ) from error
         self._pool = graph.pool()
 
@@ -91,6 +92,6 @@ def _tensors(batch: Any) -> dict[str, Tensor]:
 
 
 def _shape(batch: Any) -> Hashable:
-    """Return all that a captured update depends on: the shapes of tensors, and what is no tensor."""
+    """Return everything that a captured update depends on: shapes and types of tensors, and other values."""
     values = (getattr(batch, field.name) for field in fields(batch))
     return tuple((value.shape, value.dtype) if isinstance(value, Tensor) else value for value in values)

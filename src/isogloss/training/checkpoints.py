@@ -1,11 +1,11 @@
-"""Checkpoints: the state from which a training resumes exactly, as safetensors and JSON.
+"""Checkpoints, from which a training resumes exactly, as safetensors and JSON.
 
-A checkpoint is written under a temporary name and renamed, and only then is the previous one removed:
-whenever the process dies, one complete checkpoint (or none, before the first) exists.
+A checkpoint is written under a temporary name and renamed. Only then is the previous one removed: if the
+process dies at any moment, one complete checkpoint (or none, before the first) exists.
 
-Time decides how often one is written (``CheckpointTimes``): the state of a base encoder is 4.4 GB, and
-writing it takes longer than two hundred updates on a GPU. There the training waits only while the state is
-copied to the host's memory; a thread writes it.
+``CheckpointTimes`` decides by time how often one is written: the state of a base encoder is 4.4 GB, and
+writing it takes longer than two hundred updates on a GPU. On a GPU the training waits only while the state is
+copied to host memory, and a thread writes it.
 """
 
 import json
@@ -41,18 +41,16 @@ from isogloss.core.untrusted import parse_json
 from isogloss.encoders.family import unfrozen
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 
-_MODEL, _OPTIMIZER, _BEST, _STATE = (
-    "model.safetensors",
-    "optimizer.safetensors",
-    "best.safetensors",
-    "state.json",
-)
+_MODEL = "model.safetensors"
+_OPTIMIZER = "optimizer.safetensors"
+_BEST = "best.safetensors"
+_STATE = "state.json"
 
 CHECKPOINT_SHARE = 0.02
-"""Largest share of a training's time that its checkpoints take."""
+"""Maximum share of a training's time spent on checkpoints."""
 
 FIRST_CHECKPOINT = 60.0
-"""Seconds after which the first checkpoint is due, however many updates were made."""
+"""Seconds after which the first checkpoint is due, regardless of the number of updates."""
 
 DTYPES = {
     torch.float64: "F64",
@@ -69,12 +67,12 @@ DTYPES = {
 """Names of data types in safetensors files."""
 
 Notes = dict[str, Any]
-"""Plain data, as in JSON."""
+"""Plain data that JSON can represent."""
 
 
 @dataclass(frozen=True)
 class State:
-    """The state of a training: the next step, the best weights so far, and its notes."""
+    """The state of a training: the next step, the best weights so far, and further notes."""
 
     step: int
     notes: Notes
@@ -84,8 +82,9 @@ class State:
 class CheckpointTimes:
     """Decides after which updates a checkpoint is written.
 
-    One is due after each ``interval`` of updates (0: never), the first after a minute at the latest. It
-    is skipped while it would take more than ``CHECKPOINT_SHARE`` of the time since the last one.
+    One is due after each ``interval`` of updates (0: never), and the first also after ``FIRST_CHECKPOINT``
+    seconds. A checkpoint is skipped while it would take more than ``CHECKPOINT_SHARE`` of the time since the
+    last one.
     """
 
     def __init__(self, interval: int, clock: Callable[[], float] = monotonic) -> None:
@@ -97,7 +96,7 @@ class CheckpointTimes:
         """How long the training waited for the last checkpoint."""
 
     def is_due(self, step: int) -> bool:
-        """Return whether to write a checkpoint after so many updates."""
+        """Return whether to write a checkpoint after ``step`` updates."""
         if not self._interval:
             return False
         if self._last_end is None:
@@ -117,45 +116,52 @@ class CheckpointTimes:
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """Checkpoints of one run under ``folder``; ``every`` and ``clock`` are those of ``CheckpointTimes``."""
+    """Checkpoints of one run in ``folder``.
+
+    ``every`` and ``clock`` are the arguments of ``CheckpointTimes``.
+    """
 
     folder: Path
     every: int
     clock: Callable[[], float] = monotonic
     _writers: list["_WriterThread"] = field(default_factory=list, init=False, repr=False, compare=False)
-    """The thread that writes, if any."""
+    """The running writer thread, if any."""
 
     def times(self) -> CheckpointTimes:
-        """Return a schedule of checkpoints that starts now."""
+        """Return a checkpoint schedule that starts now."""
         return CheckpointTimes(self.every, self.clock)
 
     def save(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, state: State, *, in_thread: bool = False
     ) -> None:
-        """Write a checkpoint, then remove the previous one; other processes only send their shares.
+        """Write a checkpoint, then remove the previous one.
 
-        With ``in_thread`` the state is copied to the host's memory and written by a thread; ``finish`` waits
-        for it.
+        All processes call it, but only the main one writes.
+
+        With ``in_thread`` the state is copied to host memory and written by a thread. Call ``finish`` to wait
+        for it. Raises StorageError if the checkpoint cannot be written.
         """
-        weights, moments, best = dict(unfrozen(model)), _flat(optimizer), state.best or {}
+        weights = dict(unfrozen(model))
+        moments = _flat(optimizer)
+        best_weights = state.best or {}
         if not is_main_process():
-            for tensors, reference in ((weights, None), (moments, None), (best, weights)):
-                _gathered(tensors, reference)
+            for tensors, reference in ((weights, None), (moments, None), (best_weights, weights)):
+                _gather(tensors, reference)
             return
         self.finish()
         files = {
-            _MODEL: _gathered(weights, copy=in_thread),
-            _OPTIMIZER: _gathered(moments, copy=in_thread),
+            _MODEL: _gather(weights, copy=in_thread),
+            _OPTIMIZER: _gather(moments, copy=in_thread),
         }
         if state.best is not None:
-            files[_BEST] = _gathered(best, weights, copy=in_thread)
+            files[_BEST] = _gather(best_weights, weights, copy=in_thread)
         if in_thread:
             self._writers.append(_WriterThread(partial(self._write, files, state)))
         else:
             self._write(files, state)
 
     def finish(self) -> None:
-        """Wait until a thread has written the last checkpoint; raise its error."""
+        """Wait until a thread has written the last checkpoint, and raise its error."""
         while self._writers:
             self._writers.pop().finish()
 
@@ -164,39 +170,45 @@ class Checkpoints:
         try:
             sweep_folder(self.folder)
             previous = [path for path in self._all() if path < final]
-            with atomic_folder(self.folder, final.name) as new:
-                checksums = {name: write_tensors(new / name, tensors) for name, tensors in files.items()}
+            with atomic_folder(self.folder, final.name) as folder:
+                checksums = {name: write_tensors(folder / name, tensors) for name, tensors in files.items()}
                 body = json.dumps({"step": state.step, "notes": state.notes}).encode()
-                create_file(new, _STATE, body)
+                create_file(folder, _STATE, body)
                 checksums[_STATE] = Checksum.of(body)
-                create_file(new, CHECKSUMS, as_text(dict(sorted(checksums.items()))).encode())
+                create_file(folder, CHECKSUMS, as_text(dict(sorted(checksums.items()))).encode())
         except OSError as error:
             raise storage_error(final, error) from error
-        stop_if_lost()  # Else another process may be going on from the previous one.
-        for old in previous:
-            remove_folder(self.folder, old.name)
+        stop_if_lost()  # A different process may have resumed from the previous checkpoint.
+        for checkpoint in previous:
+            remove_folder(self.folder, checkpoint.name)
 
     def load(self, model: nn.Module, optimizer: torch.optim.Optimizer) -> State | None:
-        """Restore weights and moments from the last checkpoint and return its state; None without one."""
+        """Restore weights and moments from the last checkpoint, and return its state.
+
+        The result is None without a checkpoint. Raises StorageError if the checkpoint is damaged or belongs
+        to a different model.
+        """
         if not (paths := self._all()):
             return None
-        last = paths[-1]
-        with _undamaged(last):
-            trained = unfrozen(model)
-            weights, moments = _read(last / _MODEL, trained), _read(last / _OPTIMIZER, _by_number(optimizer))
-            best = _read(last / _BEST, trained) if (last / _BEST).exists() else None
-            body = _state(last)
+        checkpoint = paths[-1]
+        with _check_readable(checkpoint):
+            parameters = unfrozen(model)
+            weights = _read(checkpoint / _MODEL, parameters)
+            moments = _read(checkpoint / _OPTIMIZER, _number_parameters(optimizer))
+            best_path = checkpoint / _BEST
+            best_weights = _read(best_path, parameters) if best_path.exists() else None
+            body = _state(checkpoint)
             with torch.no_grad():
-                for name, weight in trained.items():
-                    local(weight).copy_(weights[name])
+                for name, parameter in parameters.items():
+                    local(parameter).copy_(weights[name])
         _restore(optimizer, moments)
-        return State(body["step"], body["notes"], best)
+        return State(body["step"], body["notes"], best_weights)
 
     def notes(self) -> Notes | None:
-        """Return the notes of the last checkpoint; None without one."""
+        """Return the notes of the last checkpoint, or None without one."""
         if not (paths := self._all()):
             return None
-        with _undamaged(paths[-1]):
+        with _check_readable(paths[-1]):
             notes: Notes = _state(paths[-1])["notes"]
         return notes
 
@@ -208,8 +220,8 @@ class Checkpoints:
 
 
 @contextmanager
-def _undamaged(checkpoint: Path) -> Iterator[None]:
-    """Raise StorageError for a checkpoint that cannot be read: the disk fails, or it is damaged."""
+def _check_readable(checkpoint: Path) -> Iterator[None]:
+    """Raise StorageError if the block cannot read the checkpoint."""
     try:
         yield
     except (OSError, SafetensorError, ValueError, KeyError, RuntimeError) as error:
@@ -226,20 +238,20 @@ def _state(checkpoint: Path) -> Notes:
     return body
 
 
-def _gathered(
+def _gather(
     tensors: Mapping[str, Tensor], reference: Mapping[str, Tensor] | None = None, *, copy: bool = False
 ) -> dict[str, Tensor]:
-    """Return tensors in the host's memory, gathered from all processes; nothing in all but the main one.
+    """Gather tensors from all processes into host memory. Only the main process gets them.
 
-    With ``reference``, ``tensors`` are this process's shares of tensors that are sharded in the same way.
+    With ``reference``, ``tensors`` are this process's shares of tensors that are sharded like the references.
     With ``copy``, later updates do not change the result.
     """
-    full = {}
+    host_tensors = {}
     for name, tensor in tensors.items():
         complete = gathered(as_share(tensor, reference[name]) if reference else tensor).detach()
         if is_main_process():
-            full[name] = complete.to("cpu", copy=copy).contiguous()
-    return full
+            host_tensors[name] = complete.to("cpu", copy=copy).contiguous()
+    return host_tensors
 
 
 class _WriterThread:
@@ -258,16 +270,17 @@ class _WriterThread:
             self._error = error
 
     def finish(self) -> None:
-        """Wait for the thread; raise its error."""
+        """Wait for the thread, and raise its error."""
         self._thread.join()
         if self._error is not None:
             raise self._error
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Checksum:
-    """Write a safetensors file and return its checksum, which is computed while writing.
+    """Write a safetensors file, and return its checksum.
 
-    ``safetensors.torch.save_file`` takes twice the processor time, with the file read again for its checksum.
+    The checksum is computed while writing. ``safetensors.torch.save_file`` takes twice the processor time,
+    because the file must be read again for its checksum.
     """
     header: dict[str, Any] = {}
     end = 0
@@ -283,7 +296,7 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor]) -> Checksum:
     crc = 0
     with path.open("wb") as file:
         parts: Iterator[bytes | memoryview] = chain(
-            (len(text).to_bytes(8, "little"), text), map(_bytes_of, tensors.values())
+            (len(text).to_bytes(8, "little"), text), (_bytes_of(tensor) for tensor in tensors.values())
         )
         for part in parts:
             file.write(part)
@@ -296,7 +309,7 @@ def _bytes_of(tensor: Tensor) -> memoryview:
 
 
 def _read(path: Path, reference: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Read tensors, or this process's shares of those whose parameters are sharded."""
+    """Read tensors, or this process's shares of tensors whose parameters are sharded."""
     with safe_open(path, framework="pt") as file:
         return {
             name: local_rows(file.get_tensor(name), reference.get(name.partition("/")[0]))
@@ -304,29 +317,30 @@ def _read(path: Path, reference: Mapping[str, Tensor]) -> dict[str, Tensor]:
         }
 
 
-def _by_number(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def _number_parameters(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """Return an optimizer's parameters by their numbers in its state."""
     parameters = (parameter for group in optimizer.param_groups for parameter in group["params"])
-    return {str(number): parameter for number, parameter in enumerate(parameters)}
+    return {str(index): parameter for index, parameter in enumerate(parameters)}
 
 
 def _flat(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """Return an optimizer's state by the parameter's number and the name; an int becomes int64."""
+    """Return an optimizer's state, by parameter number and name, with integers as int64 tensors."""
     state = optimizer.state_dict()["state"]
     return {
-        # Parameters share bitsandbytes' maps of codes, and a file has no shared tensors.
-        f"{number}/{key}": value.clone() if key.startswith("qmap") else torch.as_tensor(value)
-        for number, parts in state.items()
-        for name, part in parts.items()  # Of bitsandbytes a part may be a dictionary.
+        # bitsandbytes shares its quantisation maps between parameters. A file cannot share tensors.
+        f"{index}/{key}": value.clone() if key.startswith("qmap") else torch.as_tensor(value)
+        for index, parts in state.items()
+        for name, part in parts.items()  # In bitsandbytes, a part may be a dictionary.
         for key, value in (part.items() if isinstance(part, dict) else [(name, part)])
     }
 
 
 def _restore(optimizer: torch.optim.Optimizer, flat: dict[str, Tensor]) -> None:
-    groups, parameters = optimizer.state_dict()["param_groups"], _by_number(optimizer)
+    groups = optimizer.state_dict()["param_groups"]
+    parameters = _number_parameters(optimizer)
     state: dict[int, dict[str, object]] = {}
     for name, value in flat.items():
-        number, key = name.split("/")
-        restored = int(value) if value.dtype == torch.int64 else as_share(value, parameters[number])
-        state.setdefault(int(number), {})[key] = restored
+        index, key = name.split("/")
+        part = int(value) if value.dtype == torch.int64 else as_share(value, parameters[index])
+        state.setdefault(int(index), {})[key] = part
     optimizer.load_state_dict({"state": state, "param_groups": groups})

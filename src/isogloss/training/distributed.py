@@ -1,15 +1,15 @@
-"""Several processes that train one model together: their ranks, sums over them all, copies and shards.
+"""Several processes that train one model together: their ranks, sums over all of them, copies and shards.
 
-``accelerate launch`` (or torchrun) starts them; a process that was started alone is the first of one. Each
-computes some parts of an update's batch; gradients are summed once an update. Accelerate finds the processes
-and their devices; its wrapper of the model is not used, as it would require every module to be used in every
-step, and a batch of one language uses no modules of the others.
+``accelerate launch`` (or torchrun) starts them. A process that was started without these is the only one.
+Each computes some parts of an update's batch, and gradients are summed once per update. Accelerate finds the
+processes and their devices. Its wrapper of the model is not used, because it would require every module to be
+used in every step, and a batch of one language uses no modules of other languages.
 
 A model too large for one GPU is sharded by PyTorch's FSDP2 (ZeRO, Rajbhandari et al. 2020, stage 3): each
-process holds a share of weights, gradients and moments. A Transformer layer's weights are gathered while it
-computes, all others (embeddings, heads) while a loss does. All processes gather a layer at once, so they go
-through the layers in step: each computes as many parts of a batch (``parts_of``), and evaluations (dev sets,
-perplexity) are computed by all of them.
+process stores a share of weights, gradients and moments. A Transformer layer's weights are gathered while it
+computes, all others (embeddings, heads) while a loss does. Layers are gathered by all processes at once, so
+all processes run through the layers in step: each computes the same number of parts of a batch
+(``parts_of``), and all of them compute evaluations (dev sets, perplexity).
 """
 
 import json
@@ -32,17 +32,17 @@ if TYPE_CHECKING:
     from torch.distributed.tensor import DTensor
 
 Plain = TypeVar("Plain")
-"""What JSON can represent."""
+"""Any value that JSON can represent."""
 
 TIMEOUT = timedelta(days=1)
-"""How long processes wait for one of them: the first one reads and tokenizes all text alone."""
+"""Maximum time that processes wait for each other. The first one reads and tokenizes all text meanwhile."""
 
 SHARDED = "ACCELERATE_USE_FSDP"
 """Environment variable by which Accelerate's launcher requests sharded models."""
 
 UNSUPPORTED = {
-    "FSDP_OFFLOAD_PARAMS": "Leave --fsdp_offload_params out; more processes hold smaller shares.",
-    "FSDP_ACTIVATION_CHECKPOINTING": "Leave --fsdp_activation_checkpointing out, and set "
+    "FSDP_OFFLOAD_PARAMS": "Remove --fsdp_offload_params. More processes need less memory each.",
+    "FSDP_ACTIVATION_CHECKPOINTING": "Remove --fsdp_activation_checkpointing, and set "
     "gradient_checkpointing = true in the recipe's optimization.",
 }
 """Further variables that Accelerate's launcher sets, and the alternatives to them."""
@@ -54,7 +54,7 @@ _alone: list[bool] = []
 
 @contextmanager
 def alone() -> Iterator[None]:
-    """Act as the only process: the others wait, and take no part in sums."""
+    """Act as the only process, without sums, while the others wait."""
     _alone.append(True)
     try:
         yield
@@ -63,7 +63,7 @@ def alone() -> Iterator[None]:
 
 
 def own_device() -> torch.device:
-    """Return this process's device: one GPU for each process where the machine has several."""
+    """Return this process's device: one GPU per process if the machine has several."""
     if not launched() and not torch.accelerator.is_available():
         return torch.device("cpu")
     local_device: torch.device = _state().device
@@ -71,36 +71,36 @@ def own_device() -> torch.device:
 
 
 def world_size() -> int:
-    """Return how many processes train together."""
+    """Return the number of processes that train together."""
     return 1 if _alone or not launched() else int(_state().num_processes)
 
 
 def rank() -> int:
-    """Return the number of this process, counted from 0."""
+    """Return the index of this process."""
     return 0 if _alone or not launched() else int(_state().process_index)
 
 
 def is_sharded() -> bool:
-    """Return whether processes hold shares of a model (--use_fsdp of Accelerate's launcher)."""
+    """Return whether each process stores only a share of the model (--use_fsdp of Accelerate's launcher)."""
     return world_size() > 1 and _is_set(SHARDED)
 
 
 def refuse_sharding(what: str, instead: str) -> None:
     """Raise ConfigError for a feature that a sharded model does not support."""
     if is_sharded():
-        raise ConfigError(f"{what} with a sharded model (--use_fsdp). Leave --use_fsdp out, or {instead}.")
+        raise ConfigError(f"{what} with a sharded model (--use_fsdp). Remove --use_fsdp, or {instead}.")
 
 
 def prepare_sharding() -> None:
-    """Raise ConfigError for options of the launcher that are unsupported, or set by a recipe."""
+    """Raise ConfigError for launcher options that are unsupported, or that belong into a recipe."""
     if not is_sharded():
         return
     from accelerate.utils import disable_fsdp_ram_efficient_loading
 
     for name, instead in UNSUPPORTED.items():
         if _is_set(name):
-            raise ConfigError(f"{name} is set for this launch, and is not heeded. {instead}")
-    disable_fsdp_ram_efficient_loading()  # Transformers would read weights in the main process alone.
+            raise ConfigError(f"{name} is set for this launch, but not supported. {instead}")
+    disable_fsdp_ram_efficient_loading()  # Transformers would only read weights in the main process.
 
 
 def is_main_process() -> bool:
@@ -125,7 +125,7 @@ def barrier() -> None:
 
 
 def from_main_process(make: Callable[[], Plain]) -> Plain:
-    """Return the result of the main process to all; made of lists, dicts, texts and numbers."""
+    """Compute a value in the main process, and return it in all. JSON must be able to represent it."""
     if world_size() == 1:
         return make()
     body = b""
@@ -134,16 +134,16 @@ def from_main_process(make: Callable[[], Plain]) -> Plain:
             body = json.dumps(make()).encode()
     length = torch.tensor([len(body)], device=own_device())
     torch.distributed.broadcast(length, 0)
-    received = torch.zeros(int(length), dtype=torch.uint8, device=own_device())
+    message = torch.zeros(int(length), dtype=torch.uint8, device=own_device())
     if body:
-        received.copy_(torch.frombuffer(bytearray(body), dtype=torch.uint8))
-    torch.distributed.broadcast(received, 0)
-    plain: Plain = json.loads(bytes(received.tolist()))
-    return plain
+        message.copy_(torch.frombuffer(bytearray(body), dtype=torch.uint8))
+    torch.distributed.broadcast(message, 0)
+    result: Plain = json.loads(bytes(message.tolist()))
+    return result
 
 
 def all_reduced(values: Tensor) -> Tensor:
-    """Return the sum over all processes."""
+    """Return the sum of a tensor over all processes."""
     if world_size() > 1:
         values = values.clone()
         torch.distributed.all_reduce(values)
@@ -151,7 +151,7 @@ def all_reduced(values: Tensor) -> Tensor:
 
 
 class Copies:
-    """A model in training of which each process holds a full copy."""
+    """A model in training with a full copy in each process."""
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model.to(own_device())
@@ -162,41 +162,44 @@ class Copies:
         return compute(self._model)
 
     def sum_gradients(self) -> None:
-        """Sum gradients over all processes; parameters without a gradient anywhere keep none."""
+        """Sum gradients over all processes. Parameters without a gradient in all processes keep none."""
         if world_size() == 1:
             return
         weights = [weight for weight in self._model.parameters() if weight.requires_grad]
-        used = torch.tensor([float(weight.grad is not None) for weight in weights])
-        for weight, by_any in zip(weights, all_reduced(used.to(weights[0].device)).tolist(), strict=True):
-            if by_any:
+        has_gradient = torch.tensor([float(weight.grad is not None) for weight in weights])
+        for weight, is_used in zip(
+            weights, all_reduced(has_gradient.to(weights[0].device)).tolist(), strict=True
+        ):
+            if is_used:
                 weight.grad = torch.zeros_like(weight) if weight.grad is None else weight.grad
                 torch.distributed.all_reduce(weight.grad)
 
     def from_main_process(self, make: Callable[[], Plain]) -> Plain:
-        """Return the result of the main process, computed alone, to all."""
+        """Compute a value in the main process while the others wait, and return it in all."""
         return from_main_process(make)
 
     def gather(self) -> None:
-        """Do nothing: the model is an ordinary one."""
+        """Do nothing, since the model is an ordinary one."""
 
 
 def broadcast_weights(model: nn.Module) -> None:
     """Broadcast the main process's weights to all, one by one over the device."""
     if world_size() > 1:
         for weight in model.parameters():
-            received = weight.detach().to(own_device())
-            torch.distributed.broadcast(received, 0)
-            weight.data.copy_(received)
+            values = weight.detach().to(own_device())
+            torch.distributed.broadcast(values, 0)
+            weight.data.copy_(values)
 
 
 class Shards:
-    """A model in training of which each process holds a share, until ``gather`` makes it an ordinary one.
+    """A model in training with a share in each process, until ``gather`` restores the full model.
 
-    Its layers are replaced by copies that are sharded, as ``fully_shard`` cannot be undone.
+    Its layers are replaced by sharded copies, because ``fully_shard`` cannot be undone.
     """
 
     def __init__(self, model: nn.Module) -> None:
-        self._model, self._full = model, dict(model.named_parameters(remove_duplicate=False))
+        self._model = model
+        self._full = dict(model.named_parameters(remove_duplicate=False))
         self._layers = {name: model.get_submodule(name) for name in transformer_layers(model)}
         attributes = [(module, set(vars(module))) for module in model.modules()]
         model.to("cpu")
@@ -209,42 +212,46 @@ class Shards:
             vars(shell).update(parts)
             _replace(model, name, shell)
         self._root = self._shard()
-        self._added = [(module, name) for module, old in attributes for name in vars(module).keys() - old]
+        self._added = [(module, name) for module, names in attributes for name in vars(module).keys() - names]
         self._trained = [weight for weight in model.parameters() if weight.requires_grad]
         self._gathered = self._begin()
         self._used = torch.zeros(len(self._trained))
 
     def loss(self, compute: Callable[[nn.Module], Tensor]) -> Tensor:
-        """Return a loss computed with the model; its gradients are summed over all processes.
+        """Return a loss computed with the model. Its gradients are summed over all processes.
 
-        Every weight takes part in that sum: other processes may use those that this loss does not depend on.
+        Weights that the loss does not depend on get zero gradients, because other processes may use them.
         """
         value: Tensor = self._root(compute)
-        used = _weights_of(value)
-        for number, weight in enumerate(self._gathered):
-            if weight in used:
-                self._used[number] = 1
+        dependencies = _weights_of(value)
+        for index, weight in enumerate(self._gathered):
+            if weight in dependencies:
+                self._used[index] = 1
             else:
                 weight.grad = torch.zeros((), dtype=weight.dtype, device=weight.device).expand_as(weight)
         return value
 
     def sum_gradients(self) -> None:
-        """Clear the gradients of weights that no process used in this update; all others are summed."""
-        used = all_reduced(self._used.to(own_device())).tolist()
-        for weight, by_any in zip(self._trained, used, strict=True):
-            weight.grad = weight.grad if by_any else None
+        """Clear the gradients of weights that no process used in this update.
+
+        All others are already summed.
+        """
+        use_counts = all_reduced(self._used.to(own_device())).tolist()
+        for weight, is_used in zip(self._trained, use_counts, strict=True):
+            weight.grad = weight.grad if is_used else None
         self._used.zero_()
 
     def from_main_process(self, make: Callable[[], Plain]) -> Plain:
-        """Return the result of the main process to all; all compute it, in step."""
+        """Compute a value in all processes in step, and return the main process's value in all."""
         self._root.unshard()
         result = make()
         self._root.reshard()
         return from_main_process(lambda: result)
 
     def gather(self) -> None:
-        """Make the model an ordinary one on the host, with full weights in every process."""
-        shares, done = dict(self._model.named_parameters(remove_duplicate=False)), set[nn.Parameter]()
+        """Restore an ordinary model on the host, with full weights in every process."""
+        shares = dict(self._model.named_parameters(remove_duplicate=False))
+        done: set[nn.Parameter] = set()
         for name, weight in self._full.items():
             if weight not in done:  # Tied weights have several names.
                 weight.data.copy_(gathered(shares[name]))
@@ -257,7 +264,7 @@ class Shards:
         self._model.to("cpu")
 
     def _shard(self) -> Any:
-        """Shard layer by layer, then the rest: at most one of these is on a GPU in full."""
+        """Shard layer by layer, then the rest, so that at most one of them is on a GPU in full."""
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
@@ -267,42 +274,44 @@ class Shards:
         return self._shard_module(shard, _Root(self._model))
 
     def _shard_module(self, shard: Callable[[nn.Module], Any], module: nn.Module) -> object:
-        """Shard the weights of a module that are not sharded yet; the full ones stay on the host."""
+        """Shard the weights of a module that are not sharded yet. The full weights stay on the host."""
         weights = [weight for weight in module.parameters() if not _is_share(weight)]
         host = [weight.data for weight in weights]
-        sharded = shard(module)
+        shards = shard(module)
         for weight, data in zip(weights, host, strict=True):
             weight.data = data
-        sharded.set_gradient_divide_factor(1.0)  # Parts have shares of one loss: sums, not means.
-        sharded.set_force_sum_reduction_for_comms(True)
-        return sharded
+        shards.set_gradient_divide_factor(1.0)  # Parts have shares of one loss: sums, not means.
+        shards.set_force_sum_reduction_for_comms(True)
+        return shards
 
     def _begin(self) -> list[Tensor]:
-        """Gather everything once; return the tensors that hold full trained weights whenever gathered."""
+        """Gather everything once, and return the tensors that contain full trained weights when gathered."""
         from torch.distributed.fsdp import FSDPModule
 
         for name, weight in self._model.named_parameters(remove_duplicate=False):
             vars(weight).update(vars(self._full[name]))  # Marks of frozen weights, rates.
         with torch.no_grad():
             self._root(lambda _: None)  # Registers the layers as parts of the root.
-        full: dict[str, Tensor] = {}
+        full_weights: dict[str, Tensor] = {}
         for module in self._root.modules():
             if isinstance(module, FSDPModule):
                 module.unshard()
-                full |= {name: part for name, part in self._model.named_parameters() if not _is_share(part)}
+                full_weights |= {
+                    name: part for name, part in self._model.named_parameters() if not _is_share(part)
+                }
                 module.reshard()
-        return [full[name] for name, weight in self._model.named_parameters() if weight.requires_grad]
+        return [full_weights[name] for name, weight in self._model.named_parameters() if weight.requires_grad]
 
 
 class _Root(nn.Module):
-    """Computes anything with a model whose weights outside of layers are gathered meanwhile."""
+    """Computes with a model whose weights outside of layers are gathered meanwhile."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, compute: Callable[[nn.Module], object]) -> object:
-        """Return the result."""
+        """Call ``compute`` with the model."""
         return compute(self.model)
 
 
@@ -312,12 +321,12 @@ def gathered(tensor: Tensor) -> Tensor:
 
 
 def local(tensor: Tensor) -> Tensor:
-    """Return this process's share of a tensor, all of it where that is not sharded."""
+    """Return this process's share of a sharded tensor, or the whole tensor if it is not sharded."""
     return tensor.to_local() if _is_share(tensor) else tensor
 
 
 def local_rows(tensor: Tensor, reference: Tensor | None) -> Tensor:
-    """Return this process's share of a full tensor, if ``like`` is sharded."""
+    """Return this process's rows of a full tensor if ``reference`` is sharded, else the whole tensor."""
     if reference is None or not _is_share(reference) or not tensor.dim():
         return tensor
     rows = -(-len(tensor) // world_size())
@@ -325,7 +334,7 @@ def local_rows(tensor: Tensor, reference: Tensor | None) -> Tensor:
 
 
 def as_share(tensor: Tensor, reference: Tensor) -> Tensor:
-    """Return ``local_rows`` of a tensor as a sharded tensor again, if ``like`` is sharded."""
+    """Convert this process's rows to a sharded tensor if ``reference`` is sharded."""
     if not _is_share(reference) or not tensor.dim():
         return tensor
     from torch.distributed.tensor import DTensor
@@ -338,27 +347,29 @@ def as_share(tensor: Tensor, reference: Tensor) -> Tensor:
 
 
 def _is_share(tensor: Tensor) -> "TypeGuard[DTensor]":
-    """Return whether a tensor is sharded, without importing the package, which takes long."""
+    """Return whether a tensor is sharded, without a slow import."""
     return hasattr(tensor, "full_tensor")
 
 
 def _replace(model: nn.Module, name: str, part: nn.Module | nn.Parameter) -> None:
-    """Replace the module or parameter of that name."""
-    owner, _, last = name.rpartition(".")
-    setattr(model.get_submodule(owner), last, part)
+    """Replace the module or parameter of a name."""
+    owner, _, attribute = name.rpartition(".")
+    setattr(model.get_submodule(owner), attribute, part)
 
 
 def _weights_of(value: Tensor) -> set[Tensor]:
     """Return the weights that a value depends on."""
-    weights, visited, ahead = set[Tensor](), set[Any](), [value.grad_fn]
-    while ahead:
-        node = ahead.pop()
-        if node is None or node in visited:
+    weights: set[Tensor] = set()
+    ancestors: set[Any] = set()
+    queue = [value.grad_fn]
+    while queue:
+        node = queue.pop()
+        if node is None or node in ancestors:
             continue
-        visited.add(node)
+        ancestors.add(node)
         if isinstance(leaf := getattr(node, "variable", None), Tensor):
             weights.add(leaf)
-        ahead += [parent for parent, _ in node.next_functions]
+        queue += [parent for parent, _ in node.next_functions]
     return weights
 
 

@@ -1,10 +1,10 @@
 """Scoring models on data that was encoded once, for all kinds of inputs.
 
-Inputs of a target language are plain, translated into the source language (translate-test: XTREME,
-X-Mixup's baseline), or with a part in the source language (cross-lingual adjustment, Section 4). X-Mixup,
-Section 4.3, reads each input together with its translation into the source language: in classification the
-probabilities of both sides are averaged; in tagging and span QA the target side, which was mixed with the
-source's, is scored. An input without a translation runs alone, unmixed.
+Inputs of a target language are original, translated into the source language (translate-test: XTREME,
+X-Mixup's baseline), or partly in the source language (cross-lingual adjustment, Section 4). X-Mixup, Section
+4.3, reads each input together with its translation into the source language. In classification the
+probabilities of both sides are averaged. In tagging and span QA the target side, which was mixed with the
+source side, is scored. An input without a translation is predicted unmixed.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -39,21 +39,21 @@ from isogloss.training.sides import (
     reversed_links,
     scoring_partners,
     translation_rows,
-    unlabelled,
+    without_labels,
 )
 
 
 class ScoredBatch(NamedTuple):
-    """Rows that are scored together, and their numbers among all rows."""
+    """Rows that are scored together, and their indices among all rows."""
 
     numbers: list[int]
     sides: Sides
-    """The rows are the target."""
+    """The rows are the target side."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluation:
-    """Examples of one language, encoded and batched once, that score any model of the task."""
+    """Examples of one language, encoded and batched once, which score any model of the task."""
 
     task: Task
     examples: Sequence[Example]
@@ -65,13 +65,13 @@ class Evaluation:
     baseline: float | None = None
     """Score of always predicting the most frequent label of the training data."""
     language: str = ""
-    """The language (or pair, as in en-sw); a model with language modules or maps must know it."""
+    """The language (or pair, such as en-sw), which models with language modules or maps need."""
     mixup: Mixup = field(default_factory=lambda: Mixup(layer=1, ratio=0.0))
-    """The mixup of the model that is scored."""
+    """Mixup of the model that is scored."""
     warnings: tuple[str, ...] = ()
-    """A warning of examples without a translation."""
+    """A warning about examples without a translation."""
     on_progress: OnProgress = no_progress
-    """Receives the number of rows scored, after each batch."""
+    """Called with the number of rows scored, after each batch."""
 
     @property
     def metric(self) -> str:
@@ -83,55 +83,58 @@ class Evaluation:
         return self.task.score(self.gold, self.predict(model))
 
     def score_by_example(self, model: Model) -> tuple[float, Contributions, list[Answer]]:
-        """Return the task's metric for a model, what each example adds to it, and the predicted answers."""
-        predicted = self.predict(model)
-        added = self.task.contributions(self.gold, predicted)[self.metric]
-        return self.task.score(self.gold, predicted), added, predicted
+        """Return the task's metric for a model, each example's contribution to it, and the predictions."""
+        answers = self.predict(model)
+        contributions = self.task.contributions(self.gold, answers)[self.metric]
+        return self.task.score(self.gold, answers), contributions, answers
 
     def measures(self, model: Model) -> dict[str, float]:
         """Return the task's metric first, then its secondary metrics."""
         return all_measures(self.task, self.gold, self.predict(model))
 
     def predict(self, model: Model) -> list[Answer]:
-        """Return the predicted answer to each example, in their order."""
+        """Return the predicted answer to each example, in order."""
         return self.task.decode(self.examples, self.rows, self.scores(model))
 
     def scores(self, model: Model) -> list[Tensor]:
-        """Return the raw scores [label class] of each row, in their order, in float32 on the CPU.
+        """Return the raw scores [label class] of each row, in order, in float32 on the CPU.
 
-        If both sides predict one answer, those of their mean.
+        If both sides predict one answer, these are the mean scores of both sides.
         """
         answer = self.task.one_answer
-        by_row: list[Tensor] = [torch.empty(0)] * len(self.rows)
+        row_scores: list[Tensor] = [torch.empty(0)] * len(self.rows)
         for batch, scores, _ in self._passes(model, self.batches):
             source, target = batch.sides.split(scores)
             if batch.sides.paired and answer:
                 target = answer.mean(source, target)
-            counts = [self.rows[number].scored for number in batch.numbers]
-            for number, of_row in zip(batch.numbers, torch.split(target, counts), strict=True):
-                by_row[number] = of_row
-        return by_row
+            counts = [self.rows[row].scored for row in batch.numbers]
+            for row, part in zip(batch.numbers, torch.split(target, counts), strict=True):
+                row_scores[row] = part
+        return row_scores
 
     def ratios(self, model: Model) -> Float[Tensor, " example"]:
-        """Return λ of each example, the mean over its rows; nan for one without a translation.
+        """Return λ of each example, the mean over its rows, or nan for an example without a translation.
 
-        All 0 where nothing is mixed.
+        λ is 0 for models that do not mix.
         """
-        by_example: list[list[float]] = [[] for _ in self.examples]
-        paired = [batch for batch in self.batches if batch.sides.paired]
-        for batch, _, trace in self._passes(model, paired):
+        example_ratios: list[list[float]] = [[] for _ in self.examples]
+        paired_batches = [batch for batch in self.batches if batch.sides.paired]
+        for batch, _, trace in self._passes(model, paired_batches):
             counts = batch.sides.target.rows_of_items
             ratios = torch.zeros(sum(counts)) if trace.ratios is None else trace.ratios.cpu()
-            for number, of_row in zip(batch.numbers, torch.split(ratios, list(counts)), strict=True):
-                by_example[self.rows[number].example] += of_row.tolist()
-        return torch.tensor([sum(ratios) / len(ratios) if ratios else float("nan") for ratios in by_example])
+            for row, row_ratios in zip(batch.numbers, torch.split(ratios, list(counts)), strict=True):
+                example_ratios[self.rows[row].example] += row_ratios.tolist()
+        return torch.tensor(
+            [sum(ratios) / len(ratios) if ratios else float("nan") for ratios in example_ratios]
+        )
 
     def _passes(
         self, model: Model, batches: Sequence[ScoredBatch]
     ) -> Iterator[tuple[ScoredBatch, Tensor, MixingTrace]]:
-        """Run a model on batches; yield each with the scores of both sides and the ratios of the mixup."""
+        """Run a model on batches, and yield each batch with the scores of both sides and the mixup ratios."""
         model.eval()
-        done, total = 0, sum(len(batch.numbers) for batch in batches)
+        done = 0
+        total = sum(len(batch.numbers) for batch in batches)
         with scoring(model, self.precision) as device:
             self.mixup.ratio_module.to(device)
             for batch in batches:
@@ -180,10 +183,12 @@ def pair_with_translations(
 ) -> Evaluation:
     """Pair prepared examples with their translations into the source language.
 
-    Translations are matched by the examples' ids; their labels are ignored. ``source`` is the language of the
-    translations.
+    Translations are matched by the examples' ids, and their labels are ignored. ``source`` is the language of
+    the translations.
     """
-    task, examples, rows = evaluation.task, evaluation.examples, evaluation.rows
+    task = evaluation.task
+    examples = evaluation.examples
+    rows = evaluation.rows
     limit = _limit(task, tokenizer, optimization.limit)
 
     def encode(matching: Sequence[Example]) -> list[EncodedRow]:
@@ -195,36 +200,36 @@ def pair_with_translations(
 
     partners = scoring_partners(rows, translation_rows(examples, translations, encode))
     _check_options(examples, rows, partners)
-    alone = {row.example for number, row in enumerate(rows) if number not in partners}
+    unpaired_examples = {row.example for index, row in enumerate(rows) if index not in partners}
     languages = (source, evaluation.language)
     return replace(
         evaluation,
         batches=scored_batches(rows, partners, padding=tokenizer.pad_token_id, languages=languages),
         mixup=mixup,
         warnings=(
-            f"{len(alone)} of {len(examples)} examples have no translation into the source language and "
-            f"are predicted unmixed. Translate them for what X-Mixup was trained for.",
+            f"{len(unpaired_examples)} of {len(examples)} examples have no translation into the source "
+            f"language and are predicted unmixed. Translate them, as X-Mixup was trained with translations.",
         )
-        if alone
+        if unpaired_examples
         else (),
     )
 
 
 def _limit(task: Task, tokenizer: Tokenizer, limit: int) -> int:
-    """Return the number of subwords of a row, given that of training."""
+    """Return the maximum number of subwords of a row, given the limit in training."""
     return int(tokenizer.model_max_length) if task.evaluates_full_length else limit
 
 
 def _check_options(
     examples: Sequence[Example], rows: Sequence[EncodedRow], partners: Mapping[int, EncodedRow]
 ) -> None:
-    """Raise DataError for a choice whose translation has more options, or fewer."""
-    for number, partner in partners.items():
-        row = rows[number]
+    """Raise DataError if a translation has a different number of options than its original."""
+    for index, partner in partners.items():
+        row = rows[index]
         if len(row.options) != len(partner.options):
             raise DataError(
                 f"example {examples[row.example].id!r} has {len(row.options)} options and its translation "
-                f"{len(partner.options)}; expected as many. Correct the translation."
+                f"{len(partner.options)}. Correct the translation."
             )
 
 
@@ -235,39 +240,39 @@ def scored_batches(
     padding: int,
     languages: tuple[str, str],
 ) -> list[ScoredBatch]:
-    """Batch rows: those without a partner alone, the others with the translations that are their partners.
+    """Batch rows, with the translations that are their partners, if any.
 
-    ``partners`` are by the rows' numbers; ``languages`` are the partners' and the rows'.
+    ``partners`` are by row index. ``languages`` are the partners' language and the rows' language.
     """
-    alone = [number for number in range(len(rows)) if number not in partners]
+    unpaired_rows = [row for row in range(len(rows)) if row not in partners]
     batches = []
-    for group in in_batches([len(rows[number].subwords) for number in alone]):
-        numbers = [alone[index] for index in group]
-        sides = collate_alone([rows[number] for number in numbers], padding=padding, language=languages[1])
-        batches.append(ScoredBatch(numbers, sides))
-    paired = list(partners)
-    lengths = [max(len(rows[number].subwords), len(partners[number].subwords)) for number in paired]
+    for group in in_batches([len(rows[row].subwords) for row in unpaired_rows]):
+        batch_rows = [unpaired_rows[index] for index in group]
+        sides = collate_alone([rows[row] for row in batch_rows], padding=padding, language=languages[1])
+        batches.append(ScoredBatch(batch_rows, sides))
+    paired_rows = list(partners)
+    lengths = [max(len(rows[row].subwords), len(partners[row].subwords)) for row in paired_rows]
     for group in in_batches(lengths, BUDGET // 2):
-        numbers = [paired[index] for index in group]
+        batch_rows = [paired_rows[index] for index in group]
         pairs = [
             RowPair(
-                unlabelled(partners[number]),
-                unlabelled(rows[number]),
-                reversed_links(partners[number].links),  # From a translation's words to the original's.
+                without_labels(partners[row]),
+                without_labels(rows[row]),
+                reversed_links(partners[row].links),  # From a translation's words to the original's.
             )
-            for number in numbers
+            for row in batch_rows
         ]
-        batches.append(ScoredBatch(numbers, collate_pairs(pairs, padding=padding, languages=languages)))
+        batches.append(ScoredBatch(batch_rows, collate_pairs(pairs, padding=padding, languages=languages)))
     return batches
 
 
 ORIGINAL_INPUTS = ""
 TRANSLATED = "translated"
 PAIRED = "paired"
-"""Each input with its translation into the source language, for models that mix the two (X-Mixup)."""
+"""Each input with its translation into the source language, for models that mix them (X-Mixup)."""
 
 Mix = Callable[[Sequence[Example], Sequence[Example]], Sequence[Example]]
-"""From the examples of the target and of the source language."""
+"""From the examples of the target and of the source language to mixed examples."""
 
 MIXED: Mapping[str, Mix] = {
     "mixed": partial(mixed_pairs, side="random"),
@@ -276,32 +281,36 @@ MIXED: Mapping[str, Mix] = {
     "mixed-question": partial(mixed_questions, part="question"),
     "mixed-passage": partial(mixed_questions, part="passage"),
 }
-"""Inputs in two languages: one text of a pair (at random, by the id), or one part of a question, is the
-source's."""
+"""Inputs in two languages. One text of a pair (random by id), or one part of a question, is in the source
+language."""
 
 PARTS: Mapping[str, str] = {
     name: "question" if name in ("mixed-question", "mixed-passage") else "pair" for name in MIXED
 }
-"""The kind of examples that can be mixed in this way."""
+"""The kind of examples that each mix applies to."""
 
 Read = Callable[[str], list[Example]]
 
 
 def check_inputs(inputs: str, task: str) -> None:
-    """Raise ConfigError for unknown inputs, and for inputs that mix parts which the task's examples lack."""
+    """Raise ConfigError for unknown inputs, or if the task's examples lack the parts that they mix."""
     if inputs != ORIGINAL_INPUTS:
         check_named("", "kind of inputs", (TRANSLATED, PAIRED, *MIXED), inputs)
-    parts, mixed = find_task(task).parts, PARTS.get(inputs)
-    if mixed not in (None, parts):
-        fitting = [TRANSLATED, *(name for name, part in PARTS.items() if part == parts)]
-        able = " and ".join(name for name, other in TASKS.items() if other.parts == mixed)
+    parts = find_task(task).parts
+    mixed_parts = PARTS.get(inputs)
+    if mixed_parts not in (None, parts):
+        choices = [TRANSLATED, *(name for name, part in PARTS.items() if part == parts)]
+        tasks = " and ".join(name for name, entry in TASKS.items() if entry.parts == mixed_parts)
         raise ConfigError(
-            f"{inputs!r} is for {able}, not for {task}. Choose {' or '.join(fitting)}, or leave it out."
+            f"{inputs!r} is for {tasks}, not for {task}. Choose {' or '.join(choices)}, or remove it."
         )
 
 
 def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the languages (or pairs) whose examples make up a language's inputs; the source's stay plain."""
+    """Return the languages (or pairs) whose examples make up a language's inputs.
+
+    Source inputs stay original.
+    """
     if inputs == ORIGINAL_INPUTS or language in source or not source:
         return (language,)
     translation = f"{language}-{source[0]}"
@@ -311,11 +320,11 @@ def codes_read(inputs: str, language: str, source: tuple[str, ...]) -> tuple[str
 
 
 def language_read(inputs: str, language: str, source: tuple[str, ...]) -> str:
-    """Return the language (or pair) that a model reads: both, joined by +, where an example has both."""
+    """Return the language (or pair) that a model reads: both, joined by +, if an example has both."""
     return BOTH.join(codes_read(inputs, language, source))
 
 
 def examples_of(inputs: str, language: str, source: tuple[str, ...], read: Read) -> list[Example]:
-    """Return a language's examples with such inputs; DataError where a test set is not parallel."""
-    examples, *others = (read(code) for code in codes_read(inputs, language, source))
-    return list(MIXED[inputs](examples, others[0])) if others else examples
+    """Return a language's examples with these inputs. Raises DataError if a test set is not parallel."""
+    examples, *source_examples = (read(code) for code in codes_read(inputs, language, source))
+    return list(MIXED[inputs](examples, source_examples[0])) if source_examples else examples

@@ -1,6 +1,6 @@
 """Fine-tuning on labelled examples, with any auxiliary loss.
 
-All methods that fine-tune a model share this training: ``prepare`` makes the batches and their loss,
+All methods that fine-tune a model share this training: ``prepare`` creates the batches and their loss, and
 ``setting.auxiliary`` adds a term to the loss, with further batches.
 """
 
@@ -46,10 +46,10 @@ from isogloss.training.setting import (
 )
 
 ABOVE_CHANCE = 0.01
-"""A model whose best dev score is less than this above the majority label's has learned nothing."""
+"""A model whose best dev score exceeds the majority label's by at most this has learned nothing."""
 
 Examples = dict[str, list[Example]]
-"""Training examples by language, or pair of languages."""
+"""Training examples by language, or language pair."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,26 +60,27 @@ class Training:
     loss: Loss
     """From the trained module and a batch to one number."""
     trained: nn.Module | None = None
-    """The trained module if it is not the model but contains it."""
+    """The trained module, if it is not the model itself but contains it."""
     warnings: tuple[str, ...] = ()
     extra_writers: tuple[ExtraWriter, ...] = ()
 
 
 Prepare = Callable[[Setting, Model, Tokenizer, Examples], Training]
-"""From the setting, the model before its first step, its tokenizer and the training examples."""
+"""From the setting, the model before its first step, its tokenizer and the training examples to the
+training."""
 
 
 def with_auxiliary(
     batches: Batches[Movable], loss: Loss, term: AuxiliaryTerm | None
 ) -> tuple[Batches[Movable], Loss]:
-    """Return a training's batches and loss with an auxiliary term added.
+    """Add an auxiliary term to a training's batches and loss.
 
-    The training's own loss is computed first, so its dropout is the one it has without the term.
+    The training's own loss is computed first, so its dropout is the same as without the term.
     """
     if term is None:
         return batches, loss
 
-    def summed(model: nn.Module, batch: _BatchPair) -> Tensor:
+    def sum_losses(model: nn.Module, batch: _BatchPair) -> Tensor:
         if batch.main is None or batch.auxiliary is None:
             return loss(model, batch.main) if batch.auxiliary is None else term.loss(batch.auxiliary)
         return loss(model, batch.main) + term.loss(batch.auxiliary)
@@ -88,12 +89,12 @@ def with_auxiliary(
         main = batches[step]
         return _BatchPair(main, main if term.batches is None else term.batches[step])
 
-    return BatchesByStep(len(batches), pair), summed
+    return BatchesByStep(len(batches), pair), sum_losses
 
 
 @dataclass(frozen=True)
 class _BatchPair:
-    """A batch of the training and one of the auxiliary term; a part has one of them."""
+    """A batch of the training and a batch of the auxiliary term. A part of it has only one of them."""
 
     main: Movable | None
     auxiliary: Movable | None
@@ -104,7 +105,7 @@ class _BatchPair:
         return _BatchPair(main, auxiliary)
 
     def parts(self, count: int) -> "list[tuple[_BatchPair, float | None]]":
-        """Split both, the main parts first: their dropout is the same as without the term."""
+        """Split both batches, the main one first, so that its dropout is the same as without the term."""
         main = parts_of(self.main, count, "fine-tuning")
         auxiliary = parts_of(self.auxiliary, count, "the auxiliary loss")
         return [
@@ -116,20 +117,24 @@ class _BatchPair:
 def plain_training(
     setting: Setting, _model: Model, tokenizer: Tokenizer, train: Examples, *, pseudo: bool = False
 ) -> Training:
-    """Train on the task's loss, one language a batch; with ``pseudo`` the teacher labels translations."""
-    padding, optimization = tokenizer.pad_token_id, setting.optimization
+    """Train on the task's loss, with one language per batch.
+
+    With ``pseudo``, the teacher labels translations.
+    """
+    padding = tokenizer.pad_token_id
+    optimization = setting.optimization
     words = setting.task.labels_are == "word"
 
     def batch(rows: list[EncodedRow], language: str, _: int) -> Batch:
-        collated = collate(rows, padding=padding, languages=(language,))
+        full_batch = collate(rows, padding=padding, languages=(language,))
         if not optimization.updates.capture:
-            return collated
-        return collated.rounded(padding=padding, longest=optimization.limit, words=words)
+            return full_batch
+        return full_batch.rounded(padding=padding, longest=optimization.limit, words=words)
 
     batches = Bucketed(
         groups={
-            code: encode(setting, tokenizer, examples, code, pseudo=pseudo)
-            for code, examples in train.items()
+            language: encode(setting, tokenizer, examples, language, pseudo=pseudo)
+            for language, examples in train.items()
         },
         length=lambda row: len(row.subwords),
         size=optimization.batch_size,
@@ -141,20 +146,20 @@ def plain_training(
 
 
 def few_examples(setting: Setting, count: int, *, draw: int, per: Per, but: int = 0) -> Setting:
-    """Return a setting with ``count`` training examples of each language, sampled by the seed ``draw``.
+    """Return a setting with ``count`` training examples of each language, sampled with the seed ``draw``.
 
-    The first ``but`` of the sample are left out.
+    The first ``but`` examples of the sample are excluded.
     """
 
-    def chosen(language: str) -> list[Example]:
+    def sample(language: str) -> list[Example]:
         examples = setting.train(language)
-        sampled, left_out = (
+        sample_ids, excluded_ids = (
             {example.id for example in shots(examples, size, seed=draw, per=per)} for size in (count, but)
         )
-        # In their order, so that a sample of all is target-only.
-        return [example for example in examples if example.id in sampled - left_out]
+        # In the original order, so that a sample of all examples equals target-only.
+        return [example for example in examples if example.id in sample_ids - excluded_ids]
 
-    return replace(setting, train=chosen)
+    return replace(setting, train=sample)
 
 
 def fine_tune(
@@ -164,29 +169,37 @@ def fine_tune(
     prepare: Prepare = plain_training,
     conflict: Conflict | None = None,
 ) -> Trained:
-    """Train encoder and head on the train splits that are read; the dev splits choose the epoch.
+    """Train encoder and head on the train splits of ``reads``, and select the epoch on its dev splits.
 
-    The head's initial weights depend on the seed alone, so methods with one seed start from one point; a
-    model to continue from has its own head. ``conflict`` measures the languages' gradients meanwhile.
+    The head's initial weights depend only on the seed, so methods with one seed start from the same point. A
+    model to continue from has its own head. ``conflict`` measures the languages' gradients during training.
     """
     reads = reads.chosen_by(setting.optimization.dev, setting.source, setting.target)
     start = prepare_model(setting, reads, prepare)
-    training, model, setting = start.training, start.model, start.setting
+    training = start.training
+    model = start.model
+    setting = start.setting
     selection = Selection(
         setting, start.tokenizer, start.train, reads.dev, steps_per_epoch=training.batches.steps_per_epoch
     )
     callbacks = plan_callbacks(start, selection, conflict)
-    counts, updates = start.parameter_counts(), setting.optimization.updates
+    counts = start.parameter_counts()
+    updates = setting.optimization.updates
     auxiliary = setting.auxiliary
     term = auxiliary.prepare(setting, model, start.tokenizer, len(training.batches)) if auxiliary else None
     batches, loss = with_auxiliary(training.batches, training.loss, term)
     notes = fit(start.trained, batches, loss, updates=updates, seed=setting.seed, callbacks=callbacks)
-    added = term.finish() if term else TermResult()
-    epochs = _epochs(notes, setting.optimization, planned=len(batches))
-    rows = [counts, *epochs, *(term.rows if term else ()), *added.rows]
-    warnings = (*start.warnings, *selection.warnings(rows), *(term.warnings if term else ()), *added.warnings)
+    result = term.finish() if term else TermResult()
+    epochs = _epochs(notes, setting.optimization, planned_steps=len(batches))
+    rows = [counts, *epochs, *(term.rows if term else ()), *result.rows]
+    warnings = (
+        *start.warnings,
+        *selection.warnings(rows),
+        *(term.warnings if term else ()),
+        *result.warnings,
+    )
     difference = setting.peft.finish(model, setting.start) if setting.peft else None
-    writers = (*training.extra_writers, *added.extra_writers)
+    writers = (*training.extra_writers, *result.extra_writers)
     return Trained(model, start.tokenizer, rows, warnings, writers, difference)
 
 
@@ -195,46 +208,49 @@ class FineTuningStart:
     """A model before its first step, and its training data."""
 
     setting: Setting
-    """With its precision resolved."""
+    """The setting with a concrete precision instead of "auto"."""
     checkpoints: Checkpoints
     model: Model
     tokenizer: Tokenizer
     train: Examples
     training: Training
     parameters: int
-    """Numbers in the model without those that peft adds."""
+    """Number of parameters of the model, without those that peft adds."""
     prepared: Prepared
 
     @property
     def trained(self) -> nn.Module:
-        """The trained module: the model, or one that contains it."""
+        """The trained module: the model, or a module that contains it."""
         return self.training.trained or self.model
 
     def parameter_counts(self) -> dict[str, Value]:
-        """Return the row of how many numbers a training changes."""
-        unfrozen = sum(weight.numel() for weight in self.trained.parameters() if weight.requires_grad)
-        trained = unfrozen - self.prepared.fixed
-        return dict(as_row(TrainedParametersRow(trained=trained, parameters=self.parameters)))
+        """Return the row with the numbers of trained parameters and of all parameters."""
+        count = sum(weight.numel() for weight in self.trained.parameters() if weight.requires_grad)
+        row = TrainedParametersRow(trained=count - self.prepared.fixed, parameters=self.parameters)
+        return dict(as_row(row))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Warnings of peft, and of the batches."""
+        """Warnings of peft and of the batches."""
         return (*self.prepared.warnings, *self.training.warnings)
 
 
-def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> FineTuningStart:
-    """Load encoder and head, choose the weights that are trained, and prepare batches and loss."""
+def prepare_model(setting: Setting, data_read: Reads, prepare: Prepare) -> FineTuningStart:
+    """Load encoder and head, choose the trained weights, and prepare batches and loss."""
     checkpoints = Checkpoints(setting.folder, setting.optimization.updates.checkpoint_every)
-    optimization, updates = setting.optimization, setting.optimization.updates
+    optimization = setting.optimization
+    updates = optimization.updates
     # Resolved once, so that the model is trained and selected in the same precision.
     updates = with_fields(updates, precision=precision_of(updates.precision, checkpoints))
     setting = replace(setting, optimization=replace(optimization, updates=updates))
     tokenizer = load_tokenizer(setting.start)
     model = setting.task.head(setting.start, seed=derive(setting.seed, "head"), attention=fastest_attention())
-    check_languages(model, (*reads.train, *reads.dev))
-    train = {language: setting.train(language) for language in reads.train}
+    check_languages(model, (*data_read.train, *data_read.dev))
+    train = {language: setting.train(language) for language in data_read.train}
     parameters = sum(weight.numel() for weight in model.parameters())
-    prepared = _apply_peft(setting, setting.peft, reads, prepare, model) if setting.peft else Prepared()
+    preparation = (
+        _apply_peft(setting, setting.peft, data_read, prepare, model) if setting.peft else Prepared()
+    )
     if rate := optimization.head_learning_rate:
         set_rate_multiple(head_parameters(model).values(), rate / updates.learning_rate, decay=True)
     return FineTuningStart(
@@ -245,17 +261,19 @@ def prepare_model(setting: Setting, reads: Reads, prepare: Prepare) -> FineTunin
         train=train,
         training=prepare(setting, model, tokenizer, train),
         parameters=parameters,
-        prepared=prepared,
+        prepared=preparation,
     )
 
 
-def _apply_peft(setting: Setting, peft: Peft, reads: Reads, prepare: Prepare, model: Model) -> Prepared:
-    """Change the model in place so that only the weights that ``peft`` chooses are trained."""
-    full = replace(setting, peft=None, folder=setting.folder / "whole")
-    return peft.prepare(
+def _apply_peft(
+    setting: Setting, peft_method: Peft, data_read: Reads, prepare: Prepare, model: Model
+) -> Prepared:
+    """Change the model in place so that only the weights chosen by ``peft_method`` are trained."""
+    full_setting = replace(setting, peft=None, folder=setting.folder / "whole")
+    return peft_method.prepare(
         PeftSetting(
             model=model,
-            train_all=lambda: fine_tune(full, reads, prepare=prepare).model,
+            train_all=lambda: fine_tune(full_setting, data_read, prepare=prepare).model,
             folder=setting.folder,
             seed=derive(setting.seed, "peft"),
         )
@@ -263,8 +281,10 @@ def _apply_peft(setting: Setting, peft: Peft, reads: Reads, prepare: Prepare, mo
 
 
 def plan_callbacks(start: FineTuningStart, selection: "Selection", conflict: Conflict | None) -> Callbacks:
-    """Plan the selection of the epoch, checkpoints, progress and the measurement of gradients."""
-    optimization, batches, model = start.setting.optimization, start.training.batches, start.model
+    """Plan epoch selection, checkpoints, progress and the measurement of gradients."""
+    optimization = start.setting.optimization
+    batches = start.training.batches
+    model = start.model
     periodic: tuple[Callback, ...] = ()
     if conflict:
         pool = example_pool(
@@ -288,29 +308,37 @@ def plan_callbacks(start: FineTuningStart, selection: "Selection", conflict: Con
     )
 
 
-def _epochs(notes: list[Note], optimization: Optimization, *, planned: int) -> list[dict[str, Value]]:
-    """Return the rows of a training, the chosen epoch marked; with patience, also the last epoch.
+def _epochs(notes: list[Note], optimization: Optimization, *, planned_steps: int) -> list[dict[str, Value]]:
+    """Return the rows of a training with the chosen epochs marked, and with patience a row of its end.
 
-    Chosen is the first epoch with the highest mean dev score, or those whose weights are averaged.
+    The first epoch with the highest mean dev score is chosen, or the epochs whose weights are averaged.
     """
     scores: dict[int, list[float]] = {}
     for row in notes:
         if "epoch" in row:
             scores.setdefault(int(row["epoch"] or 0), []).append(float(row["score"] or 0.0))
-    best = max(scores, key=lambda epoch: (sum(scores[epoch]) / len(scores[epoch]), -epoch), default=0)
-    averaged = range(optimization.epochs - (optimization.averaged_epochs or 0) + 1, optimization.epochs + 1)
-    chosen = averaged or (best,)
-    rows = [{**row, "chosen": row["epoch"] in chosen} if "epoch" in row else row for row in notes]
-    selected = [row["epoch"] for row in rows if row.get("chosen")]
-    if not optimization.patience or not selected:
+    best_epoch = max(scores, key=lambda epoch: (sum(scores[epoch]) / len(scores[epoch]), -epoch), default=0)
+    averaged_count = optimization.averaged_epochs or 0
+    averaged_epochs = range(optimization.epochs - averaged_count + 1, optimization.epochs + 1)
+    chosen_epochs = averaged_epochs or (best_epoch,)
+    rows = [{**row, "chosen": row["epoch"] in chosen_epochs} if "epoch" in row else row for row in notes]
+    selection = [row["epoch"] for row in rows if row.get("chosen")]
+    if not optimization.patience or not selection:
         return rows
-    last = next(row for row in reversed(rows) if "epoch" in row)
-    ended = {"updates": last["step"], "planned": planned, "last_epoch": last["epoch"]}
-    return [*rows, {**ended, "chosen_epoch": selected[0]}]
+    last_row = next(row for row in reversed(rows) if "epoch" in row)
+    return [
+        *rows,
+        {
+            "updates": last_row["step"],
+            "planned": planned_steps,
+            "last_epoch": last_row["epoch"],
+            "chosen_epoch": selection[0],
+        },
+    ]
 
 
 class Selection:
-    """Selection of the epoch on dev data, with the score of the majority label as baseline."""
+    """Selects the epoch on dev data. The score of the majority label is the baseline."""
 
     def __init__(
         self,
@@ -328,9 +356,9 @@ class Selection:
         self.of_one_label = {"": of_one_label(setting.task, examples, what)}
         for language in languages:
             dev = setting.dev(language)
-            labelled = train.get(language) or examples
+            training_examples = train.get(language) or examples
             self.of_one_label[language] = of_one_label(setting.task, dev, f"dev examples of {language}")
-            baseline = setting.task.majority(labelled, dev)
+            baseline = setting.task.majority(training_examples, dev)
             self.evaluations[language] = evaluation(
                 setting.task, dev, tokenizer, setting.optimization, baseline=baseline, language=language
             )
@@ -351,31 +379,31 @@ class Selection:
         ]
 
     def warnings(self, rows: list[dict[str, Value]]) -> tuple[str, ...]:
-        """Warn of one label for all, else of languages on which nothing was learned (if any were scored)."""
-        warnings = [*filter(None, self.of_one_label.values())]
+        """Warn if all labels are the same, or about each scored language on which nothing was learned."""
+        warnings = [warning for warning in self.of_one_label.values() if warning]
         for language, dev in self.evaluations.items():
             if self.of_one_label[""] or self.of_one_label[language]:
                 continue
             scores = [float(row["score"] or 0) for row in rows if row.get("language") == language]
-            best = max(scores, default=math.inf)
-            warnings += stuck_at_chance(f"{dev.metric} on {language} dev", best, dev.baseline or 0.0)
+            best_score = max(scores, default=math.inf)
+            warnings += stuck_at_chance(f"{dev.metric} on {language} dev", best_score, dev.baseline or 0.0)
         return tuple(warnings)
 
 
-def stuck_at_chance(measured: str, best: float, baseline: float) -> list[str]:
-    """Return a warning where the best score is not above that of the commonest label; none otherwise."""
+def stuck_at_chance(metric: str, best_score: float, baseline: float) -> list[str]:
+    """Return a warning if the best score exceeds the most frequent label's by at most ``ABOVE_CHANCE``."""
     warning = (
-        f"stuck at chance: the best {measured} is {best:.3f}, and always saying the commonest label gives "
-        f"{baseline:.3f}. Try a lower learning_rate or more epochs."
+        f"stuck at chance: the best {metric} is {best_score:.3f}, and always predicting the most frequent "
+        f"label scores {baseline:.3f}. Try a lower learning_rate or more epochs."
     )
-    return [warning] if best <= baseline + ABOVE_CHANCE else []
+    return [warning] if best_score <= baseline + ABOVE_CHANCE else []
 
 
 def of_one_label(task: Task, examples: Sequence[Example], what: str) -> str:
-    """Return a warning where two or more examples, or all of their words, have one label; empty otherwise."""
+    """Return a warning if two or more examples, or all of their words, have the same label, else ""."""
     gold = task.gold(examples) if task.labels_are in ("example", "word") else ()
     labels = {*(chain.from_iterable(gold) if task.labels_are == "word" else gold)}
     label = labels.pop() if len(labels) == 1 and len(examples) > 1 else UNLABELLED
     name = "+".join(label) or "none" if isinstance(label, tuple) else label
-    why = "so they do not distinguish labels. Give examples of other labels too."
+    why = "so they do not distinguish labels. Add examples with other labels."
     return "" if label == UNLABELLED else f"all {len(examples):,} {what} have the label {name}, {why}"

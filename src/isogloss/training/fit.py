@@ -1,7 +1,7 @@
-"""The one training loop: everything that trains in isogloss calls ``fit`` with its own batches and loss.
+"""The only training loop: everything that trains in isogloss calls ``fit`` with its own batches and loss.
 
-Every step draws its randomness (dropout) from (seed, step) alone, so a training resumed from a checkpoint
-yields the weights of one that was never interrupted, to the bit.
+Randomness in a step (dropout) depends only on (seed, step), so a training resumed from a checkpoint yields
+exactly the weights of an uninterrupted one.
 """
 
 import math
@@ -52,28 +52,28 @@ Loss = Callable[[Any, Any], Tensor]
 
 @dataclass(frozen=True, kw_only=True)
 class Callback:
-    """Records rows every ``every`` steps; never affects which weights are selected."""
+    """Records rows every ``every`` steps, and never affects which weights are selected."""
 
     rows: Callable[[int], list[Note]]
-    """Called with the number of finished steps; its rows join those of the training."""
+    """Called with the number of finished steps. Returns rows for the record of the training."""
     every: int
-    """Steps between two calls; it is also called after the last step."""
+    """Steps between two calls. It is also called after the last step."""
     at_start: bool = False
-    """Whether it is called before the first step too."""
+    """Whether it is also called before the first step."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Callbacks:
-    """The callbacks of a training: selection on dev data, further rows, checkpoints, progress."""
+    """The callbacks of a training: selection on dev data, further rows, checkpoints and progress."""
 
     evaluate: Callable[[int], list[Note]] | None = None
-    """Called with the number of finished steps; returns rows whose mean ``score`` selects the model."""
+    """Called with the number of finished steps. Returns rows whose mean ``score`` selects the model."""
     evaluate_at: tuple[int, ...] = ()
-    """Steps after which it is called."""
+    """Steps after which ``evaluate`` is called."""
     averaged: int = 0
-    """Number of final evaluations whose weights are averaged; 0 leaves the best weights in the model."""
+    """Number of final evaluations whose weights are averaged. 0 keeps the best weights instead."""
     patience: int = 0
-    """Evaluations in a row without a higher score after which training stops; 0: never."""
+    """Consecutive evaluations without a higher score after which training stops. 0 never stops early."""
     periodic: tuple[Callback, ...] = ()
     checkpoints: Checkpoints | None = None
     on_progress: OnProgress = no_progress
@@ -89,12 +89,12 @@ def fit(
     seed: int | None,
     callbacks: Callbacks | None = None,
 ) -> list[Note]:
-    """Train the model in place on every batch once; with ``evaluate``, leave the best weights in it.
+    """Train the model in place on every batch once, and with ``evaluate``, keep the best weights in it.
 
-    Returns the rows of the training: losses, dev scores. With ``updates.accumulation``, or in several
-    processes, a batch is computed in parts (``Divisible``): the same update within rounding. A training
-    without a ``seed`` draws nothing from torch's generators, and leaves them to other threads. Raises
-    DivergedError, with the step, when the loss is no longer a finite number.
+    Returns the rows of the training, such as losses and dev scores. With ``updates.accumulation``, or in
+    several processes, a batch is computed in parts (``Divisible``), which gives the same update within
+    rounding. A training without a ``seed`` never uses torch's generators, which other threads may use. Raises
+    DivergedError, with the step, if the loss is not finite.
     """
     return _Training(
         model, batches, loss, updates=updates, seed=seed, callbacks=callbacks or Callbacks()
@@ -103,7 +103,7 @@ def fit(
 
 @dataclass(frozen=True)
 class _BatchPart:
-    """A batch or a part of one, the seed of its dropout, and its share of the loss."""
+    """A batch or a part of one, its dropout seed, and its share of the loss."""
 
     batch: Movable
     seed: int | None
@@ -111,7 +111,7 @@ class _BatchPart:
 
 
 class _Training:
-    """The state of one training; ``run`` is ``fit``."""
+    """The state of one training, as run by ``fit``."""
 
     def __init__(
         self,
@@ -124,16 +124,20 @@ class _Training:
         callbacks: Callbacks,
     ) -> None:
         if updates.sam_radius:
-            refuse_sharding("sam_radius: one norm over all gradients is taken", "remove sam_radius")
-        self.updates, self.seed = updates, seed
-        self.batches, self.loss, self.callbacks = batches, loss, callbacks
-        self.device, self.model = own_device(), model
+            refuse_sharding("sam_radius: it needs one norm over all gradients", "remove sam_radius")
+        self.updates = updates
+        self.seed = seed
+        self.batches = batches
+        self.loss = loss
+        self.callbacks = callbacks
+        self.device = own_device()
+        self.model = model
         self.replica = Shards(model) if is_sharded() else Copies(model)
         self.optimizer = adamw(model, updates)
         self.rate = rate_schedule(updates, len(batches))
         self.precision = precision_of(updates.precision, callbacks.checkpoints)
         self.captured = (
-            Captured(self._computed, self.device) if updates.capture and world_size() == 1 else None
+            Captured(self._update_on_batch, self.device) if updates.capture and world_size() == 1 else None
         )
         self.rows: list[Note] = []
         self.reported_rows = 0
@@ -146,12 +150,13 @@ class _Training:
         self.checkpoint_times = callbacks.checkpoints.times() if callbacks.checkpoints else None
 
     def run(self) -> list[Note]:
-        start, total = self._resume(), len(self.batches)
+        start = self._resume()
+        total = len(self.batches)
         self.model.train()
         generators = [torch.cuda.current_device()] if self.device.type == "cuda" else []
-        # The process gets its random state back: each step seeds its own.
-        drawing = torch.random.fork_rng(devices=generators, enabled=self.seed is not None)
-        with quick_dropout(self.model), drawing, uninterruptible(), self._checkpoints_finished():
+        # Each step sets its own seed, so the process's random state is restored afterwards.
+        random_state = torch.random.fork_rng(devices=generators, enabled=self.seed is not None)
+        with quick_dropout(self.model), random_state, uninterruptible(), self._checkpoints_finished():
             self._train(start, total)
         if self.best is not None:
             with torch.no_grad():
@@ -176,18 +181,18 @@ class _Training:
             message = self._log_loss(done, total) if logging else ""
             if evaluating:
                 self._evaluate(done)
-            last = done == total or self._stopped_early()
-            self._call([call for call in self.callbacks.periodic if done % call.every == 0 or last], done)
-            interrupted = self._interrupted(logging=logging) and not last
-            if interrupted or (done < total and self._checkpoint_is_due(done, logging=logging)):
+            is_last = done == total or self._stopped_early()
+            self._call([call for call in self.callbacks.periodic if done % call.every == 0 or is_last], done)
+            is_interrupted = self._is_interrupted(logging=logging) and not is_last
+            if is_interrupted or (done < total and self._checkpoint_is_due(done, logging=logging)):
                 self._save_checkpoint(done)
             if message:
                 self._report(done, total, message)
-            if interrupted:
+            if is_interrupted:
                 raise Interrupted
 
     def _update(self, step: int) -> Tensor:
-        """Make one update; return the loss of the parts computed in this process."""
+        """Update the weights once, and return the loss of the parts computed in this process."""
         set_rate(self.optimizer, self.rate(step))
         parts = list(self._parts(step))
         if (
@@ -206,20 +211,20 @@ class _Training:
         return torch.stack(losses).sum() if losses else torch.zeros((), device=self.device)
 
     def _compute_gradients(self, parts: Iterable[_BatchPart]) -> list[Tensor]:
-        """Compute a batch's gradients, each time with the same dropout; return the losses of its parts."""
+        """Compute a batch's gradients, with the same dropout on each call, and return its parts' losses."""
         losses = [self._backward(part) for part in parts]
         self.replica.sum_gradients()
         return losses
 
-    def _computed(self, batch: Movable) -> Tensor:
-        """Make an update by a whole batch on the device; return its loss. All of it can be captured."""
+    def _update_on_batch(self, batch: Movable) -> Tensor:
+        """Update the weights on a whole batch, and return its loss. All operations can be captured."""
         loss = self._loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]
         self._move()
         return loss.detach()
 
     def _move(self) -> None:
-        """Move the weights by their gradients, clipped, and forget these."""
+        """Clip the gradients, update the weights, and clear the gradients."""
         if self.updates.clip:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.updates.clip)
         self.optimizer.step()
@@ -227,24 +232,25 @@ class _Training:
 
     def _parts(self, step: int) -> Iterator[_BatchPart]:
         """Yield this process's share of the batch."""
-        batch, processes = self.batches[step], world_size()
+        batch = self.batches[step]
+        processes = world_size()
         count = -(-(self.updates.accumulation or 1) // processes) * processes
         if count == 1 or (isinstance(batch, Whole) and batch.is_whole):
-            yield _BatchPart(batch, self._derived(step), 1 / processes)
+            yield _BatchPart(batch, self._derive_seed(step), 1 / processes)
             return
-        number = -1
+        part_index = -1
         for index, (part, share) in enumerate(parts_of(batch, count, self.callbacks.what)):
-            number += share is not None
-            if index % processes == rank():  # A part's dropout is its own, wherever it is computed.
-                yield _BatchPart(part, self._derived(step, number), share or 0.0)
+            part_index += share is not None
+            if index % processes == rank():  # A part's dropout is the same in every process.
+                yield _BatchPart(part, self._derive_seed(step, part_index), share or 0.0)
 
-    def _derived(self, *numbers: int) -> int | None:
+    def _derive_seed(self, *numbers: int) -> int | None:
         return None if self.seed is None else derive(self.seed, "step", *numbers)
 
     def _seed(self, part: _BatchPart) -> None:
         if part.seed is None:
             return
-        # On the CPU, torch itself would format the stack for each kind of device that is not there.
+        # On the CPU, torch.manual_seed would format the stack for each kind of missing device.
         (torch.default_generator if self.device.type == "cpu" else torch).manual_seed(part.seed)
 
     def _loss(self, batch: Movable) -> Tensor:
@@ -260,23 +266,25 @@ class _Training:
         return loss.detach()
 
     def _log_loss(self, done: int, total: int) -> str:
-        """Record the mean loss since the last row; return it as a message."""
+        """Record the mean loss since the last row, and return it as a message."""
         losses = all_reduced(torch.stack(self.unlogged).float())
         mean = float(losses.mean())
         if not math.isfinite(mean):
-            first = next((n for n, loss in enumerate(losses) if not math.isfinite(float(loss))), 0)
-            step = done - len(losses) + first + 1
-            raise self._diverged(f"the loss is {float(losses[first])} in step {step} of {total}")
+            index = next((n for n, loss in enumerate(losses) if not math.isfinite(float(loss))), 0)
+            step = done - len(losses) + index + 1
+            raise self._divergence(f"the loss is {float(losses[index])} in step {step} of {total}")
         self.rows.append({"step": done, "loss": round(mean, 6), "rate": self.rate(done - 1)})
         self.unlogged.clear()
         release_memory()
         return f"loss {mean:.3f}"
 
     def _report(self, done: int, total: int, message: str) -> None:
-        """Report progress with the rows since the last report; after resuming, with all of them."""
+        """Report progress with the rows since the last report, or with all rows after resuming."""
         if self._stopped_early():
-            total, message = done, f"stopped after {self.without_gain} evaluations without a higher score"
-        rows, self.reported_rows = tuple(self.rows[self.reported_rows :]), len(self.rows)
+            total = done
+            message = f"stopped after {self.without_gain} evaluations without a higher score"
+        rows = tuple(self.rows[self.reported_rows :])
+        self.reported_rows = len(self.rows)
         if is_main_process():
             self.callbacks.on_progress(Progress(self.callbacks.what, done, total, message, rows))
 
@@ -288,12 +296,15 @@ class _Training:
             self.optimizer.zero_grad(set_to_none=True)
 
     def _check_weights(self, total: int) -> None:
-        """Raise DivergedError for weights that the last update, whose loss nobody saw, left not finite."""
+        """Raise DivergedError for weights that are not finite after the last update.
+
+        No loss is computed after that update.
+        """
         for name, weight in self.model.named_parameters():
             if not bool(torch.isfinite(weight).all()):
-                raise self._diverged(f"{name} is no longer finite after step {total} of {total}")
+                raise self._divergence(f"{name} is no longer finite after step {total} of {total}")
 
-    def _diverged(self, what: str) -> DivergedError:
+    def _divergence(self, what: str) -> DivergedError:
         return DivergedError(
             f"{self.callbacks.what}: {what}. Lower learning_rate (now {self.updates.learning_rate:g}), "
             f"raise warmup, or set precision to float32."
@@ -304,7 +315,7 @@ class _Training:
         scores: list[Note] = []
         if evaluate := self.callbacks.evaluate:
             self.model.eval()
-            # Other GPUs might select otherwise.
+            # Different GPUs might select different weights.
             scores = self.replica.from_main_process(partial(evaluate, done))
             self.model.train()
         self.rows += scores
@@ -314,23 +325,25 @@ class _Training:
             self._select(sum(float(row["score"] or 0.0) for row in scores) / len(scores))
 
     def _select(self, score: float) -> None:
-        """Copy the weights if their score is higher than all others so far."""
+        """Copy the weights if their score is the highest so far."""
         self.without_gain += 1
         if score > self.best_score:
-            self.best_score, self.without_gain = score, 0
+            self.best_score = score
+            self.without_gain = 0
             self.best = on_host(unfrozen(self.model))
 
     def _average(self, done: int) -> None:
         """Update the mean of the weights at the last evaluations, which replaces the best weights."""
-        last = self.callbacks.evaluate_at[-self.callbacks.averaged :]
-        if done not in last:
+        averaged_steps = self.callbacks.evaluate_at[-self.callbacks.averaged :]
+        if done not in averaged_steps:
             return
-        share, weights = 1 / (last.index(done) + 1), on_host(unfrozen(self.model))
+        share = 1 / (averaged_steps.index(done) + 1)
+        weights = on_host(unfrozen(self.model))
         mean = self.best or weights
         self.best = {name: torch.lerp(mean[name], weight, share) for name, weight in weights.items()}
 
-    def _interrupted(self, *, logging: bool) -> bool:
-        """Return whether to stop for now; several processes agree on it where they exchange losses anyway."""
+    def _is_interrupted(self, *, logging: bool) -> bool:
+        """Return whether to stop now. Several processes agree on it when they exchange losses."""
         if world_size() == 1:
             return interruption_requested()
         requests = torch.tensor(float(interruption_requested()), device=self.device)
@@ -344,7 +357,7 @@ class _Training:
         return bool(checkpoints and checkpoints.every and done % checkpoints.every == 0 and done < total)
 
     def _checkpoint_is_due(self, done: int, *, logging: bool) -> bool:
-        """Return whether to write a checkpoint; several processes agree on it where they exchange losses."""
+        """Return whether to write a checkpoint. Several processes agree on it when they exchange losses."""
         times = self.checkpoint_times
         if times is None or (world_size() > 1 and not logging):
             return False
@@ -357,9 +370,9 @@ class _Training:
         notes |= {"best_score": None if self.best is None else self.best_score}
         notes |= {"precision": self.precision, "without_gain": self.without_gain}
         state = State(done, notes, self.best)
-        in_thread = self.device.type == "cuda"  # A processor would write at the cost of the training.
+        uses_thread = self.device.type == "cuda"  # On a CPU, a thread would slow down the training.
         with self.checkpoint_times.measured():
-            self.callbacks.checkpoints.save(self.model, self.optimizer, state, in_thread=in_thread)
+            self.callbacks.checkpoints.save(self.model, self.optimizer, state, in_thread=uses_thread)
 
     @contextmanager
     def _checkpoints_finished(self) -> Iterator[None]:
@@ -371,12 +384,13 @@ class _Training:
                 self.callbacks.checkpoints.finish()
 
     def _resume(self) -> int:
-        """Restore the last checkpoint, if any; return the next step."""
+        """Restore the last checkpoint, if any, and return the next step."""
         checkpoints = self.callbacks.checkpoints
         state = checkpoints.load(self.model, self.optimizer) if checkpoints else None
         if state is None:
             return 0
-        self.rows, self.best = state.notes["rows"], state.best
+        self.rows = state.notes["rows"]
+        self.best = state.best
         self.unlogged = [torch.tensor(loss, device=self.device) for loss in state.notes.get("unlogged", [])]
         if self.best is not None:
             self.best_score = state.notes["best_score"]
@@ -386,12 +400,12 @@ class _Training:
 
 @contextmanager
 def training_only(model: nn.Module, parameters: Iterable[nn.Parameter] | None) -> Iterator[None]:
-    """Freeze all other parameters of a model during ``fit``; None trains all."""
+    """Freeze all other parameters of a model in this context. None freezes no parameter."""
     if parameters is None:
         yield
         return
-    trained = {id(parameter) for parameter in parameters}
-    freeze(parameter for parameter in model.parameters() if id(parameter) not in trained)
+    trained_ids = {id(parameter) for parameter in parameters}
+    freeze(parameter for parameter in model.parameters() if id(parameter) not in trained_ids)
     try:
         yield
     finally:
@@ -399,14 +413,15 @@ def training_only(model: nn.Module, parameters: Iterable[nn.Parameter] | None) -
 
 
 def precision_of(name: str, checkpoints: Checkpoints | None) -> str:
-    """Resolve "auto" to the precision of the checkpoint, if any, else to the one measured to be faster.
+    """Resolve "auto" to the precision of the checkpoint, if any, else to the faster one on this machine.
 
-    A machine on which both are nearly as fast may measure otherwise the second time.
+    The checkpoint decides because a machine on which both are nearly as fast may measure differently next
+    time.
     """
     notes = checkpoints.notes() if checkpoints and name == "auto" else None
     return str(notes["precision"]) if notes else resolved_precision(name, device())
 
 
 def on_host(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Return copies of weights in the host's memory, which is larger than a GPU's."""
+    """Return copies of weights in host memory, which is larger than a GPU's."""
     return {name: local(weight.detach()).to("cpu", copy=True) for name, weight in weights.items()}

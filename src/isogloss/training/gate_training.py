@@ -1,12 +1,12 @@
-"""Learning which parameters of a frozen model one language needs: hard-concrete gates over them.
+"""Learning which parameters of a frozen model one language needs, by hard-concrete gates.
 
 "On Negative Interference in Multilingual Models", Section 3.2, Eq. 1: min E[L(x; θ ⊙ z)] + λ·E‖θ ⊙ z‖₀ over
-the gates' parameters π; L is masked language modelling on the language's text, ‖·‖₀ here the share of the
-gated parameters that is kept. Instead of λ a sparsity can be set. Then all π are shifted by one number so
-that the expected sparsity is the target in every update, and only differences between gates are learned.
-Where that settles, ∂L/∂πᵢ is the same multiple of ∂‖·‖₀/∂πᵢ for all gates: as with the one λ that leads to
-this sparsity, without a search for it. In the end the gates with the largest π are kept, as many as the
-sparsity leaves (without a sparsity, all whose settled gate is not 0), and the others pruned.
+the gates' parameters π. L is masked language modelling on the language's text, and ‖·‖₀ here is the share of
+gated parameters that are kept. Instead of λ, a sparsity can be set. Then all π are shifted by one number so
+that the expected sparsity is the target in every update, and only differences between gates are learned. At
+convergence, ∂L/∂πᵢ is the same multiple of ∂‖·‖₀/∂πᵢ for all gates, as with the λ that leads to this
+sparsity, without a search for it. Finally the gates with the largest π are kept, as many as the sparsity
+allows (without a sparsity, all whose converged gate is not 0), and the others are pruned.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,10 +36,10 @@ from isogloss.training.batching import BatchesByStep, Movable
 from isogloss.training.fit import Callbacks, fit
 
 GATE_UPDATES = Updates(learning_rate=0.1, warmup=0.0, weight_decay=0.0, clip=0.0)
-"""How gates are updated."""
+"""Updates of gates."""
 
 SPREAD = 0.01
-"""Standard deviation of the gates' parameters at the start (Louizos et al.'s code)."""
+"""Standard deviation of the gates' initial parameters (Louizos et al.'s code)."""
 
 Blocks = Sequence[np.ndarray]
 """Rows of text, as subwords."""
@@ -51,12 +51,12 @@ class GateTraining:
 
     steps: int
     rows: int
-    """Rows of text of one update."""
+    """Rows of text per update."""
     updates: Updates = GATE_UPDATES
     sparsity: float = 0.5
-    """Target share of gated parameters that are pruned, below 1; 0 leaves it to ``penalty``."""
+    """Target share of gated parameters that are pruned, below 1. 0 uses ``penalty`` instead."""
     penalty: float = 0.0
-    """λ: the cost of keeping all parameters, in nats a hidden subword."""
+    """λ, the cost of keeping all parameters, in nats per hidden subword."""
     settle: float = 0.5
     """Share of the steps over which the target sparsity rises to its full value."""
     start: float = 0.95
@@ -64,10 +64,10 @@ class GateTraining:
 
 
 class Gates(nn.Module):
-    """The gates over a model, group after group."""
+    """The gates of a model, group after group."""
 
     sizes: Tensor
-    """Parameters of each gate."""
+    """Number of parameters of each gate."""
 
     def __init__(self, groups: Sequence[GateGroup], *, start: float, seed: int) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class LearnedGates:
 
 @dataclass(frozen=True)
 class Drawn:
-    """A batch, the seed of its gates, and the finished share of the training."""
+    """A batch, the seed of its gates, and the completed share of the training."""
 
     batch: Movable
     seed: int
@@ -106,7 +106,7 @@ class Drawn:
 
 
 def learn_gates(
-    loaded: tuple[Model, Masking],
+    model_and_masking: tuple[Model, Masking],
     groups: Sequence[GateGroup],
     text: tuple[str, Blocks],
     training: GateTraining,
@@ -114,13 +114,14 @@ def learn_gates(
     seed: int,
     on_progress: OnProgress = no_progress,
 ) -> LearnedGates:
-    """Return gates learned by masked language modelling of a language's text; the model is not changed."""
-    (model, masking), (language, blocks) = loaded, text
+    """Learn gates by masked language modelling of a language's text, without changing the model."""
+    model, masking = model_and_masking
+    language, blocks = text
 
     def draw(step: int) -> Drawn:
         batch_seed = derive(derive(seed, "text"), step)
         rng = np.random.Generator(np.random.PCG64(batch_seed))
-        rows = [[blocks[number]] for number in rng.integers(len(blocks), size=training.rows)]
+        rows = [[blocks[index]] for index in rng.integers(len(blocks), size=training.rows)]
         batch = masking.batch(rows, seed=batch_seed, languages=(language,))
         return Drawn(batch, derive(batch_seed, "gates"), step / training.steps)
 
@@ -137,33 +138,33 @@ def learn_gates_on(
     seed: int,
     callbacks: Callbacks,
 ) -> LearnedGates:
-    """Return gates learned by any loss on the batches that ``draw`` returns by step (Eq. 1).
+    """Learn gates with any loss on the batches that ``draw`` returns by step (Eq. 1).
 
-    The model must belong to the caller alone; its parameters are unchanged in the end. Gates are drawn by the
-    seeds, and torch's generators are not touched. There are no checkpoints, as a training takes minutes.
+    No other thread may use the model meanwhile. Its parameters are unchanged afterwards. Gates are drawn from
+    the seeds, without torch's global generators. There are no checkpoints, because a training takes minutes.
     """
     model, groups = gated_model
     gates = Gates(groups, start=training.start, seed=derive(seed, "start"))
 
-    def loss(gates: Gates, drawn: Drawn) -> Tensor:
-        generator = torch.Generator(gates.log_alpha.device).manual_seed(drawn.seed)
-        log_alpha = at_target_sparsity(gates, training, drawn.done)
+    def loss(gates: Gates, batch: Drawn) -> Tensor:
+        generator = torch.Generator(gates.log_alpha.device).manual_seed(batch.seed)
+        log_alpha = shift_to_target(gates, training, batch.done)
         penalty = training.penalty * kept_share(log_alpha, gates.sizes)
         with gated(model, groups, gates.by_group(sample(log_alpha, generator))):
-            return batch_loss(model, drawn.batch) + penalty
+            return batch_loss(model, batch.batch) + penalty
 
     with without_gradients(model):
         batches = BatchesByStep(training.steps, draw)
         fit(gates, batches, loss, updates=training.updates, seed=None, callbacks=callbacks)
-    log_alpha = at_target_sparsity(gates, training, 1.0).detach()
-    threshold = CLOSED_BELOW
+    log_alpha = shift_to_target(gates, training, 1.0).detach()
+    min_log_alpha = CLOSED_BELOW
     if training.sparsity:
-        threshold = largest_kept(log_alpha, gates.sizes, 1 - training.sparsity)
-    return LearnedGates(gates.by_group(log_alpha.cpu()), threshold)
+        min_log_alpha = largest_kept(log_alpha, gates.sizes, 1 - training.sparsity)
+    return LearnedGates(gates.by_group(log_alpha.cpu()), min_log_alpha)
 
 
-def at_target_sparsity(gates: Gates, training: GateTraining, done: float) -> Tensor:
-    """Return log α of all gates, shifted to the target sparsity after a share of the steps."""
+def shift_to_target(gates: Gates, training: GateTraining, done: float) -> Tensor:
+    """Return log α of all gates, shifted to the target sparsity at the completed share of the steps."""
     if not training.sparsity:
         return gates.log_alpha
     part = min(1.0, done / training.settle) if training.settle else 1.0

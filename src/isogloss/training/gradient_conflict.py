@@ -2,15 +2,16 @@
 
 "On Negative Interference in Multilingual Models", Sections 3.2 and 3.4 (Fig. 3), after Yu et al. (2020): the
 cosine between the gradients of two batches, one of each language, and of two batches of one language as the
-control, each accumulated over many rows. Also measured by layer and by kind of module.
+control. Each gradient is accumulated over many rows. Cosines are also measured by layer and by kind of
+module.
 
-A gradient over a batch is the true one plus noise in random directions: even two batches of one language
-have a cosine below 1, and the cosine of two languages is too small by the same factor. Measured is
-cos(ĝ_a, ĝ_b) ≈ cos(g_a, g_b)·√(cos(ĝ_a, ĝ_a')·cos(ĝ_b, ĝ_b')): a language pair's cosine divided by the
-geometric mean of its two controls is free of it (Spearman's correction for attenuation, 1904); each row of a
-pair has that geometric mean as ``within``.
+A gradient over a batch is the true gradient plus noise in random directions: even two batches of one language
+have a cosine below 1, and the cosine of two languages is too small by the same factor. The measured value is
+cos(ĝ_a, ĝ_b) ≈ cos(g_a, g_b)·√(cos(ĝ_a, ĝ_a')·cos(ĝ_b, ĝ_b')). A language pair's cosine divided by the
+geometric mean of its two controls is free of this noise (Spearman's correction for attenuation, 1904). Each
+row of a pair has that geometric mean as ``within``.
 
-Dropout is off: its noise would lower every cosine. No more than two gradients are in memory at a time.
+Dropout is off, because its noise would lower every cosine. At most two gradients are in memory at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,19 +42,22 @@ from isogloss.training.length_batches import by_length
 from isogloss.training.precision import autocast
 
 CHUNK = 1 << 22
-"""Numbers turned into float64 at a time: 32 MB, whatever the size of an embedding table."""
+"""Numbers converted to float64 at a time: 32 MB, regardless of the size of an embedding table."""
 
-FIRST, SECOND = 0, 1
-"""Numbers of the two batches of a language; a language is compared with others by its first."""
+FIRST = 0
+"""Number of the batch by which a language is compared with itself and with others."""
+
+SECOND = 1
+"""Number of the batch that a language's first batch is compared with."""
 
 ROWS = 32
 """Labelled rows computed together."""
 
 Gradient = dict[str, Tensor]
-"""By the parameter's name, without parameters that a loss does not depend on."""
+"""Gradients by parameter name, without parameters that a loss does not depend on."""
 
 Losses = Callable[[str, int], Iterable[Tensor]]
-"""From a language and the number of its batch to its loss in parts; the gradient is that of their sum."""
+"""From a language and the number of its batch to its loss in parts, whose gradients are summed."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,10 @@ class ParameterGroup:
     """A subset of a model's parameters."""
 
     layer: int | None
-    """Counted from 1, 0 is the embeddings; None is no single layer."""
+    """Layer, counted from 1. 0 is the embeddings; None means several layers."""
 
     module: str
-    """attention, feed-forward, embeddings, head, other; "all" for everything in the layer, or the model."""
+    """attention, feed-forward, embeddings, head, other, or "all" for the whole layer or model."""
 
 
 ALL = ParameterGroup(None, "all")
@@ -79,19 +83,19 @@ class Similarity:
     second: float = 0.0
 
     def __add__(self, other: "Similarity") -> "Similarity":
-        """Sum over two sets of parameters."""
+        """Add the terms of two disjoint sets of parameters."""
         return Similarity(self.product + other.product, self.first + other.first, self.second + other.second)
 
     @property
     def cosine(self) -> float | None:
-        """The cosine, in [-1, 1]; None where a gradient is 0."""
+        """The cosine, in [-1, 1], or None if a gradient is 0."""
         if self.first <= 0 or self.second <= 0:
             return None
         return max(-1.0, min(1.0, self.product / sqrt(self.first) / sqrt(self.second)))
 
 
 Comparison = tuple[str, str, dict[ParameterGroup, Similarity]]
-"""First language, second language, similarity of their gradients in each part."""
+"""First language, second language, and the similarity of their gradients in each part."""
 
 
 def conflict_rows(
@@ -102,66 +106,72 @@ def conflict_rows(
     *,
     layers: bool = True,
 ) -> list[dict[str, Value]]:
-    """Return a row for each pair of languages, each language with itself (the control), and each part.
+    """Return a row for each language pair and each part, including each language with itself (the control).
 
-    The model is left without gradients. Without ``layers`` single layers are left out.
+    The model's gradients are cleared. Without ``layers``, rows of single layers are omitted.
     """
-    order = {language: number for number, language in enumerate(languages)}
-    compared_pairs = sorted(
+    order = {language: index for index, language in enumerate(languages)}
+    comparisons = sorted(
         compare_languages(model, languages, losses, parts), key=lambda pair: (order[pair[0]], order[pair[1]])
     )
-    controls = {first: by_part for first, second, by_part in compared_pairs if first == second}
+    controls = {
+        language: similarities for language, partner, similarities in comparisons if language == partner
+    }
     return [
         {
-            "first": first,
-            "second": second,
+            "first": language,
+            "second": partner,
             "layer": part.layer,
             "module": part.module,
             "cosine": similarity.cosine,
-            "within": None if first == second else _within(controls[first], controls[second], part),
+            "within": None
+            if language == partner
+            else _control_mean(controls[language], controls[partner], part),
             "norm_first": sqrt(similarity.first),
             "norm_second": sqrt(similarity.second),
         }
-        for first, second, by_part in compared_pairs
-        for part, similarity in by_part.items()
+        for language, partner, similarities in comparisons
+        for part, similarity in similarities.items()
         if layers or part.layer is None
     ]
 
 
-def _within(
-    first: Mapping[ParameterGroup, Similarity],
-    second: Mapping[ParameterGroup, Similarity],
+def _control_mean(
+    control: Mapping[ParameterGroup, Similarity],
+    partner_control: Mapping[ParameterGroup, Similarity],
     part: ParameterGroup,
 ) -> float | None:
-    """Return the geometric mean of two controls; None where noise alone was measured."""
-    x, y = (control[part].cosine if part in control else None for control in (first, second))
+    """Return the geometric mean of two controls, or None if a control is not positive."""
+    x, y = (row[part].cosine if part in row else None for row in (control, partner_control))
     return sqrt(x * y) if x is not None and y is not None and x > 0 and y > 0 else None
 
 
 def compare_languages(
     model: nn.Module, languages: Sequence[str], losses: Losses, parts: Mapping[str, ParameterGroup]
 ) -> Iterator[Comparison]:
-    """Compare each language with itself and all others, with two gradients in memory at most.
+    """Compare each language with itself and all others, with at most two gradients in memory.
 
-    One language's gradient is held while the others are computed in turn; the last of these is held next. Two
-    languages take four gradients, the fewest possible; n languages take (n² + n) / 2 + 1.
+    One language's gradient stays in memory while the others are computed in turn, and the last of these stays
+    next. Two languages take four gradients, the fewest possible. n languages take (n² + n) / 2 + 1.
     """
-    order = {language: number for number, language in enumerate(languages)}
+    order = {language: index for index, language in enumerate(languages)}
     remaining = list(languages)
     current = gradient(model, losses(remaining[0], FIRST))
     while remaining:
         language, *remaining = remaining
-        new: Gradient = {}
-        for other in (language, *reversed(remaining)):
-            new.clear()  # Before the next gradient is computed.
-            new = gradient(model, losses(other, SECOND if other == language else FIRST))
-            first, second = sorted((language, other), key=order.__getitem__)
-            yield first, second, compared(*((current, new) if first == language else (new, current)), parts)
-        current = new
+        following: Gradient = {}
+        for partner in (language, *reversed(remaining)):
+            following.clear()  # Frees its memory before the next gradient is computed.
+            following = gradient(model, losses(partner, SECOND if partner == language else FIRST))
+            if order[language] <= order[partner]:
+                yield language, partner, compare_gradients(current, following, parts)
+            else:
+                yield partner, language, compare_gradients(following, current, parts)
+        current = following
 
 
 def gradient(model: nn.Module, losses: Iterable[Tensor]) -> Gradient:
-    """Return the gradient of a sum of losses, accumulated one by one; the model's is cleared."""
+    """Return the gradient of a sum of losses, accumulated one by one, and clear the model's gradients."""
     model.zero_grad(set_to_none=True)
     for loss in losses:
         loss.backward()  # type: ignore[no-untyped-call]
@@ -170,23 +180,22 @@ def gradient(model: nn.Module, losses: Iterable[Tensor]) -> Gradient:
     return gradients
 
 
-def compared(
-    first: Gradient, second: Gradient, parts: Mapping[str, ParameterGroup]
+def compare_gradients(
+    x: Gradient, y: Gradient, parts: Mapping[str, ParameterGroup]
 ) -> dict[ParameterGroup, Similarity]:
-    """Return the similarity of two gradients in each part, each layer, and all.
+    """Return the similarity of two gradients in each part, each layer, and the whole model.
 
-    Parameters that are in no part, or that only one of the two depends on (modules of one language), are
-    left out.
+    Parameters without a part, or on which only one gradient depends (modules of one language), are skipped.
     """
-    names = [name for name in parts if name in first and name in second]
+    names = [name for name in parts if name in x and name in y]
     if not names:
         return {}
-    sums = torch.stack([_sums(first[name], second[name]) for name in names]).tolist()
-    by_part: dict[ParameterGroup, Similarity] = {}
+    sums = torch.stack([_sums(x[name], y[name]) for name in names]).tolist()
+    similarities: dict[ParameterGroup, Similarity] = {}
     for name, terms in zip(names, sums, strict=True):
-        for part in _containing(parts[name]):
-            by_part[part] = by_part.get(part, Similarity()) + Similarity(*terms)
-    return by_part
+        for part in _enclosing_parts(parts[name]):
+            similarities[part] = similarities.get(part, Similarity()) + Similarity(*terms)
+    return similarities
 
 
 def _sums(x: Float[Tensor, "..."], y: Float[Tensor, "..."]) -> Float[Tensor, "3"]:
@@ -198,21 +207,22 @@ def _sums(x: Float[Tensor, "..."], y: Float[Tensor, "..."]) -> Float[Tensor, "3"
     return total
 
 
-def _containing(part: ParameterGroup) -> tuple[ParameterGroup, ...]:
-    """Return the part and the larger ones it belongs to, the largest first."""
+def _enclosing_parts(part: ParameterGroup) -> tuple[ParameterGroup, ...]:
+    """Return the part and the larger parts that contain it, the largest first."""
     if not part.layer:  # Embeddings, head and other are directly below the model.
         return ALL, ParameterGroup(None, part.module)
     return ALL, ParameterGroup(None, part.module), ParameterGroup(part.layer, "all"), part
 
 
 def parts_of(model: Model) -> dict[str, ParameterGroup]:
-    """Return for each parameter that languages share the smallest part of the model it belongs to.
+    """Return the smallest part of the model that contains each parameter that languages share.
 
-    Modules of single languages are left out. An output layer tied to the embeddings belongs to them.
+    Modules of single languages are excluded. An output layer tied to the embeddings belongs to these.
     """
     if not has_known_layers(model):
-        return _parts_of_other(model)
-    family, inside = family_of(model), encoder_prefix(model)
+        return _undivided_parts(model)
+    family = family_of(model)
+    prefix = encoder_prefix(model)
     embeddings = {id(weight) for weight in family.embeddings(model).parameters()}
     sites: dict[str, ParameterGroup] = {}
     for site in family.sites(model):
@@ -225,27 +235,27 @@ def parts_of(model: Model) -> dict[str, ParameterGroup]:
     return {
         name: ParameterGroup(0, "embeddings")
         if id(weight) in embeddings
-        else sites.get(name, ParameterGroup(None, "other" if name.startswith(inside) else "head"))
+        else sites.get(name, ParameterGroup(None, "other" if name.startswith(prefix) else "head"))
         for name, weight in shared_parameters(model).items()
     }
 
 
-def _parts_of_other(model: Model) -> dict[str, ParameterGroup]:
-    """Return the same of a family whose layers are not described: a layer is not divided."""
-    layers = [*transformer_layers(model)]
-    if len(layers) != model.config.num_hidden_layers:  # Such as those of an encoder and of a decoder.
+def _undivided_parts(model: Model) -> dict[str, ParameterGroup]:
+    """Return the part of each parameter for a family without described layers. Layers are not divided."""
+    layers = list(transformer_layers(model))
+    if len(layers) != model.config.num_hidden_layers:  # The layers of an encoder and a decoder, for example.
         layers = []
-    inside = encoder_prefix(model)
+    prefix = encoder_prefix(model)
     embeddings = {id(weight) for weight in model.get_input_embeddings().parameters()}
     parts = {}
     for name, weight in model.named_parameters():
-        of_layer = [number for number, layer in enumerate(layers, 1) if name.startswith(f"{layer}.")]
+        layer_numbers = [index for index, layer in enumerate(layers, 1) if name.startswith(f"{layer}.")]
         if id(weight) in embeddings:
             parts[name] = ParameterGroup(0, "embeddings")
-        elif of_layer:
-            parts[name] = ParameterGroup(of_layer[0], "other")
+        elif layer_numbers:
+            parts[name] = ParameterGroup(layer_numbers[0], "other")
         else:
-            parts[name] = ParameterGroup(None, "other" if name.startswith(inside) else "head")
+            parts[name] = ParameterGroup(None, "other" if name.startswith(prefix) else "head")
     return parts
 
 
@@ -255,29 +265,31 @@ WATCHES = {"watches": True}
 
 @dataclass(frozen=True)
 class Pool:
-    """The rows that batches of each language are drawn from."""
+    """The rows from which each language's batches are drawn."""
 
     counts: Mapping[str, int]
     """Rows of each language."""
     losses: Callable[[str, Sequence[int], int], Iterable[Tensor]]
-    """From a language, the numbers of the rows in a batch, and a seed, to the batch's loss in parts."""
+    """From a language, the row indices of a batch, and a seed to the batch's loss in parts."""
 
-    def size(self, requested: int) -> int:
-        """Return the size of all batches, the same in each language, so that noise is; DataError for 0."""
-        size = min(requested, *(count // 2 for count in self.counts.values()))
+    def size(self, max_size: int) -> int:
+        """Return the batch size, which is equal in all languages so that noise is, too.
+
+        Raises DataError if it is 0.
+        """
+        size = min(max_size, *(count // 2 for count in self.counts.values()))
         if not size:
-            least = min(self.counts, key=self.counts.__getitem__)
+            language = min(self.counts, key=self.counts.__getitem__)
             raise DataError(
-                f"gradient conflict: {least} has {self.counts[least]} blocks of text or examples, and a "
-                f"gradient is compared with another one; two or more are needed, and thousands are better. "
-                f"Choose another split or corpus."
+                f"gradient conflict: {language} has {self.counts[language]} blocks of text or examples, but "
+                f"two gradients need 2 or more, and thousands are better. Choose a larger split or corpus."
             )
         return size
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConflictSampling:
-    """The number and size of the batches that are drawn, and their seed."""
+    """Number, size and seed of the batches that are drawn."""
 
     batch: int
     count: int = 1
@@ -288,29 +300,31 @@ class ConflictSampling:
 def sampled_conflict(
     model: Model, pool: Pool, sampling: ConflictSampling, *, on_progress: OnProgress = no_progress
 ) -> list[dict[str, Value]]:
-    """Return the rows of ``conflict_rows`` for each draw, with its number and the size of its batches."""
-    size, languages, parts = pool.size(sampling.batch), tuple(pool.counts), parts_of(model)
-    drawn = {
+    """Return the rows of ``conflict_rows`` for each draw, with the draw's number and the batch size."""
+    size = pool.size(sampling.batch)
+    languages = tuple(pool.counts)
+    parts = parts_of(model)
+    samples = {
         language: sample_apart(count, size, sampling.count, seed=derive(sampling.seed, language))
         for language, count in pool.counts.items()
     }
     rows: list[dict[str, Value]] = []
     for draw in range(sampling.count):
 
-        def losses(language: str, number: int, draw: int = draw) -> Iterable[Tensor]:
+        def losses(language: str, batch: int, draw: int = draw) -> Iterable[Tensor]:
             on_progress(Progress("gradients", draw, sampling.count, language))
-            numbers = drawn[language][draw][number].tolist()
-            return pool.losses(language, numbers, derive(sampling.seed, language, draw, number))
+            indices = samples[language][draw][batch].tolist()
+            return pool.losses(language, indices, derive(sampling.seed, language, draw, batch))
 
-        of_draw = conflict_rows(model, languages, losses, parts, layers=sampling.layers)
-        rows += [{"draw": draw, "batch": size, **row} for row in of_draw]
+        draw_rows = conflict_rows(model, languages, losses, parts, layers=sampling.layers)
+        rows += [{"draw": draw, "batch": size, **row} for row in draw_rows]
     on_progress(Progress("gradients", sampling.count, sampling.count))
     return rows
 
 
 def conflict_callback(conflict: Conflict, model: Model, pool: Pool, *, seed: int) -> Callback:
-    """Return a callback that measures conflict; batches follow from the seed and the step alone."""
-    refuse_sharding("conflict: single gradients are not measured", "leave conflict out")
+    """Return a callback that measures conflict. Its batches depend only on the seed and the step."""
+    refuse_sharding("conflict: single gradients cannot be measured", "remove conflict")
 
     def rows(step: int) -> list[dict[str, Value]]:
         sampling = ConflictSampling(
@@ -330,13 +344,13 @@ def block_pool(
     budget: int,
     precision: str,
 ) -> Pool:
-    """Draw masked blocks of each language's text.
+    """Return a pool of masked blocks of each language's text.
 
-    Blocks begin at different lines; where lines are short, they may overlap.
+    Blocks begin at different lines, so blocks of short lines may overlap.
     """
 
     def losses(language: str, numbers: Sequence[int], seed: int) -> Iterable[Tensor]:
-        rows = [streams[language].block(number, block - 2) for number in numbers]
+        rows = [streams[language].block(index, block - 2) for index in numbers]
         parts = masked_parts(rows, masking, seed=seed, budget=budget, language=language)
         return text_losses(model, parts, precision=precision)
 
@@ -346,12 +360,14 @@ def block_pool(
 def example_pool(
     model: Model, rows: Mapping[str, Sequence[EncodedRow]], task: Task, *, padding: int, precision: str
 ) -> Pool:
-    """Draw labelled examples of each language, with all rows of each."""
-    examples = {language: list(by_example(encoded).values()) for language, encoded in rows.items()}
+    """Return a pool of each language's labelled examples, with all rows of each."""
+    examples = {
+        language: list(by_example(language_rows).values()) for language, language_rows in rows.items()
+    }
 
     def losses(language: str, numbers: Sequence[int], _: int) -> Iterator[Tensor]:
-        drawn = [row for number in numbers for row in examples[language][number]]
-        parts = [drawn[start : start + ROWS] for start in range(0, len(drawn), ROWS)]
+        sample = [row for index in numbers for row in examples[language][index]]
+        parts = [sample[start : start + ROWS] for start in range(0, len(sample), ROWS)]
         batches = [collate(part, padding=padding, languages=(language,)) for part in parts]
         return _loss_shares(model, task.loss, [(batch, batch.terms) for batch in batches], precision)
 
@@ -359,7 +375,7 @@ def example_pool(
 
 
 def sample_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Draw, several times, the numbers below ``count`` of two disjoint batches of a size.
+    """Draw indices below ``count`` for pairs of disjoint batches, several times.
 
     All draws are disjoint if ``count`` suffices.
     """
@@ -375,13 +391,11 @@ def sample_apart(count: int, size: int, draws: int, *, seed: int) -> list[tuple[
 def masked_parts(
     rows: Sequence[np.ndarray], masking: Masking, *, seed: int, budget: int, language: str
 ) -> list[MaskedBatch]:
-    """Cut rows of text into batches of at most ``budget`` subwords, masked by the seed alone."""
+    """Split rows of text into batches of at most ``budget`` subwords, masked only by the seed."""
     groups = by_length([len(row) + 2 for row in rows], budget)
     return [
-        masking.batch(
-            [[rows[row]] for row in group], seed=derive(seed, "part", number), languages=(language,)
-        )
-        for number, group in enumerate(groups)
+        masking.batch([[rows[row]] for row in group], seed=derive(seed, "part", index), languages=(language,))
+        for index, group in enumerate(groups)
     ]
 
 
@@ -394,7 +408,8 @@ def _loss_shares(
     model: Model, loss: Loss, batches: Sequence[tuple[Movable, int]], precision: str
 ) -> Iterator[Tensor]:
     """Yield each batch's share of the mean loss over the terms of all batches."""
-    device, total = next(model.parameters()).device, sum(terms for _, terms in batches)
+    device = next(model.parameters()).device
+    total = sum(terms for _, terms in batches)
     for batch, terms in batches:
         with autocast(device, precision):
             mean = loss(model, batch.to(device))

@@ -5,31 +5,32 @@ from collections.abc import Sequence
 import torch
 
 BUDGET = 8192
-"""Subwords of one batch, padding included: large enough that arithmetic, not calls, takes the time."""
+"""Subwords of one batch, padding included, enough that arithmetic takes most of the time instead of calls."""
 
 CPU_BATCH_COST = 64
-"""Subwords a CPU computes in the time that one more batch costs: more padding is not worth it."""
+"""Subwords a CPU computes in the time that one more batch costs. More padding is slower."""
 
 
 def in_batches(lengths: Sequence[int], budget: int | None = None) -> list[list[int]]:
-    """Batch rows: many small batches with little padding on a CPU, few large ones on a GPU."""
+    """Split rows into batches: many small ones with little padding on a CPU, few large ones on a GPU."""
     return by_length(lengths, budget or BUDGET, padding=None if torch.cuda.is_available() else CPU_BATCH_COST)
 
 
 def by_length(lengths: Sequence[int], budget: int, *, padding: int | None = None) -> list[list[int]]:
-    """Split rows, sorted by length, into batches of at most ``budget`` subwords and ``padding`` among them.
+    """Split rows, sorted by length, into batches of limited size and padding.
 
-    For evaluation, where order does not matter; a row longer than the budget is a batch alone. Without
-    ``padding`` the budget alone decides.
+    A batch has at most ``budget`` subwords, ``padding`` of them padding. Use it where the order of rows does
+    not matter. A row longer than the budget becomes a separate batch. Without ``padding``, only the budget
+    limits a batch.
     """
     batches: list[list[int]] = []
-    real = 0
+    subwords = 0
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
-        real += lengths[row]
-        padded = (len(batches[-1]) + 1) * lengths[row] if batches else 0
-        if batches and padded <= budget and (padding is None or padded - real <= padding):
+        subwords += lengths[row]
+        area = (len(batches[-1]) + 1) * lengths[row] if batches else 0
+        if batches and area <= budget and (padding is None or area - subwords <= padding):
             batches[-1].append(row)
         else:
             batches.append([row])
-            real = lengths[row]
+            subwords = lengths[row]
     return batches

@@ -1,4 +1,4 @@
-"""How much memory a training or a scoring takes at its peak, from shapes alone, without loading anything.
+"""Peak memory of a training or a scoring, computed from shapes without loading anything.
 
 P parameters, R of them trained, n layers of width d with a heads and f wide feed-forwards, a vocabulary of V;
 T subwords of the largest part of a batch, in rows of L; M of them predicted. In bytes:
@@ -13,10 +13,10 @@ T subwords of the largest part of a batch, in rows of L; M of them predicted. In
     recomputed   4Td a layer, and the activations of one layer, with gradient checkpointing
     vocabulary   12MV of the predictions' scores, and 4Vd of the first gradient
 
-A backward pass frees activations, so that a step's peak is weights + states + best + moved + the larger of
-activations and gradients; with accumulation it is their sum. On a CPU it is their sum and one layer's
+A backward pass frees activations, so a step's peak is weights + states + best + moved + the larger of
+activations and gradients. With accumulation it is their sum. On a CPU it is their sum and one layer's
 activations more: the C library keeps freed blocks of less than 32 MB, into which others rarely fit. A
-backward pass takes one layer's widest tensors in addition, twice. The numbers in LAYERS were measured (a test
+backward pass also takes one layer's widest tensors twice. The numbers in LAYERS were measured (a test
 compares them with autograd).
 """
 
@@ -34,11 +34,11 @@ from isogloss.encoders.family import Config
 from isogloss.encoders.initial import count_parameters
 
 PROGRAM = 550_000_000
-"""Bytes that `isogloss run` takes on a CPU without models: Python and all libraries."""
+"""Bytes that `isogloss run` takes on a CPU without models, for Python and all libraries."""
 
 
 class LayerBytes(NamedTuple):
-    """Bytes that a layer keeps for each subword and unit of width, feed-forward, and head times length."""
+    """Bytes per subword that a layer stores, by unit of width, of feed-forward width, and heads × length."""
 
     dim: float
     feed_forward: float
@@ -56,11 +56,11 @@ LAYERS = {
     (True, True, True): LayerBytes(22, 10, 10),
     (True, True, False): LayerBytes(20, 8, 6),
 }
-"""With explicit attention, on a CPU."""
+"""Bytes with explicit attention, on a CPU."""
 
 FUSED = LayerBytes(4, 0, 0)
-"""What a layer keeps of fused attention instead of its weights: its output. A GPU's dropout masks are bytes,
-and left out."""
+"""Bytes that a layer stores for the output of fused attention, instead of attention weights. A GPU's dropout
+masks are bytes, and are ignored."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,22 +68,22 @@ class Shape:
     """The shape of a model."""
 
     parameters: int
-    """In embeddings, layers, heads and modules of languages."""
+    """Number of parameters in embeddings, layers, heads and language modules."""
     layers: int
     dim: int
     heads: int
     feed_forward: int
-    """Width; of each half where it is gated."""
+    """Width of the feed-forward, or of each half if it is gated."""
     vocabulary: int
     gated: bool = False
     """Whether the feed-forward is gated and norms precede sub-layers, as in ModernBERT."""
     distances: int = 0
-    """Buckets of distances that attention weighs in each direction, in DeBERTa."""
+    """Number of distance buckets of attention in each direction, in DeBERTa."""
     dropout: bool = True
 
 
 def shape_of(config: Config) -> Shape:
-    """Return the shape of an encoder with its masked-LM head; ModelError for an unknown family."""
+    """Return the shape of an encoder with its masked-LM head. Raises ModelError for an unknown family."""
     family = family_named(config.model_type, "memory")
     sizes = ("layers", "dim", "heads", "feed_forward")
     buckets = getattr(config, "position_buckets", 0)
@@ -100,17 +100,17 @@ def shape_of(config: Config) -> Shape:
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """A batch."""
+    """The size of a batch."""
 
     rows: int
     length: int
     """Subwords of the longest row."""
     predicted: int = 0
-    """Subwords at which the whole vocabulary is scored."""
+    """Number of subwords at which the whole vocabulary is scored."""
 
     @property
     def subwords(self) -> int:
-        """Padding included."""
+        """Number of subwords, padding included."""
         return self.rows * self.length
 
 
@@ -118,21 +118,21 @@ class AddedCost(NamedTuple):
     """The cost that a part adds to a training."""
 
     rows: int = 0
-    """Rows of a batch, as long as those of the training."""
+    """Additional rows per batch, of the training's length."""
     copies: float = 0.0
-    """Numbers of four bytes for each parameter of the model: 1 for a second model in memory."""
+    """Additional numbers of four bytes per parameter of the model, such as 1 for a second model in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The cost of training an encoder: with its shape it determines memory and operations."""
+    """The cost of training an encoder. With the encoder's shape it determines memory and operations."""
 
     batch: Load
     steps: float
     updates: Updates
     dropout: bool = True
     copies: float = 0.0
-    """Numbers of four bytes for each parameter of the model, besides its own: 1 for a second model."""
+    """Additional numbers of four bytes per parameter of the model, such as 1 for a second model in memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,61 +140,62 @@ class Machine:
     """The device and precision of a run."""
 
     half: bool = False
-    """Whether in bfloat16."""
+    """Whether computations are in bfloat16."""
     gpu: bool = False
 
     @property
     def program(self) -> int:
-        """Bytes without models; none in a GPU's memory."""
+        """Bytes without models. 0 on a GPU, since the program is in host memory."""
         return 0 if self.gpu else PROGRAM
 
 
 SUBWORDS_PER_WORD = 1.5
-"""For sentences whose length is known in words alone: between English and languages that are split more."""
+"""Estimate for sentences whose length is only known in words, between English and languages with longer
+splits."""
 
 
 def subwords_of(words: int) -> int:
-    """Estimate the subwords of a sentence of so many words, special ones included."""
+    """Estimate the subwords of a sentence of ``words`` words, special ones included."""
     return round(SUBWORDS_PER_WORD * words) + 2
 
 
 def training_memory(
     shape: Shape, load: Load, updates: Updates, machine: Machine, *, best: bool, trained: int | None = None
 ) -> int:
-    """Return the bytes of a training's peak.
+    """Return the peak memory of a training in bytes.
 
-    ``load`` is a full batch; with ``best`` evaluations select among weights; ``trained`` counts parameters
-    that are not frozen, None for all.
+    ``load`` is a full batch. With ``best``, evaluations select among weights. ``trained`` is the number of
+    parameters that are not frozen. Default: all.
     """
     count = shape.parameters if trained is None else trained
     gradients = 4 * count
     states = (2 if updates.optimizer_states else 8) * count
     parts = min(updates.accumulation or 1, load.rows)
     part = Load(rows=-(-load.rows // parts), length=load.length, predicted=-(-load.predicted // parts))
-    forward = activations(shape, part, machine, recomputed=bool(updates.gradient_checkpointing))
+    forward = activations(shape, part, machine, recomputes=bool(updates.gradient_checkpointing))
     step = max(gradients, forward) if machine.gpu and parts == 1 else gradients + forward
     step += 0 if machine.gpu else layer_memory(shape, part, machine)
     copies = (gradients if best else 0) + (gradients if updates.sam_radius else 0)
     return machine.program + 4 * shape.parameters + states + copies + step
 
 
-def activations(shape: Shape, load: Load, machine: Machine, *, recomputed: bool = False) -> int:
-    """Return the bytes stored for the backward pass, with those of its first gradients."""
+def activations(shape: Shape, load: Load, machine: Machine, *, recomputes: bool = False) -> int:
+    """Return the bytes stored for the backward pass, including its first gradients."""
     layer = layer_memory(shape, load, machine)
     inputs = 4 * shape.dim * load.subwords
-    layers = shape.layers * inputs + layer if recomputed else shape.layers * layer
-    converted = 2 * (shape.parameters - shape.vocabulary * shape.dim) if machine.half else 0
-    tied = 4 * shape.vocabulary * shape.dim if load.predicted else 0
+    layers = shape.layers * inputs + layer if recomputes else shape.layers * layer
+    matrices = 2 * (shape.parameters - shape.vocabulary * shape.dim) if machine.half else 0
+    embeddings = 4 * shape.vocabulary * shape.dim if load.predicted else 0
     scores = 12 * load.predicted * shape.vocabulary
-    return layers + 4 * inputs + converted + tied + max(scores, 2 * _widest(shape, load, machine))
+    return layers + 4 * inputs + matrices + embeddings + max(scores, 2 * _widest(shape, load, machine))
 
 
 def layer_memory(shape: Shape, load: Load, machine: Machine) -> int:
-    """Return the bytes that autograd stores of one layer."""
+    """Return the bytes that autograd stores for one layer."""
     factors = LAYERS[shape.gated, machine.half, shape.dropout]
-    fused = machine.gpu and not shape.distances
-    width = LAYERS[shape.gated, machine.half, False].dim + FUSED.dim if fused else factors.dim
-    attention = 0 if fused else factors.attention * shape.heads * load.length
+    is_fused = machine.gpu and not shape.distances
+    width = LAYERS[shape.gated, machine.half, False].dim + FUSED.dim if is_fused else factors.dim
+    attention = 0 if is_fused else factors.attention * shape.heads * load.length
     total = (width * shape.dim + factors.feed_forward * shape.feed_forward + attention) * load.subwords
     if shape.distances:  # Scores of all distances, and distances projected for each row.
         size = 2 if machine.half else 4
@@ -204,11 +205,11 @@ def layer_memory(shape: Shape, load: Load, machine: Machine) -> int:
 
 
 def scoring_memory(shape: Shape, load: Load, machine: Machine, *, models: int = 1) -> int:
-    """Return the bytes of a scoring's peak, with so many models in memory."""
+    """Return the peak memory of a scoring in bytes, with ``models`` models in memory."""
     passing = 3 * _widest(shape, load, machine) + 3 * 4 * shape.dim * load.subwords
     scores = 8 * load.predicted * shape.vocabulary
-    converted = 2 * (shape.parameters - shape.vocabulary * shape.dim) if machine.half else 0
-    return machine.program + 4 * shape.parameters * models + converted + max(passing, scores)
+    matrices = 2 * (shape.parameters - shape.vocabulary * shape.dim) if machine.half else 0
+    return machine.program + 4 * shape.parameters * models + matrices + max(passing, scores)
 
 
 def _widest(shape: Shape, load: Load, machine: Machine) -> int:
@@ -218,12 +219,15 @@ def _widest(shape: Shape, load: Load, machine: Machine) -> int:
     return size * load.subwords * max((1 + shape.gated) * shape.feed_forward, attention)
 
 
-STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-"""Linux reports a process's peak memory in the first, and resets it by "5" in the second."""
+STATUS = Path("/proc/self/status")
+"""File in which Linux reports a process's peak memory."""
+
+RESET = Path("/proc/self/clear_refs")
+"""File to which "5" is written to reset the peak."""
 
 
 def restart_measurement() -> None:
-    """Reset the peak memory of this process, if the system can."""
+    """Reset the peak memory of this process, if the system supports it."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     with suppress(OSError):
@@ -231,7 +235,10 @@ def restart_measurement() -> None:
 
 
 def measured_peak() -> int | None:
-    """Return the peak since the last reset, in bytes: of a GPU, else of the process; None if unmeasured."""
+    """Return the peak memory in bytes since the last reset, of any available GPU, else of the process.
+
+    The result is None on systems without this measurement.
+    """
     if torch.cuda.is_available():
         return torch.cuda.max_memory_allocated()
     with suppress(OSError):

@@ -9,10 +9,10 @@ Shared parameters θ, parameters φ_i of each language:
     7      θ ← update(θ, ∇_θ L_train^i(θ, φ_i)), with the new φ_i
     8  end
 
-``fit`` is the loop, ``MetaBatches`` samples (line 5), ``MetaLearningModel.forward`` moves φ_i along the
-hypergradient (line 6) with a second optimiser and returns the loss by which ``fit`` moves θ (line 7).
-φ asks ``fit`` for no gradient, so it is moved once, unless line 7 is to move φ_i with θ. All batches are
-training text; those of validation are of a held-out part of it, if any is split off.
+``fit`` is the loop, ``MetaBatches`` samples (line 5), and ``MetaLearningModel.forward`` updates φ_i along the
+hypergradient (line 6) with a second optimiser and returns the loss from which ``fit`` updates θ (line 7). φ
+does not require gradients in ``fit``, so it is updated once, unless line 7 also updates φ_i. All batches are
+training text. Validation batches come from a held-out part of it, if one is split off.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -53,8 +53,8 @@ InnerStep = Literal["plain", "preconditioned"]
 INNER_STEPS: tuple[str, ...] = get_args(InnerStep)
 
 BLOCKS = 20
-"""Blocks of a held-out stretch: few enough that all parts of a text are sampled, many enough that little is
-lost between stretches."""
+"""Blocks of a held-out stretch: few enough that all parts of a text are sampled, many enough that little text
+is lost between stretches."""
 
 TextLoss = Callable[[nn.Module, Any], Tensor]
 """From a model and a batch of one language to one number."""
@@ -69,9 +69,9 @@ class MetaBatch:
     validation: Sequence[Movable]
     """A batch of each language."""
     pace: float
-    """Share of the highest rates at this step, the same for all rates."""
+    """Share of the maximum rates at this step, the same for all rates."""
     is_whole: ClassVar[bool] = True
-    """Processes share the validation losses, not the batch: φ moves by all of them, before θ does."""
+    """Processes share the validation losses, not the batch. All of them update φ before θ is updated."""
 
     def to(self, device: torch.device) -> "MetaBatch":
         """Return the batch on a device."""
@@ -84,15 +84,15 @@ class Learning:
     """The hyper-parameters of meta-learning φ."""
 
     own_rate: float
-    """The highest α."""
+    """Maximum α."""
     inner_rate: float
-    """The highest β of the imagined step."""
+    """Maximum β of the lookahead step."""
     inner_step: str = "plain"
     second_order: str = "finite-difference"
     moves_shared: bool = True
-    """Whether θ takes more than imagined steps (line 7)."""
+    """Whether θ is also updated (line 7), not only in the lookahead step."""
     own_on_train: bool = False
-    """Whether line 7 moves φ_i, too."""
+    """Whether line 7 also updates φ_i."""
 
 
 class MetaLearningModel(nn.Module):
@@ -109,11 +109,13 @@ class MetaLearningModel(nn.Module):
     ) -> None:
         """Exclude ``language_parameters``, by language and name, from all other optimizers.
 
-        Unless these learn from the training loss, too: then both optimizers move them.
+        With ``learning.own_on_train`` they also learn from the training loss, so both optimizers update them.
         """
         super().__init__()
-        self.model, self._loss = model, loss
-        self._learning, self._adam = learning, updates
+        self.model = model
+        self._loss = loss
+        self._learning = learning
+        self._adam = updates
         self._by_language = {language: dict(parts) for language, parts in language_parameters.items()}
         single = {name: weight for parts in self._by_language.values() for name, weight in parts.items()}
         self._shared = {name: weight for name, weight in model.named_parameters() if name not in single}
@@ -122,15 +124,16 @@ class MetaLearningModel(nn.Module):
         self.adamw = CheckpointedAdamW(single.values(), updates)
         if learning.own_on_train:
             self.adamw.restore_requires_grad()
-        adapted = self._shared.values() if learning.inner_step == "preconditioned" else ()
-        self.squares = checkpointed(map(torch.zeros_like, adapted))
-        self.updates = checkpointed([torch.zeros(())])
+        has_squares = learning.inner_step == "preconditioned"
+        weights = self._shared.values() if has_squares else ()
+        self.squares = as_checkpointed(torch.zeros_like(weight) for weight in weights)
+        self.updates = as_checkpointed([torch.zeros(())])
 
     def forward(self, batch: MetaBatch, model: nn.Module | None = None) -> Tensor:
-        """Move φ of the batch's language (line 6), then return the loss that θ moves by (line 7).
+        """Update φ of the batch's language (line 6), then return the loss for updating θ (line 7).
 
-        ``model`` is a copy that shares the parameters of the model, and runs instead of it: while derivatives
-        are computed, the parameters of what runs are others. Default: the model itself.
+        ``model`` is a copy that shares the model's parameters and computes the returned loss. Default: the
+        model itself.
         """
         model = self.model if model is None else model
         parameters = self._by_language[batch.language]
@@ -154,7 +157,7 @@ class MetaLearningModel(nn.Module):
         return self._loss(model, batch.train)
 
     def rows(self, done: int) -> list[dict[str, Value]]:
-        """Return a row of the last step: its losses, and the norm of each term of the hypergradient."""
+        """Return a row of the last step with its losses and the norm of each term of the hypergradient."""
         if not self._terms:
             return []
         numbers = {name: float(f"{float(value):.6g}") for name, value in self._terms.items()}
@@ -194,33 +197,34 @@ class _Objective(nn.Module):
 
     def __init__(self, model: nn.Module, loss: TextLoss) -> None:
         super().__init__()
-        self.model, self.loss = model, loss
+        self.model = model
+        self.loss = loss
 
     def forward(self, batch: object) -> Tensor:
         return self.loss(self.model, batch)
 
 
 def functional_loss(model: nn.Module, loss: TextLoss, batch: object) -> Callable[..., Tensor]:
-    """Return the loss as a function of parameters by name; all others are the model's.
+    """Return the loss as a function of parameters by name. All other parameters are the model's.
 
-    Several mappings may be passed; each name is in one of them. Tied parameters go by their first name.
+    Several mappings may be passed if no name is in two of them. Tied parameters use their first name.
     """
     objective = _Objective(model, loss)
 
-    def evaluated(*parameters: Mapping[str, Tensor]) -> Tensor:
-        replaced = {f"model.{name}": part for parts in parameters for name, part in parts.items()}
-        value: Tensor = functional_call(objective, replaced, (batch,))
+    def evaluate(*parameters: Mapping[str, Tensor]) -> Tensor:
+        values = {f"model.{name}": part for parts in parameters for name, part in parts.items()}
+        value: Tensor = functional_call(objective, values, (batch,))
         return value
 
-    return evaluated
+    return evaluate
 
 
 def plain_step(rate: float) -> Step:
     """Return u of Algorithm 1, gradient descent: the rate times the gradient.
 
-    Adam moves each number by about the rate, however small its gradient; so gradient descent at Adam's rate
-    is far shorter than Adam's step, and the second-order term some hundredths of the other. The
-    preconditioned step is as long as Adam's, and the term as large.
+    Adam moves each number by about the rate, however small its gradient. Gradient descent at Adam's rate is
+    therefore much shorter than Adam's step, and the second-order term is only a few hundredths of the direct
+    one. The preconditioned step is as long as Adam's, and the two terms have similar sizes.
     """
     return lambda gradient: {name: rate * part for name, part in gradient.items()}
 
@@ -228,48 +232,48 @@ def plain_step(rate: float) -> Step:
 def preconditioned_step(
     rate: float, moments: Parameters, *, updates: int, beta2: float, epsilon: float
 ) -> Step:
-    """Return Adam's step without momentum: φ no longer changes older gradients.
+    """Return Adam's step without momentum, because φ does not change older gradients.
 
-    ``moments`` are the running means of squared gradients after ``updates`` steps; the new gradient enters
-    them first, as in Adam, so the derivative is that of the normalised step.
+    ``moments`` are the running means of squared gradients after ``updates`` steps. The new gradient enters
+    them first, as in Adam, so the normalised step is differentiated.
     """
-    gathered = 1 - beta2 ** (updates + 1)
+    weight = 1 - beta2 ** (updates + 1)
 
-    def moved(name: str, part: Tensor) -> Tensor:
-        square = (beta2 * moments[name] + (1 - beta2) * part.square()) / gathered
+    def change(name: str, part: Tensor) -> Tensor:
+        square = (beta2 * moments[name] + (1 - beta2) * part.square()) / weight
         step = rate * part / (square + epsilon**2).sqrt()
         return step.where(part != 0, 0.0)  # Numbers without a gradient do not depend on φ.
 
-    return lambda gradient: {name: moved(name, part) for name, part in gradient.items()}
+    return lambda gradient: {name: change(name, part) for name, part in gradient.items()}
 
 
 class CheckpointedAdamW(nn.Module):
     """AdamW over parameters that ``fit`` does not train, with moments in the checkpoints of ``fit``.
 
-    A checkpoint holds a model's parameters; so the moments are untrained parameters. A parameter is updated,
-    and its steps are counted, when it has a gradient.
+    A checkpoint contains a model's parameters, so the moments are parameters that are not trained. A
+    parameter is updated, and its steps are counted, only if it has a gradient.
     """
 
     def __init__(self, parameters: Iterable[nn.Parameter], updates: Updates) -> None:
-        """Exclude the parameters from all other optimizers: they no longer require gradients."""
+        """Exclude the parameters from all other optimizers, since they no longer require gradients."""
         super().__init__()
-        trained = list(parameters)
+        weights = list(parameters)
         self._clip = updates.clip
-        self._optimizer = adamw(nn.ParameterList(trained), updates)
-        self.updates = checkpointed(torch.zeros(()) for _ in trained)
-        self.means = checkpointed(map(torch.zeros_like, trained))
-        self.squares = checkpointed(map(torch.zeros_like, trained))
-        for weight, step, mean, square in zip(trained, self.updates, self.means, self.squares, strict=True):
+        self._optimizer = adamw(nn.ParameterList(weights), updates)
+        self.updates = as_checkpointed(torch.zeros(()) for _ in weights)
+        self.means = as_checkpointed(torch.zeros_like(weight) for weight in weights)
+        self.squares = as_checkpointed(torch.zeros_like(weight) for weight in weights)
+        for weight, step, mean, square in zip(weights, self.updates, self.means, self.squares, strict=True):
             self._optimizer.state[weight] = {"step": step, "exp_avg": mean, "exp_avg_sq": square}
             weight.requires_grad_(False)
 
     def update(self, gradients: Iterable[tuple[nn.Parameter, Tensor]], rate: float) -> None:
-        """Update parameters by their gradients, clipped together; the gradients are cleared."""
-        by_parameter = dict(gradients)
-        for parameter, gradient in by_parameter.items():
+        """Update parameters by their gradients, clipped together, and clear the gradients."""
+        parameter_gradients = dict(gradients)
+        for parameter, gradient in parameter_gradients.items():
             parameter.grad = gradient
         if self._clip:
-            nn.utils.clip_grad_norm_(list(by_parameter), self._clip)
+            nn.utils.clip_grad_norm_(list(parameter_gradients), self._clip)
         for group in self._optimizer.param_groups:
             group["lr"] = rate
         self._optimizer.step()
@@ -282,20 +286,20 @@ class CheckpointedAdamW(nn.Module):
                 parameter.requires_grad_(True)
 
 
-def checkpointed(values: Iterable[Tensor]) -> nn.ParameterList:
+def as_checkpointed(values: Iterable[Tensor]) -> nn.ParameterList:
     """Return values as parameters that are saved in checkpoints and not trained."""
     return nn.ParameterList(nn.Parameter(value.detach(), requires_grad=False) for value in values)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MetaBatches:
-    """Batch i, drawn from (seed, i) alone (line 5)."""
+    """Training and validation batches of each step (line 5), drawn only from the seed and the step."""
 
     train: TextBatches
     validation: Mapping[str, TextBatches]
-    """By language."""
+    """Validation batches by language."""
     pace: Callable[[int], float]
-    """From a step to the share of the highest rates."""
+    """From a step to the share of the maximum rates."""
 
     def __len__(self) -> int:
         return len(self.train)
@@ -312,13 +316,13 @@ class MetaBatches:
 
 @dataclass(frozen=True, kw_only=True)
 class Validation:
-    """The split of training text that validation losses are computed on."""
+    """The split of training text on which validation losses are computed."""
 
     share: float
-    """Of each language's training text; with 0 both parts are all of it."""
+    """Share of each language's training text that is split off. With 0, both parts are the whole text."""
     batch_subwords: int
     text: Mapping[str, TextStream] | None = None
-    """By language: text that is not trained on, in place of a share."""
+    """Validation text by language that is not trained on, instead of a share."""
 
 
 def meta_batches(
@@ -330,30 +334,34 @@ def meta_batches(
     updates: Updates,
     seed: int,
 ) -> MetaBatches:
-    """Split off validation text, and sample both parts; DataError for a language with too little text."""
-    parts = {
-        code: (stream, validation.text[code])
-        if validation.text is not None
-        else split_text(stream, share=validation.share, length=sampling.block - 2, language=code)
-        if validation.share
-        else (stream, stream)
-        for code, stream in streams.items()
-    }
+    """Split off validation text, and sample both parts.
+
+    Raises DataError for a language with too little text.
+    """
+
+    def split(language: str, stream: TextStream) -> tuple[TextStream, TextStream]:
+        if validation.text is not None:
+            return stream, validation.text[language]
+        if not validation.share:
+            return stream, stream
+        return split_text(stream, share=validation.share, length=sampling.block - 2, language=language)
+
+    parts = {language: split(language, stream) for language, stream in streams.items()}
     return MetaBatches(
         train=TextBatches(
             sampling=sampling,
-            streams={code: train for code, (train, _) in parts.items()},
+            streams={language: train for language, (train, _) in parts.items()},
             masking=masking,
             seed=derive(seed, "text"),
         ),
         validation={
-            code: TextBatches(
+            language: TextBatches(
                 sampling=replace(sampling, batch_subwords=validation.batch_subwords),
-                streams={code: held_out},
+                streams={language: held_out},
                 masking=masking,
-                seed=derive(seed, "validation", code),
+                seed=derive(seed, "validation", language),
             )
-            for code, (_, held_out) in parts.items()
+            for language, (_, held_out) in parts.items()
         },
         pace=rate_schedule(replace(updates, learning_rate=1.0), sampling.steps),
     )
@@ -362,10 +370,10 @@ def meta_batches(
 def split_text(
     stream: TextStream, *, share: float, length: int, language: str
 ) -> tuple[TextStream, TextStream]:
-    """Return two views of a text: to train on, and a held-out share, in stretches spread over its length.
+    """Return two views of a text: training text, and a held-out share in stretches spread over its length.
 
-    Blocks of ``length`` subwords of one share no subword with blocks of the other. DataError when the text is
-    too short.
+    Blocks of ``length`` subwords of one view share no subword with blocks of the other. Raises DataError if
+    the text is too short.
     """
     total = len(stream)
     size = max(length, round(total * share))
@@ -378,8 +386,8 @@ def split_text(
     held_out = (firsts >= begins) & (firsts + length <= ends[section])
     if not held_out.any() or not train.any():
         raise DataError(
-            f"{language}: its text of {total} subwords is too short to set a share of {share:g} apart, in "
-            f"rows of {length}. Add text, leave the language out, or lower block."
+            f"{language}: the text of {total} subwords is too short to hold out a share of {share:g} in rows "
+            f"of {length}. Add text, remove the language, or lower block."
         )
     return (
         TextStream(stream.subwords, stream.starts[train]),

@@ -1,9 +1,9 @@
 """Training on examples and their translations: batches of pairs, and labels by a teacher.
 
-Tags belong to words, and a translation has other words: a model that was trained on the source alone, the
-teacher, labels the translations (X-Mixup, Section 4.2), and its probabilities are learned by cross entropy
-together with the source's gold tags. Or tags are projected along word links, which is what is read without a
-teacher (``with_labels``).
+Tags belong to words, and a translation has different words. So a model that was trained only on the source,
+the teacher, labels the translations (X-Mixup, Section 4.2). Its probabilities are learned by cross entropy
+together with the source's gold tags. Without a teacher, tags projected along word links are used
+(``with_labels``).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -41,28 +41,30 @@ from isogloss.training.sides import (
 )
 
 TakesReal = Callable[[int, int], list[bool]]
-"""From a step and the number of its pairs: whether each has the real source, not its back-translation."""
+"""From a step and the number of its pairs to whether each pair has the original source, not its
+back-translation."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairedRow:
-    """A source row and its translation; ``back`` is the back-translation that may replace the source."""
+    """A source row and its translation, with a back-translation ``back`` that may replace the source."""
 
     source: EncodedRow
     target: EncodedRow
     back: EncodedRow | None = None
 
-    def sampled(self, *, real: bool) -> RowPair:
-        """Return the real source, or its back-translation, if any, and the translation.
+    def choose_source(self, *, is_original: bool) -> RowPair:
+        """Pair the translation with the original source if ``is_original``, else with any back-translation.
 
-        A back-translation was made from this very translation, and so were its links.
+        Without a back-translation, the source is always the original. A back-translation was translated from
+        this translation, so its links go in the opposite direction.
         """
-        if real or self.back is None:
+        if is_original or self.back is None:
             return RowPair(self.source, self.target, self.target.links)
         return RowPair(self.back, self.target, reversed_links(self.back.links))
 
     def __len__(self) -> int:
-        """Return the subwords of the longer side."""
+        """Return the number of subwords of the longer side."""
         return max(len(self.source.subwords), len(self.target.subwords))
 
 
@@ -75,12 +77,12 @@ def paired_batches(
     pseudo_labels: bool = False,
     itself: bool = False,
 ) -> tuple[Bucketed[PairedRow, Sides], tuple[str, ...]]:
-    """Return batches of ``batch_size`` pairs, each of one pair of languages, every pair once an epoch.
+    """Return batches of ``batch_size`` pairs, each of one language pair, with every pair once an epoch.
 
-    Examples without a translation are left out, with a warning; DataError where too many labels differ for
-    the two to be the same examples. With ``takes_real`` back-translations sometimes replace the source; with
-    ``pseudo_labels`` the setting's teacher labels all translations; with ``itself`` the examples of each
-    source language are paired with themselves, too.
+    Examples without a translation are skipped, with a warning. With ``takes_real``, back-translations
+    sometimes replace the source. With ``pseudo_labels``, the setting's teacher labels all translations. With
+    ``itself``, the examples of each source language are also paired with themselves. Raises DataError if too
+    many labels differ for two sets to contain the same examples.
     """
 
     def encode_in(language: str, examples: Sequence[Example]) -> list[EncodedRow]:
@@ -92,10 +94,13 @@ def paired_batches(
 
     def make(pairs: list[PairedRow], name: str, step: int) -> Sides:
         source, _, target = name.partition("-")
-        real = takes_real(step, len(pairs)) if takes_real else [True] * len(pairs)
-        sampled = [pair.sampled(real=is_real) for pair, is_real in zip(pairs, real, strict=True)]
-        sides = collate_pairs(sampled, padding=tokenizer.pad_token_id, languages=(source, target))
-        return replace(sides, back=not any(real))
+        originals = takes_real(step, len(pairs)) if takes_real else [True] * len(pairs)
+        sample = [
+            pair.choose_source(is_original=is_original)
+            for pair, is_original in zip(pairs, originals, strict=True)
+        ]
+        sides = collate_pairs(sample, padding=tokenizer.pad_token_id, languages=(source, target))
+        return replace(sides, back=not any(originals))
 
     batches = Bucketed(
         groups=groups,
@@ -115,25 +120,28 @@ def _pairs_by_language(
     *,
     with_backs: bool,
 ) -> tuple[dict[str, list[PairedRow]], list[str]]:
-    """Encode each pair of languages' examples and translations; a warning where some have no translation."""
-    groups, warnings = {}, []
+    """Encode the examples and translations of each language pair. Warns about missing translations."""
+    groups = {}
+    warnings = []
     for source, target in product(setting.source, setting.target):
-        name, back = f"{source}-{target}", f"{source}-{target}-{source}"
+        name = f"{source}-{target}"
+        back = f"{name}-{source}"
         pairs = matched(train[source], train[name], names=(source, name), partial=True)
         originals = [original for original, _ in pairs]
         backs: list[EncodedRow] = []
         if with_backs:
-            again = matched(originals, train[back], names=(source, back), partial=True)
-            backs = translation_rows(originals, [other for _, other in again], partial(encode_in, back))
+            back_pairs = matched(originals, train[back], names=(source, back), partial=True)
+            back_translations = [translation for _, translation in back_pairs]
+            backs = translation_rows(originals, back_translations, partial(encode_in, back))
         groups[name] = paired_rows(
             encode_in(source, originals),
             encode_in(name, [translation for _, translation in pairs]),
             backs,
         )
-        if left_out := len(train[source]) - len(pairs):
+        if skip_count := len(train[source]) - len(pairs):
             warnings.append(
-                f"{left_out} of {len(train[source])} examples of {source} have no translation with the same "
-                f"label in {name} and were left out."
+                f"skipped {skip_count} of {len(train[source])} examples of {source}, which have no "
+                f"translation with the same label in {name}."
             )
     return groups, warnings
 
@@ -141,50 +149,56 @@ def _pairs_by_language(
 def paired_rows(
     sources: Iterable[EncodedRow], targets: Iterable[EncodedRow], backs: Iterable[EncodedRow] = ()
 ) -> list[PairedRow]:
-    """Pair the rows of examples that have equal numbers, in their order, no window left out."""
-    translated, translated_back = by_example(targets), by_example(backs)
+    """Pair the rows of examples with equal numbers, in order, using every window."""
+    target_windows = by_example(targets)
+    back_windows = by_example(backs)
     pairs: list[PairedRow] = []
     for example, windows in by_example(sources).items():
-        if example not in translated:
+        if example not in target_windows:
             continue
-        count = max(len(windows), len(translated[example]))
-        back = translated_back.get(example)
-        pairs += map(
-            PairedRow,
+        count = max(len(windows), len(target_windows[example]))
+        back = back_windows.get(example)
+        sides = zip(
             repeated_windows(windows, count),
-            repeated_windows(translated[example], count),
+            repeated_windows(target_windows[example], count),
             repeated_windows(back, count) if back else [None] * count,
+            strict=True,
         )
+        pairs += [PairedRow(*rows) for rows in sides]
     return pairs
 
 
 def pseudo_labels(
     task: Task, teacher: str, examples: Sequence[Any], optimization: Optimization, *, language: str = ""
 ) -> list[Tensor]:
-    """Return [word class] probabilities for each example, in float16; ``teacher`` is a model's folder.
+    """Return the teacher's probabilities [word class] for each example, in float16.
 
-    ``language`` is the examples', for a teacher with language modules or maps.
+    ``teacher`` is a model's folder. ``language`` is the examples' language, for a teacher with language
+    modules or maps.
     """
     model = load_teacher(task, teacher)
-    prepared = evaluation(task, examples, load_tokenizer(teacher), optimization, language=language)
+    data = evaluation(task, examples, load_tokenizer(teacher), optimization, language=language)
     labels = [torch.zeros(len(example.words), len(task.labels), dtype=torch.float16) for example in examples]
-    for row, scores in zip(prepared.rows, prepared.scores(model), strict=True):
+    for row, scores in zip(data.rows, data.scores(model), strict=True):
         labels[row.example][list(row.words)] = scores.softmax(dim=-1).half()
     return labels
 
 
 def load_teacher(task: Task, teacher: str) -> Model:
-    """Load a teacher from its folder for inference; ModelError where it has other labels than the task."""
+    """Load a teacher from its folder for inference.
+
+    Raises ModelError if its labels differ from the task's.
+    """
     if not teacher:
         raise ConfigError(
-            f"{task.name}: a teacher is needed, a model that was trained before; found none. Make a run of "
-            f"source-only, say, and name its folder (Setting.teacher)."
+            f"{task.name}: no teacher (a trained model) is given. Train a model with source-only, for "
+            f"example, and give its folder (Setting.teacher)."
         )
     labels = tuple(load_encoder_config(teacher).id2label.values())
     if task.labels_are in ("example", "word") and labels != task.labels:
         raise ModelError(
-            f"{teacher}: no model of {task.name}: found the labels {', '.join(labels[:4])} …; expected "
-            f"{', '.join(task.labels[:4])} …. Give the model of a source-only run on the same task."
+            f"{teacher}: not a model of {task.name}: its labels are {', '.join(labels[:4])} …, not "
+            f"{', '.join(task.labels[:4])} …. Use the model of a source-only run on the same task."
         )
     return task.head(teacher, seed=None).to(device()).eval()
 
@@ -197,21 +211,24 @@ def encode(
     *,
     pseudo: bool = False,
 ) -> list[EncodedRow]:
-    """Encode examples; with ``pseudo`` the setting's teacher labels translations (``language`` as en-sw)."""
+    """Encode examples.
+
+    With ``pseudo``, the setting's teacher labels translations (``language`` as in en-sw).
+    """
     optimization = setting.optimization
     if not examples:
         return []
     rows = setting.task.encode(examples, tokenizer, limit=optimization.limit, overlap=optimization.overlap)
     if not pseudo or not is_translation(language):
         return rows
-    text = language_of_text(language)  # A teacher with modules reads by those of the text's language.
+    text = language_of_text(language)  # A teacher with modules uses the modules of the text's language.
     soft = pseudo_labels(setting.task, setting.teacher, examples, optimization, language=text)
     return [replace(row, soft=soft[row.example][list(row.words)]) for row in rows]
 
 
-def with_labels(setting: Setting, reads: Reads) -> Setting:
-    """Return a setting whose translations have the labels that are learned: none where a teacher's are."""
-    return without_translated_tags(setting) if reads.needs_teacher(setting.task) else setting
+def with_labels(setting: Setting, data_read: Reads) -> Setting:
+    """Remove the tags of translations from a setting if a teacher labels them."""
+    return without_translated_tags(setting) if data_read.needs_teacher(setting.task) else setting
 
 
 def without_translated_tags(setting: Setting) -> Setting:

@@ -1,7 +1,7 @@
 """Texts that are parallel in several languages, and their states.
 
-Sentences and examples of one text in two languages are compared by the mean of their subwords' states;
-examples are matched by id.
+Sentences and examples in two languages are compared by the mean of their subwords' states. Examples are
+matched by id.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ from isogloss.tasks.batch import EncodedRow, forward
 from isogloss.tasks.task import Task
 from isogloss.training.evaluation import ScoredBatch, scored_batches
 from isogloss.training.precision import release_memory, scoring
-from isogloss.training.sides import scoring_partners, translation_rows, unlabelled
+from isogloss.training.sides import scoring_partners, translation_rows, without_labels
 from isogloss.training.states import StateOptions, check_finite, compute_language_states
 
 
@@ -42,32 +42,40 @@ class ParallelText(Protocol):
     """Texts of several languages."""
 
     def pairs(self, first: str, second: str) -> list[Pair]:
-        """Return the texts that both languages have, in the first one's order."""
+        """Return the texts that both languages have, in the order of the first language."""
         ...
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[object], language: str, options: StateOptions
+        self,
+        model_and_tokenizer: tuple[Model, Tokenizer],
+        texts: Sequence[object],
+        language: str,
+        options: StateOptions,
     ) -> Float[Tensor, "layer text dim"]:
-        """Return one vector for each text: the mean of its subwords' states."""
+        """Return one vector per text, the mean of its subwords' states."""
         ...
 
 
 @dataclass(frozen=True)
 class BitextSentences:
-    """Translations; their keys are the first texts."""
+    """Translations, whose keys are the first texts."""
 
     read: Callable[[str], list[Translation]]
-    """From a pair such as en-fr."""
+    """From a pair such as en-fr to its translations."""
 
     def pairs(self, first: str, second: str) -> list[Pair]:
-        """Return the translations of a pair of languages."""
+        """Return the translations of a language pair."""
         return [Pair(pair.first, pair.first, pair.second) for pair in self.read(f"{first}-{second}")]
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, options: StateOptions
+        self,
+        model_and_tokenizer: tuple[Model, Tokenizer],
+        texts: Sequence[Any],
+        language: str,
+        options: StateOptions,
     ) -> Float[Tensor, "layer text dim"]:
-        """Return one vector a sentence."""
-        return compute_language_states(loaded, texts, language, options)
+        """Return one vector per sentence."""
+        return compute_language_states(model_and_tokenizer, texts, language, options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +83,14 @@ class ParallelExamples:
     """Labelled examples that are the same in every language, under the same ids."""
 
     task: Task
-    """Encodes them."""
+    """The task that encodes them."""
     read: Callable[[str], list[Example]]
-    """From a language."""
+    """From a language to its examples."""
     name: str
     """Their name in messages."""
     translations: Callable[[str], list[Example]] | None = None
-    """From a language to the translations of its examples that they are read with; None if they are read
-    alone."""
+    """From a language to the translations with which its examples are read. None reads examples without
+    translations."""
     mixup: Mixup | None = None
     """The mixup of examples with their translations."""
     source: str = ""
@@ -90,73 +98,88 @@ class ParallelExamples:
     warn: Callable[[str], None] = lambda _: None
 
     def pairs(self, first: str, second: str) -> list[Pair]:
-        """Match examples by id; DataError where none are in common, or labels differ."""
+        """Match examples by id. Raises DataError if no id is shared, or too many labels differ."""
         names = (f"{self.name} {first}", f"{self.name} {second}")
         pairs = matched(self.read(first), self.read(second), names=names, partial=True)
         for language in (first, second):
             self._warn_of_unmixed(language, {example.id for example, _ in pairs})
-        return [Pair(example.id, example, other) for example, other in pairs]
+        return [Pair(example.id, example, partner) for example, partner in pairs]
 
     def states(
-        self, loaded: tuple[Model, Tokenizer], texts: Sequence[Any], language: str, options: StateOptions
+        self,
+        model_and_tokenizer: tuple[Model, Tokenizer],
+        texts: Sequence[Any],
+        language: str,
+        options: StateOptions,
     ) -> Float[Tensor, "layer text dim"]:
-        """Return one vector an example, mixed with its translation where it has one."""
+        """Return one vector per example, mixed with its translation if it has one.
+
+        Raises ConfigError for pooling, which applies to sentences only.
+        """
         if options.pooling is not None:
             raise ConfigError(
-                f'{self.name}: pooling = "model" is of sentences, and these are examples of a task. Leave '
-                f"pooling out, or measure on bitext."
+                f'{self.name}: pooling = "model" applies to sentences, not to examples of a task. Remove '
+                f"pooling, or measure on bitext."
             )
-        encode = partial(example_rows, self.task, loaded=loaded, limit=options.limit)
+        encode = partial(
+            example_rows, self.task, model_and_tokenizer=model_and_tokenizer, limit=options.limit
+        )
         rows = encode(examples=texts)
         translations = self._translations(language)
         batches = scored_batches(
             rows,
             scoring_partners(rows, translation_rows(texts, list(translations.values()), encode)),
-            padding=loaded[1].pad_token_id,
+            padding=model_and_tokenizer[1].pad_token_id,
             languages=(self.source, language),
         )
-        return row_states(loaded, batches, options, self.mixup or Mixup(layer=1, ratio=0.0))
+        return row_states(model_and_tokenizer, batches, options, self.mixup or Mixup(layer=1, ratio=0.0))
 
     def _translations(self, language: str) -> dict[str, Example]:
-        """Return by id the translations that examples are mixed with; none where nothing is mixed."""
+        """Return, by id, the translations that examples are mixed with. Empty without mixing."""
         if self.mixup is None or self.mixup.ratio == 0 or self.translations is None:
             return {}
         return {translation.id: translation for translation in self.translations(language)}
 
     def _warn_of_unmixed(self, language: str, ids: set[str]) -> None:
         translations = self._translations(language)
-        if translations and (alone := len(ids - translations.keys())):
+        if translations and (count := len(ids - translations.keys())):
             self.warn(
-                f"{self.name} {language}: {alone} of {len(ids)} examples have no translation into "
-                f"{self.source}; they are read alone, unmixed."
+                f"{self.name} {language}: {count} of {len(ids)} examples have no translation into "
+                f"{self.source} and are read unmixed."
             )
 
 
 def example_rows(
-    task: Task, examples: Sequence[Example], loaded: tuple[Model, Tokenizer], limit: int
+    task: Task, examples: Sequence[Example], model_and_tokenizer: tuple[Model, Tokenizer], limit: int
 ) -> list[EncodedRow]:
-    """Encode examples as their task does, without labels, one row each: the first window of a long one."""
-    model, tokenizer = loaded
+    """Encode examples as their task does, without labels, in one row each.
+
+    Long examples are represented by their first window.
+    """
+    model, tokenizer = model_and_tokenizer
     limit = min(limit, family_of(model).longest_text(model.config))
-    by_example: dict[int, EncodedRow] = {}
+    rows: dict[int, EncodedRow] = {}
     for row in task.encode(examples, tokenizer, limit=limit, overlap=0):
-        by_example.setdefault(row.example, unlabelled(row))
-    return [by_example[number] for number in range(len(examples))]
+        rows.setdefault(row.example, without_labels(row))
+    return [rows[index] for index in range(len(examples))]
 
 
 def row_states(
-    loaded: tuple[Model, Tokenizer], batches: Sequence[ScoredBatch], options: StateOptions, mixup: Mixup
+    model_and_tokenizer: tuple[Model, Tokenizer],
+    batches: Sequence[ScoredBatch],
+    options: StateOptions,
+    mixup: Mixup,
 ) -> Float[Tensor, "layer row dim"]:
-    """Return the mean of each row's states in some layers, special subwords left out, on the CPU.
+    """Return the mean of each row's states in some layers, without special subwords, on the CPU.
 
-    A row of special subwords alone is all zeros; that of a choice is the context with each option in turn. A
-    row with a translation has its states in a model of X-Mixup at inference: the translation is in the
-    source's half of the batch, and one layer mixes (``encoders.mixup``). ModelError where states are not
-    finite.
+    A row with only special subwords is all zeros. The row of a multiple-choice example is the mean over the
+    context with each option in turn. A row with a translation has its states in an X-Mixup model at
+    inference: the translation is in the source half of the batch, and one layer mixes (``encoders.mixup``).
+    Raises ModelError if states are not finite.
     """
-    model, tokenizer = loaded
+    model, tokenizer = model_and_tokenizer
     special = torch.tensor(sorted({*tokenizer.all_special_ids} - {tokenizer.unk_token_id}))
-    by_row: dict[int, Tensor] = {}
+    row_vectors: dict[int, Tensor] = {}
     model.eval()
     with scoring(model, options.precision) as device:
         mixup.ratio_module.to(device)
@@ -164,23 +187,23 @@ def row_states(
             sides = batch.sides.to(device)
             counts = sides.target.rows_of_items
             target = slice(len(sides.source.subwords), None)
-            real = ~torch.isin(batch.sides.joined.subwords[target], special)
+            is_text = ~torch.isin(batch.sides.joined.subwords[target], special)
             if batch.sides.joined.mask is not None:
-                real &= batch.sides.joined.mask[target].bool()
+                is_text &= batch.sides.joined.mask[target].bool()
             with sides.mixing(model, mixup):
                 states = forward(model.base_model, sides.joined, output_hidden_states=True).hidden_states
-            chosen = torch.stack([states[layer].float() for layer in options.layers])[:, target]
-            pooled = _average_subwords(chosen, real.to(device), counts).cpu()
-            by_row |= dict(zip(batch.numbers, pooled.unbind(dim=1), strict=True))
+            target_states = torch.stack([states[layer].float() for layer in options.layers])[:, target]
+            vectors = _average_subwords(target_states, is_text.to(device), counts).cpu()
+            row_vectors |= dict(zip(batch.numbers, vectors.unbind(dim=1), strict=True))
     release_memory()
-    return check_finite(torch.stack([by_row[number] for number in range(len(by_row))], dim=1))
+    return check_finite(torch.stack([row_vectors[row] for row in range(len(row_vectors))], dim=1))
 
 
 def _average_subwords(
-    states: Float[Tensor, "layer row subword dim"], real: Tensor, counts: Sequence[int]
+    states: Float[Tensor, "layer row subword dim"], is_text: Tensor, counts: Sequence[int]
 ) -> Float[Tensor, "layer item dim"]:
-    """Return the mean over the real subwords of each item, of so many rows."""
-    weights = real.to(states.dtype).unsqueeze(2)
+    """Return the mean over the real subwords of each item, whose numbers of rows are ``counts``."""
+    weights = is_text.to(states.dtype).unsqueeze(2)
     sums = (states * weights).sum(dim=2)
     sizes = weights.sum(dim=1)
     if sum(counts) > len(counts):

@@ -1,6 +1,6 @@
 """The device and precision of computations, and the release of freed memory.
 
-Whether bfloat16 pays is measured by multiplying matrices, not looked up by a processor's name.
+Whether bfloat16 is faster is measured by multiplying matrices, not derived from a processor's name.
 """
 
 import ctypes
@@ -18,10 +18,10 @@ from isogloss.training.distributed import is_sharded
 Precision = Literal["auto", "float32", "bfloat16"]
 PRECISIONS: tuple[Precision, ...] = get_args(Precision)
 MIN_SPEEDUP = 1.5
-"""bfloat16 must multiply this many times faster to be chosen: below that, conversions eat the gain."""
+"""bfloat16 must multiply this many times faster to be chosen, because conversions reduce the gain."""
 
 _WIDTHS = (256, 1024)
-"""Of the trial product: the feed-forward layer of a small encoder."""
+"""Widths of the trial product: the feed-forward layer of a small encoder."""
 
 _ROWS = {"cpu": 256}
 _ROWS_ELSEWHERE = 2048
@@ -29,39 +29,39 @@ _ROWS_ELSEWHERE = 2048
 
 
 def device() -> torch.device:
-    """Return the GPU, if any, else the processor."""
+    """Return the GPU if one is available, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def resolved_precision(name: str, device: torch.device) -> str:
-    """Resolve "auto" on a device; other names stay the same."""
+    """Resolve "auto" on a device. Other names stay the same."""
     return measured_precision(device.type) if name == "auto" else name
 
 
 @cache
 def measured_precision(device: str) -> str:
-    """Return bfloat16 if it multiplies ``MIN_SPEEDUP`` times faster than float32, else float32."""
+    """Return bfloat16 if it multiplies at least ``MIN_SPEEDUP`` times as fast as float32, else float32."""
     return faster(matrix_speeds(device))
 
 
 def computes(device: torch.device, precision: str) -> bool:
-    """Return whether a device has units for a precision; older GPUs only emulate bfloat16."""
+    """Return whether a device has units for a precision. Older GPUs only emulate bfloat16."""
     if precision != "bfloat16" or device.type != "cuda":
         return True
     return bool(torch.cuda.is_bf16_supported(including_emulation=False))
 
 
 def faster(speeds: Mapping[str, float]) -> str:
-    """Return the precision to choose, given the speeds of both."""
+    """Return the precision to use, given the speeds of both."""
     return "bfloat16" if speeds["bfloat16"] >= MIN_SPEEDUP * speeds["float32"] else "float32"
 
 
 @contextmanager
 def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
-    """Score without gradients, in bfloat16 where that was chosen; yields the model's device.
+    """Score without gradients, in bfloat16 if that was chosen, and yield the model's device.
 
-    The model must belong to the caller alone: in bfloat16 its weights are converted meanwhile. A model that
-    others may use is scored by way of a copy (``evaluation_copy``).
+    No other thread may use the model meanwhile: in bfloat16 its weights are converted. A model that others
+    may use is scored through a copy (``evaluation_copy``).
     """
     device = next(model.parameters()).device
     with ExitStack() as contexts:
@@ -74,10 +74,10 @@ def scoring(model: nn.Module, precision: str) -> Iterator[torch.device]:
 
 @contextmanager
 def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
-    """Convert the weights of a model's linear layers to another type in this context; see ``scoring``.
+    """Convert the weights of a model's linear layers to a different type in this context (see ``scoring``).
 
-    Autocast gives the same numbers, but converts every weight anew in every batch. Sharded weights
-    are gathered in every batch anyway, and stay the same.
+    Autocast gives the same numbers, but converts every weight again in every batch. Sharded weights are
+    gathered in every batch anyway, and stay the same.
     """
     linear = [part for part in model.modules() if type(part) is nn.Linear]
     layers = [part for part in linear if type(part.weight) is nn.Parameter]
@@ -95,40 +95,41 @@ def matrices_converted(model: nn.Module, dtype: torch.dtype) -> Iterator[None]:
 
 
 def autocast(device: torch.device, precision: str) -> torch.autocast:
-    """Return the context in which a model is trained or scored: in bfloat16 where that was chosen.
+    """Return the context in which a model is trained or scored, in bfloat16 if that was chosen.
 
-    Converted weights are cached unless they are sharded: all together are too large.
+    Converted weights are cached unless they are sharded, because all of them together are too large.
     """
-    half = resolved_precision(precision, device) == "bfloat16"
-    return torch.autocast(device.type, torch.bfloat16, enabled=half, cache_enabled=not is_sharded())
+    uses_bfloat16 = resolved_precision(precision, device) == "bfloat16"
+    return torch.autocast(device.type, torch.bfloat16, enabled=uses_bfloat16, cache_enabled=not is_sharded())
 
 
 def matrix_speeds(
     device: str, *, rounds: int = 56, clock: Callable[[], float] = perf_counter
 ) -> dict[str, float]:
-    """Measure floating-point operations a second of a linear layer, in float32 and in bfloat16.
+    """Measure floating-point operations per second of a linear layer, in float32 and in bfloat16.
 
-    Other programs make some rounds longer and none shorter: so rounds are short, both precisions take turns,
+    Other programs make some rounds longer and none shorter. So rounds are short, both precisions take turns,
     and the best round of each counts.
     """
-    (wide, out), rows = _WIDTHS, _ROWS.get(device, _ROWS_ELSEWHERE)
+    width, units = _WIDTHS
+    rows = _ROWS.get(device, _ROWS_ELSEWHERE)
     sides = {
-        name: [torch.ones(size, wide, device=device, dtype=getattr(torch, name)) for size in (rows, out)]
+        name: [torch.ones(size, width, device=device, dtype=getattr(torch, name)) for size in (rows, units)]
         for name in ("float32", "bfloat16")
     }
-    best = dict.fromkeys(sides, float("inf"))
+    min_seconds = dict.fromkeys(sides, float("inf"))
     with torch.inference_mode():
         for name, (x, weight) in list(sides.items()) * rounds:
             start = clock()
             nn.functional.linear(x, weight)
             if x.is_cuda:
                 torch.cuda.synchronize()
-            best[name] = min(best[name], clock() - start)
-    return {name: 2 * rows * wide * out / seconds for name, seconds in best.items()}
+            min_seconds[name] = min(min_seconds[name], clock() - start)
+    return {name: 2 * rows * width * units / seconds for name, seconds in min_seconds.items()}
 
 
 def release_memory() -> None:
-    """Return freed memory to the system, if the C library can."""
+    """Return freed memory to the system, if the C library supports it."""
     _trim()(0)
 
 
@@ -136,6 +137,6 @@ def release_memory() -> None:
 def _trim() -> Callable[[int], int]:
     try:
         trim: Callable[[int], int] = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # Another C library, or another system.
+    except (AttributeError, OSError, TypeError):  # A different C library or system has none.
         return lambda _: 0
     return trim

@@ -55,37 +55,37 @@ from isogloss.training.memory import Cost, Load
 from isogloss.training.setting import Pretraining, TextSetting, Trained
 
 PRETRAINING_UPDATES = Updates(learning_rate=1e-3, beta2=0.98, epsilon=1e-6, checkpoint_every=500)
-"""How weights of a new encoder are updated by all methods."""
+"""Updates of a new encoder's weights, shared by all methods."""
 
 MIN_BLOCK = 8
-"""Subwords of the shortest rows that make sense: six of text, two special."""
+"""Minimum number of subwords per row: six of text, two special."""
 
 Streams = dict[str, TextStream]
-"""By language."""
+"""Streams by language."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainingStart:
-    """The model, tokenizer and text that a pretraining starts from."""
+    """The model, tokenizer and text of a pretraining before its first step."""
 
     model: Model
-    """With its masked-LM head and language modules, if any."""
+    """The model with its masked-LM head and language modules, if any."""
     tokenizer: Tokenizer
     masking: Masking
     streams: Streams
     """Training text."""
     held_out: Streams
-    """Text that is not trained on; empty where none is held out."""
+    """Text that is not trained on. Empty if none is held out."""
     sampling: BatchSampling
-    """How batches are drawn from it."""
+    """Sampling of batches from the text."""
     periodic: tuple[Callback, ...]
     """The callbacks that measure perplexity after each epoch."""
     rows: tuple[dict[str, Value], ...] = ()
     """Rows of the record from before the first step."""
     dropout: Mapping[str, float]
-    """The rates to save, by field of the configuration; others hold while it trains on text."""
+    """The dropout rates to save, by configuration field. Training on text uses different ones."""
     trained: tuple[nn.Parameter, ...] | None = None
-    """The parameters that are trained; None for all."""
+    """The trained parameters. None means all."""
 
     def plateau_warnings(self, rows: Sequence[Mapping[str, Value]]) -> tuple[str, ...]:
         """Warn of languages that were not learned, by the rows of the training."""
@@ -95,11 +95,12 @@ class PretrainingStart:
 def begin(
     setting: TextSetting, method: Pretraining, *, attention: str = "eager", mask: str | None = None
 ) -> PretrainingStart:
-    """Read the text, train the vocabulary, and make the encoder, by a method's fields.
+    """Read the text, train the vocabulary, and create the encoder, as a method's fields specify.
 
-    ``attention`` is one of transformers' names; only the explicit ones have second derivatives. ``mask`` is
-    for decoders, which predict from the preceding state: the subword that hides others, "" for the
-    tokenizer's. ConfigError for rows longer than the encoder's positions, DataError without held-out text.
+    ``attention`` is one of transformers' names. Only the explicit ones have second derivatives. ``mask`` is
+    for decoders, which predict from the preceding state: the subword that hides others, or "" for the
+    tokenizer's mask. Raises ConfigError for rows longer than the encoder's positions, or if the method does
+    not train this family, and DataError without held-out text.
     """
     _check(setting, method)
     check_objective(method.name, setting.family, next_token=mask is not None)
@@ -134,12 +135,12 @@ def begin(
         periodic=_perplexity_callbacks(model, batches, method, at_start=bool(setting.start)),
         rows=rows,
         dropout=dropout,
-        trained=_trained(model, setting),
+        trained=_trained_parameters(model, setting),
     )
 
 
 def _sampling(setting: TextSetting, method: Pretraining) -> BatchSampling:
-    """Return how batches of text are drawn."""
+    """Return the sampling of batches of text."""
     training = method.training
     return BatchSampling(
         steps=training.steps,
@@ -169,23 +170,29 @@ def train_on_text(
         masking=start.masking,
         seed=derive(setting.seed, "text"),
     )
-    rounded = BatchesByStep(len(text), lambda step: text[step].rounded())
-    batches = rounded if method.updates.capture else text
+    rounded_batches = BatchesByStep(len(text), lambda step: text[step].rounded())
+    batches = rounded_batches if method.updates.capture else text
     callbacks = Callbacks(
         periodic=(*start.periodic, *periodic),
         checkpoints=Checkpoints(setting.folder, method.updates.checkpoint_every),
         on_progress=setting.on_progress,
         what="pretraining",
     )
-    updates, seed = method.updates, setting.seed
     with training_only(model, start.trained):
-        rows = fit(model, batches, masked_lm_loss, updates=updates, seed=seed, callbacks=callbacks)
+        rows = fit(
+            model,
+            batches,
+            masked_lm_loss,
+            updates=method.updates,
+            seed=setting.seed,
+            callbacks=callbacks,
+        )
     model.config.update(start.dropout)
     return Trained(model, start.tokenizer, [*start.rows, *rows], start.plateau_warnings(rows))
 
 
-def _trained(model: Model, setting: TextSetting) -> tuple[nn.Parameter, ...] | None:
-    """Return the parameters that are trained; None for all."""
+def _trained_parameters(model: Model, setting: TextSetting) -> tuple[nn.Parameter, ...] | None:
+    """Return the parameters that are trained, or None for all."""
     if setting.trained == "modules":
         return tuple(module_parameters(model, setting.languages).values())
     if setting.trained != "layers":
@@ -211,17 +218,18 @@ def _model(
 
 
 def check_objective(name: str, family: str, *, next_token: bool) -> None:
-    """Raise ConfigError for a decoder trained as an encoder is, or the reverse; "" is unspecified yet."""
+    """Raise ConfigError for a decoder trained like an encoder, or the reverse.
+
+    An empty ``family`` is not known yet.
+    """
     if not family or FAMILIES[family].is_decoder == next_token:
         return
+    what = "a decoder, which predicts a subword from the state before it"
+    method = "masked-next-token"
     if next_token:
-        what, instead = (
-            "is no decoder, and predicts a hidden subword in its place",
-            "masked-language-modelling",
-        )
-    else:
-        what, instead = "is a decoder, and predicts a subword from the state before it", "masked-next-token"
-    raise ConfigError(f"{name}: {family} {what}. Choose the method {instead}, or another encoder.")
+        what = "not a decoder, so it predicts a hidden subword at its position"
+        method = "masked-language-modelling"
+    raise ConfigError(f"{name}: {family} is {what}. Choose the method {method}, or a different encoder.")
 
 
 def cost_of_text(training: TextTraining, updates: Updates) -> Cost:
@@ -235,9 +243,12 @@ def cost_of_text(training: TextTraining, updates: Updates) -> Cost:
 
 
 def check_fields(method: Pretraining, further: Mapping[str, bool]) -> None:
-    """Raise ConfigError for an invalid field; ``further`` says which of the method's own are valid."""
+    """Raise ConfigError for an invalid field.
+
+    ``further`` states which of the method's own fields are valid.
+    """
     training = method.training
-    allowed = {
+    validity = {
         "steps": training.steps >= 0,
         "block": training.block >= MIN_BLOCK,
         "batch_subwords": training.batch_subwords >= training.block,
@@ -247,18 +258,18 @@ def check_fields(method: Pretraining, further: Mapping[str, bool]) -> None:
         "evaluate_every": training.evaluate_every is None or training.evaluate_every >= 1,
         **further,
     }
-    for field, fine in allowed.items():
-        if not fine:
+    for field, is_valid in validity.items():
+        if not is_valid:
             raise ConfigError(
-                f"{method.name}: {field} cannot be {values_of(method)[field]}. Shares lie in 0 to 1, counts "
-                f"are positive, block is {MIN_BLOCK} or more and batch_subwords at least block."
+                f"{method.name}: {field} cannot be {values_of(method)[field]}. Shares are from 0 to 1, "
+                f"counts are positive, block is {MIN_BLOCK} or more and batch_subwords at least block."
             )
 
 
 def _check(setting: TextSetting, method: Pretraining) -> None:
     if method.holds_out and setting.held_out is None:
         field = "validation_text" if method.training.evaluate_every is None else "evaluate_every"
-        raise DataError(f"{field} needs held-out text, and none was given. Leave the field out.")
+        raise DataError(f"{field} needs held-out text, and none was given. Remove the field.")
     shape = setting.architecture
     positions = (
         shape.positions
@@ -285,37 +296,41 @@ def _perplexity_callbacks(
 
 
 def _read(setting: TextSetting, method: Pretraining) -> tuple[Tokenizer, Streams, Streams]:
-    """Read the text once: the first lines of each language make the vocabulary, all lines the streams.
+    """Read the text once, and return the tokenizer, the training text and the held-out text.
 
-    Returns the tokenizer, the training text and the held-out text. What an interrupted run has written
-    already is used again.
+    The first lines of each language form the vocabulary, all lines the streams. Files that an interrupted run
+    has already written are used again.
     """
     lines = {language: iter(setting.text(language)) for language in setting.languages_read}
     path = setting.folder / "tokenizer" / "tokenizer.json"
     tokenizer = _existing_tokenizer(setting, path)
     if tokenizer is None:
         share = max(1, method.training.vocabulary_lines // len(setting.languages))
-        first = {language: list(islice(lines[language], share)) for language in setting.languages}
-        lines |= {language: chain(first[language], lines[language]) for language in setting.languages}
-        tokenizer = _learned_tokenizer(setting, chain.from_iterable(first.values()))
+        openings = {language: list(islice(lines[language], share)) for language in setting.languages}
+        lines |= {language: chain(openings[language], lines[language]) for language in setting.languages}
+        tokenizer = _learn_tokenizer(setting, chain.from_iterable(openings.values()))
         write_tokenizer(tokenizer, path)
-    read = setting.held_out if method.holds_out else None
-    held_out = {language: iter(read(language)) for language in setting.languages_read} if read else {}
+    read_held_out = setting.held_out if method.holds_out else None
+    held_out = (
+        {language: iter(read_held_out(language)) for language in setting.languages_read}
+        if read_held_out
+        else {}
+    )
 
     def streams(texts: Mapping[str, Iterator[str]], folder: Path) -> Streams:
         longest = method.training.block - 2
         return {
-            code: open_stream(folder / code)
-            if is_stream(folder / code)
-            else write_stream(text, tokenizer, folder / code, longest=longest)
-            for code, text in texts.items()
+            language: open_stream(folder / language)
+            if is_stream(folder / language)
+            else write_stream(text, tokenizer, folder / language, longest=longest)
+            for language, text in texts.items()
         }
 
     return tokenizer, streams(lines, setting.folder / "text"), streams(held_out, setting.folder / "held-out")
 
 
 def _existing_tokenizer(setting: TextSetting, path: Path) -> Tokenizer | None:
-    """Return the tokenizer of an interrupted run, or that of the start; None for one to learn."""
+    """Return the tokenizer of an interrupted run or of the start, or None if one must be learned."""
     if setting.architecture is not None:
         return read_tokenizer(path, family=setting.architecture.family) if path.exists() else None
     if setting.vocabulary is not None and not path.exists():
@@ -326,8 +341,8 @@ def _existing_tokenizer(setting: TextSetting, path: Path) -> Tokenizer | None:
     return tokenizer
 
 
-def _learned_tokenizer(setting: TextSetting, lines: Iterator[str]) -> Tokenizer:
-    """Learn a vocabulary from text, or the subwords that are added to that of the start."""
+def _learn_tokenizer(setting: TextSetting, lines: Iterator[str]) -> Tokenizer:
+    """Learn a vocabulary from text, or the subwords that are added to the start's vocabulary."""
     if setting.architecture is not None:
         shape = setting.architecture
         return train_tokenizer(lines, family=shape.family, size=shape.vocabulary)
@@ -338,22 +353,22 @@ def _learned_tokenizer(setting: TextSetting, lines: Iterator[str]) -> Tokenizer:
 
 
 def _embed_new(setting: TextSetting, model: Model, tokenizer: Tokenizer) -> dict[str, Value]:
-    """Initialise the embeddings of added subwords; return how many start from which source."""
-    old = load_text_tokenizer(setting.start)
-    added = added_subwords(old, tokenizer)
+    """Initialise the embeddings of added subwords, and return a row with the numbers per source."""
+    start_tokenizer = load_text_tokenizer(setting.start)
+    subwords = added_subwords(start_tokenizer, tokenizer)
     source = setting.vocabulary and setting.vocabulary.embeddings
     pairs = chain.from_iterable(setting.bitext.values()) if source == "translations" else ()
-    translated = word_translations(old, tokenizer, added, pairs)
-    averaged = {} if source == "random" else subword_averages(old, added)
-    sources = {number: translated.get(number) or averaged.get(number, {}) for number in added}
+    translations = word_translations(start_tokenizer, tokenizer, subwords, pairs)
+    averages = {} if source == "random" else subword_averages(start_tokenizer, subwords)
+    sources = {subword: translations.get(subword) or averages.get(subword, {}) for subword in subwords}
     if sources:
-        special, seed = set(old.all_special_ids), derive(setting.seed, "new subwords")
-        add_embeddings(model, sources, special=special, seed=seed)
-    translations = sum(bool(parts) for parts in translated.values())
-    initialised = sum(map(bool, sources.values()))
+        special = set(start_tokenizer.all_special_ids)
+        add_embeddings(model, sources, special=special, seed=derive(setting.seed, "new subwords"))
+    translation_count = sum(bool(parts) for parts in translations.values())
+    source_count = sum(bool(parts) for parts in sources.values())
     return {
-        "added": len(added),
-        "from_translations": translations,
-        "from_averages": initialised - translations,
-        "at_random": len(added) - initialised,
+        "added": len(subwords),
+        "from_translations": translation_count,
+        "from_averages": source_count - translation_count,
+        "at_random": len(subwords) - source_count,
     }

@@ -1,6 +1,6 @@
 """The interfaces of methods, losses, peft, pretraining and adjustments, with their inputs and results.
 
-Classes inherit from these; members they leave out have the most common meaning.
+Classes inherit from these. Members that a class does not define have the most common meaning.
 """
 
 from abc import abstractmethod
@@ -41,7 +41,7 @@ class RunSetting:
     """The input of all ways to train."""
 
     folder: Path
-    """The run's own folder for temporary files, removed when it finishes."""
+    """The run's temporary folder, removed when it finishes."""
     seed: int
     on_progress: OnProgress = no_progress
 
@@ -51,26 +51,26 @@ class TextSetting(RunSetting):
     """The input of a pretraining method."""
 
     text: Callable[[str], Iterator[str]]
-    """Lines of one language."""
+    """From a language to its lines."""
     translations: Callable[[str, str], Iterator[Translation]] | None
-    """Translations between two languages; None when the run names no bitext."""
+    """From two languages to translations between them. None if the run has no bitext."""
     languages: tuple[str, ...]
     architecture: Architecture | None
-    """The shape of a new encoder; None where one is trained further."""
+    """The shape of a new encoder. None if training continues from an encoder."""
     start: str = ""
-    """Folder or name of the encoder that is trained further; empty for a new one."""
+    """Folder or name of the encoder to continue from. Empty for a new one."""
     vocabulary: NewSubwords | None = None
-    """Subwords that are added to the start; None for none."""
+    """Subwords that are added to the start, if any."""
     bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
-    """By pair, the known language first: translations with links, for the embeddings of these subwords."""
+    """Translations with links, for embeddings of these subwords, by pair with the known language first."""
     replay: Replay | None = None
-    """Text of further languages that is mixed in; None for none."""
+    """Text of further languages that is mixed in, if any."""
     modules: Modules | None = None
-    """Modules of single languages that are added; None when there are none to add."""
+    """Modules of single languages that are added, if any."""
     trained: TrainedPart | None = None
-    """The part that is trained; None for all parameters."""
+    """The part that is trained. None trains all parameters."""
     held_out: Callable[[str], Iterator[str]] | None = None
-    """Lines of one language that are not among those of ``text``; None when none are held out."""
+    """From a language to lines that ``text`` does not contain. None if none are held out."""
 
     @property
     def languages_read(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ class TextSetting(RunSetting):
 
     @property
     def modules_trained(self) -> Modules | None:
-        """The modules of single languages that are added, or that the start has; None without any."""
+        """The modules of single languages that are added, or that the start has, if any."""
         if self.modules or self.architecture:
             return self.modules
         folder = whole_folder(model_folder(self.start))
@@ -100,7 +100,7 @@ class AdjustSetting(RunSetting):
     start: str
     """Folder or name of the encoder."""
     bitext: Mapping[str, list[Translation]]
-    """By pair of languages (en-es, the source first): translations with the links of their words."""
+    """Translations with word links, by language pair (en-es, the source first)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,30 +108,30 @@ class Reads:
     """The data a method reads: languages, or pairs such as en-sw for text translated from en into sw."""
 
     train: tuple[str, ...] = ()
-    """Those whose training examples it trains on."""
+    """Languages whose training examples are trained on."""
     dev: tuple[str, ...] = ()
-    """Those whose development examples choose the epoch."""
+    """Languages whose development examples select the epoch."""
     bitext: str = ""
-    """Corpus of word-aligned translations it reads (``Setting.bitext``); none when empty."""
+    """Corpus of word-aligned translations (``Setting.bitext``). Empty for none."""
     pairs: tuple[str, ...] = ()
-    """Pairs of languages it reads there, the source first."""
+    """Language pairs read there, the source first."""
     original: bool = False
-    """Whether it reads the encoder as it was before it was adjusted."""
+    """Whether the encoder before its adjustment is read."""
     teacher: tuple[LabelsAre, ...] = ()
-    """Units of labels that it learns from a teacher's predictions."""
+    """Units of labels that are learned from a teacher's predictions."""
     links: bool = False
-    """Whether it reads, in tagging, which words of a translation are linked to those of its original."""
+    """Whether, in tagging, links between the words of translations and originals are read."""
     sides: int = 1
-    """Inputs of an example that run through the model together: 2 where its translation does, too."""
+    """Inputs of an example that run through the model together: 2 with its translation."""
     mixes: bool = False
-    """Whether its models mix an input with its translation."""
+    """Whether the models mix an input with its translation."""
     itself: bool = False
     """Whether an input in a source language is its own translation there."""
     tasks: tuple[str, ...] = ()
-    """Further tasks that it learns, each with its corpus after a colon if that is not the grid's."""
+    """Further tasks to learn, each with its corpus after a colon unless that is the grid's."""
 
     def chosen_by(self, dev: str | None, source: tuple[str, ...], target: tuple[str, ...]) -> "Reads":
-        """Return the reads with the dev sets that an optimization's ``dev`` names; the method's for None."""
+        """Return the reads with the dev sets of an optimization's ``dev``. None keeps the method's."""
         if dev is None:
             return self
         return replace(self, dev={"source": source, "target": target, "all": (*source, *target)}[dev])
@@ -147,12 +147,12 @@ class Reads:
 
 def language_pairs(source: tuple[str, ...], target: tuple[str, ...]) -> tuple[str, ...]:
     """Return all pairs of a source and a target language, such as en-sw."""
-    return tuple(map("-".join, product(source, target)))
+    return tuple(f"{first}-{second}" for first, second in product(source, target))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TermResult:
-    """What a term adds to a trained model: rows and warnings of its training, and further files."""
+    """Rows and warnings of a term's training, and further files of the trained model."""
 
     rows: tuple[dict[str, Value], ...] = ()
     extra_writers: "tuple[ExtraWriter, ...]" = ()
@@ -170,7 +170,7 @@ class AuxiliaryTerm:
     rows: tuple[dict[str, Value], ...] = ()
     warnings: tuple[str, ...] = ()
     finish: Callable[[], TermResult] = TermResult
-    """Called when the model is trained: it leaves the model as without the term."""
+    """Called after training, to restore the model as it is without the term."""
 
 
 ExtraWriter = Callable[[Path], None]
@@ -187,7 +187,7 @@ class Trained:
     warnings: tuple[str, ...] = ()
     extra_writers: tuple[ExtraWriter, ...] = ()
     difference: ExtraWriter | None = None
-    """Writes the weights that were trained, where these are not all."""
+    """Writes the trained weights, if these are not all weights."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,9 +197,9 @@ class PeftSetting:
     model: Model
     """Encoder and head before the first step."""
     train_all: Callable[[], Model]
-    """Train all weights in the same way, from the same point, and return the model."""
+    """Trains all weights in the same way, from the same point, and returns the model."""
     folder: Path
-    """The run's own folder for temporary files, removed when it finishes."""
+    """The run's temporary folder, removed when it finishes."""
     seed: int
 
 
@@ -214,14 +214,14 @@ class Prepared:
 
 @dataclass(frozen=True, kw_only=True)
 class Averaged:
-    """A model, or an encoder, whose weights others are made of."""
+    """A model or an encoder whose weights are combined."""
 
     id: str
-    """Of its run."""
+    """Id of its run."""
     folder: str
     """Folder, or name on the hub."""
     has_head: bool
-    """Whether it is a model; an encoder changes no head."""
+    """Whether it is a model. An encoder changes no head."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +230,7 @@ class Setting(RunSetting):
 
     task: Task
     start: str
-    """Folder or name of the encoder, or of the model that training continues from."""
+    """Folder or name of the encoder, or of the model from which training continues."""
     train: Callable[[str], list[Example]]
     """Training examples of one language (or pair)."""
     dev: Callable[[str], list[Example]]
@@ -239,25 +239,24 @@ class Setting(RunSetting):
     target: tuple[str, ...]
     optimization: Optimization
     bitext: Mapping[str, list[Translation]] = field(default_factory=dict)
-    """By pair (en-es, the source first): translations with links, where the method or its auxiliary loss
-    reads some."""
+    """Translations with links by pair (en-es, the source first), if the method or its auxiliary loss reads
+    any."""
     auxiliary: "AuxiliaryLoss | None" = None
     """The loss added to the method's own, if any."""
     peft: "Peft | None" = None
-    """Which weights are trained; all when left out."""
+    """The choice of trained weights. Default: all."""
     teacher: str = ""
-    """Folder of the model whose predictions are learned, where the method or its auxiliary loss needs one."""
+    """Folder of the model whose predictions are learned, if the method or its auxiliary loss needs one."""
     original: str = ""
-    """Folder or name of the encoder before it was adjusted, where the method or its auxiliary loss reads
-    it."""
+    """Folder or name of the encoder before its adjustment, if the method or its auxiliary loss reads it."""
     parts: tuple[Averaged, ...] = ()
-    """The models of which the method averages the weights."""
+    """The models whose weights the method combines."""
     further: tuple[FurtherTask, ...] = ()
-    """The tasks that the method or its auxiliary loss learns in addition, where it learns some."""
+    """The tasks that the method or its auxiliary loss learns in addition, if any."""
 
 
 class DataReader(Named, Protocol):
-    """A method or a loss that reads data; its fields are its hyper-parameters."""
+    """A method or a loss that reads data. Its fields are its hyper-parameters."""
 
     uses: ClassVar[tuple[str, ...]]
     """The languages that its model depends on: source, target, or both."""
@@ -269,43 +268,43 @@ class DataReader(Named, Protocol):
     def check(self, task: Task, encoder: Config | None) -> None:
         """Raise ConfigError or ModelError for a task or an encoder that it does not support.
 
-        ``encoder`` is None where a plan cannot know it yet.
+        ``encoder`` is None if a plan cannot know it yet.
         """
         del task, encoder  # Most take all.
 
 
 WeightsFrom = Literal["training", "model", "parts"]
-"""Where a method has the weights of its model from: it trains them; its field ``model`` names a model that
-exists; the models and encoders that ``of`` names in the recipe."""
+"""Origin of a method's weights. training: it trains them. model: its field ``model`` names an existing model.
+parts: it combines the models and encoders named by ``of`` in the recipe."""
 
 
 class Method(DataReader, Protocol):
     """A way to train a model."""
 
     needs_start: ClassVar[bool] = False
-    """Whether training continues from the model of another method."""
+    """Whether training continues from the model of a different method."""
     weights_from: ClassVar[WeightsFrom] = "training"
-    """model: it is a ``GivenModel``; parts: it is a ``Combination``."""
+    """model: it is a ``GivenModel``. parts: it is a ``Combination``."""
     plain: ClassVar[bool] = False
-    """Whether it trains on the loss of the task alone, on the examples that it reads: reports compare other
-    methods with such a one."""
+    """Whether it trains only on the task's loss, on the examples that it reads. Reports compare other methods
+    with such a method."""
 
     def mixing(self, task: Task, layers: int) -> Hashable:  # noqa: ARG002
-        """Return how its models mix inputs with translations, in an encoder of so many layers.
+        """Return the form of mixing inputs with translations, in an encoder of ``layers`` layers.
 
-        Models for which it differs have no path between them. None for models that do not mix
+        Models with different values have no path between them. None means that models do not mix
         (``Reads.mixes``).
         """
         return None
 
     @abstractmethod
     def train(self, setting: Setting) -> Trained:
-        """Choose data, modules and loss; everything else is ``fit``."""
+        """Choose data, modules and loss, and call ``fit``, directly or through ``fine_tune``."""
 
 
 @runtime_checkable
 class GivenModel(Method, Protocol):
-    """A method that takes a model from elsewhere (``weights_from`` is "model")."""
+    """A method that uses an existing model (``weights_from`` is "model")."""
 
     @property
     def model(self) -> str:
@@ -314,17 +313,17 @@ class GivenModel(Method, Protocol):
 
 @runtime_checkable
 class Combination(Method, Protocol):
-    """A method whose weights are made of those of other models (``weights_from`` is "parts").
+    """A method that combines the weights of other models (``weights_from`` is "parts").
 
     It has a field ``weights``, which the plan sets to the weight of each model.
     """
 
     @property
     def weights(self) -> tuple[float, ...] | None:
-        """The weight of each part; None for equal ones that sum to 1."""
+        """The weight of each part. None for equal weights that sum to 1."""
 
     def weights_of(self, count: int) -> tuple[float, ...]:
-        """Return the weights of so many parts."""
+        """Return the weights of ``count`` parts."""
 
     def needs_origin(self, count: int) -> bool:
         """Return whether the combination contains the pretrained encoder."""
@@ -332,7 +331,7 @@ class Combination(Method, Protocol):
 
 @runtime_checkable
 class AuxiliaryLoss(DataReader, Protocol):
-    """A loss in addition to that of any fine-tuning method."""
+    """A loss in addition to any fine-tuning method's own loss."""
 
     def cost(self, batch: Load) -> AddedCost:  # noqa: ARG002
         """Return the cost that it adds to a training on such batches."""
@@ -342,22 +341,22 @@ class AuxiliaryLoss(DataReader, Protocol):
     def prepare(
         self, setting: Setting, model: Model, tokenizer: Tokenizer, steps: int
     ) -> AuxiliaryTerm | None:
-        """Return the term for a model before its first step; None where its weight is 0."""
+        """Return the term for a model before its first step, or None if its weight is 0."""
 
 
 @runtime_checkable
 class Peft(Named, Protocol):
-    """A choice of the weights that a fine-tuning changes; its fields are its hyper-parameters."""
+    """A choice of the weights that a fine-tuning changes. Its fields are its hyper-parameters."""
 
     has_factors: ClassVar[bool] = False
-    """Whether it trains adapters that are saved before they are merged, and can be mixed as such."""
+    """Whether it trains adapters that are saved before they are merged, and can be mixed as adapters."""
 
     def check(self, family: EncoderFamily) -> None:
-        """Raise ConfigError for a family of encoders that it cannot be put into."""
+        """Raise ConfigError for an encoder family that it does not support."""
         del family  # Most take all.
 
     def trained(self, shape: Shape) -> int | None:  # noqa: ARG002
-        """Return how many of an encoder's parameters are trained; None for all."""
+        """Return the number of an encoder's parameters that are trained, or None for all."""
         return None
 
     def cost(self) -> AddedCost:
@@ -366,11 +365,11 @@ class Peft(Named, Protocol):
 
     @abstractmethod
     def prepare(self, setting: PeftSetting) -> Prepared:
-        """Change a model in place so that training changes these weights alone, and no output yet."""
+        """Change a model in place so that training changes only these weights. Outputs stay the same."""
 
     @abstractmethod
     def finish(self, model: Model, base: str) -> ExtraWriter:
-        """Make a trained model an ordinary one again; return the writer of its difference from ``base``.
+        """Restore an ordinary model, and return the writer of its difference from ``base``.
 
         ``base`` is the folder or hub name of its start (``encoders.differences``).
         """
@@ -378,12 +377,12 @@ class Peft(Named, Protocol):
 
 @runtime_checkable
 class Pretraining(Named, Protocol):
-    """A way to make an encoder from text; its fields are its hyper-parameters."""
+    """A way to train an encoder on text. Its fields are its hyper-parameters."""
 
     replays: ClassVar[bool] = False
     """Whether text of other languages can be mixed in."""
     trains_layers: ClassVar[bool] = True
-    """Whether it can train all but the embeddings of its start."""
+    """Whether it can train all parameters except the embeddings of its start."""
 
     @property
     @abstractmethod
@@ -393,11 +392,11 @@ class Pretraining(Named, Protocol):
     @property
     @abstractmethod
     def updates(self) -> Updates:
-        """How weights are updated."""
+        """Learning rate and other settings of weight updates."""
 
     @property
     def holds_out(self) -> bool:
-        """Whether text is held out: to measure perplexity on, or more."""
+        """Whether text is held out, for perplexity or other purposes."""
         return self.training.evaluate_every is not None
 
     @property
@@ -407,22 +406,22 @@ class Pretraining(Named, Protocol):
 
     @property
     def translation(self) -> float:
-        """Share of the updates that are made on translations."""
+        """Share of the updates on translations."""
         return 0.0
 
     @abstractmethod
     def check(self, family: str, modules: Modules | None, languages: tuple[str, ...]) -> None:
         """Raise ModelError or ConfigError for an encoder that it cannot train.
 
-        ``family`` is empty where a plan cannot know it yet.
+        ``family`` is empty if a plan cannot know it yet.
         """
 
     def check_mask(self, start: str, *, causal: bool) -> None:
-        """Raise ConfigError for a start that it cannot train with its mask, or without."""
+        """Raise ConfigError for a start that it cannot train with its mask, or without one."""
         del start, causal  # Most take both.
 
     def cost(self) -> Cost | None:
-        """Return the cost of the training; None where it is unknown."""
+        """Return the cost of the training, or None if it is unknown."""
         return None
 
     @abstractmethod
@@ -431,18 +430,18 @@ class Pretraining(Named, Protocol):
 
 
 class Adjustment(Named, Protocol):
-    """A way to align translations in an encoder; its fields are its hyper-parameters."""
+    """A way to align translations in an encoder. Its fields are its hyper-parameters."""
 
     maps: ClassVar[bool] = False
-    """Whether it leaves the weights as they are and adds a map for each target language."""
+    """Whether it leaves the weights unchanged and adds a map for each target language."""
 
     @property
     @abstractmethod
     def needs_links(self) -> bool:
-        """Whether it reads which words are linked; otherwise the bitext is not aligned."""
+        """Whether it reads word links. Otherwise the bitext is not aligned."""
 
     def cost(self, pairs: int) -> Cost | None:  # noqa: ARG002
-        """Return the cost of a training on so many sentence pairs; None where no weight is trained."""
+        """Return the cost of a training on ``pairs`` sentence pairs, or None if no weight is trained."""
         return None
 
     @abstractmethod

@@ -1,6 +1,6 @@
-"""Trackers that follow runs while they train: those that Accelerate has classes for.
+"""Trackers that follow runs while they train, for which Accelerate has classes.
 
-A run's tracker starts with its first numbers, and is no part of the run: a failing tracker is a warning.
+A run's tracker starts with its first numbers and is not part of the run: a failing tracker is a warning.
 """
 
 import logging
@@ -23,10 +23,10 @@ from isogloss.core.shared_files import locked
 from isogloss.training.distributed import is_main_process
 
 MAX_NAME = 100
-"""Letters of the name of a folder that a tracker reads a run from."""
+"""Maximum length of the name of a folder from which a tracker reads a run."""
 
 MAX_TAG = 64
-"""Letters of a tag that all trackers take."""
+"""Maximum length of a tag that all trackers accept."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +36,14 @@ class TrackedRun:
     id: str
     title: str
     folder: Path
-    """The folder of the study: its name is that of MLflow's experiment and of W&B's project."""
+    """The folder of the study, which names MLflow's experiment and W&B's project."""
     settings: Mapping[str, str | int | float | bool]
     facts: Mapping[str, str] = field(default_factory=dict)
-    """What runs are filtered by: kind, method, languages, seed, if they have such."""
+    """Facts by which runs are filtered: kind, method, languages, seed, if any."""
 
     @property
     def group(self) -> str:
-        """What runs are grouped by: their method, else their kind."""
+        """The name by which runs are grouped: their method, or else their kind."""
         return self.facts.get("method") or self.facts.get("kind", "")
 
     @property
@@ -71,14 +71,14 @@ def _tensorboard(run: TrackedRun, _: ExitStack) -> Arguments:
 
 
 def _mlflow(run: TrackedRun, end: ExitStack) -> Arguments:
-    """Follow a run at MLflow's configured address, by default in a database in the folder."""
+    """Return arguments for MLflow's configured address, by default a database in the folder."""
     import mlflow
 
-    logging.getLogger("mlflow").setLevel(logging.WARNING)  # It would report making a database.
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # It would report the creation of a database.
     if not mlflow.is_tracking_uri_set():
         mlflow.set_tracking_uri(f"sqlite:///{run.folder.resolve() / 'mlflow.db'}")
         end.callback(mlflow.set_tracking_uri, None)
-    if mlflow.get_experiment_by_name(run.study) is None:  # Accelerate's would have the first run's tags.
+    if mlflow.get_experiment_by_name(run.study) is None:  # Accelerate would give it the first run's tags.
         mlflow.create_experiment(run.study)
     tags = {"group": run.group, **run.facts}
     return {"experiment_name": run.study, "run_name": run.title, "nested_run": True, "tags": tags}
@@ -100,8 +100,8 @@ def _swanlab(run: TrackedRun, _: ExitStack) -> Arguments:
 
 def _comet(run: TrackedRun, _: ExitStack) -> Arguments:
     config = import_module("comet_ml").ExperimentConfig
-    described = config(name=run.title, tags=[run.group, *run.tags])
-    return {"run_name": run.study, "experiment_config": described}
+    experiment = config(name=run.title, tags=[run.group, *run.tags])
+    return {"run_name": run.study, "experiment_config": experiment}
 
 
 def _clearml(run: TrackedRun, _: ExitStack) -> Arguments:
@@ -119,7 +119,7 @@ def _dvclive(run: TrackedRun, _: ExitStack) -> Arguments:
 
 
 class _Library(NamedTuple):
-    """What Accelerate's class for a run's tracker is made from, and the modules it needs."""
+    """The arguments of Accelerate's class for a run's tracker, and the modules it needs."""
 
     arguments: Callable[[TrackedRun, ExitStack], Arguments]
     modules: tuple[str, ...]
@@ -136,10 +136,10 @@ TRACKERS: Mapping[str, _Library] = {
     "aim": _Library(_aim, ("aim",)),
     "dvclive": _Library(_dvclive, ("dvclive",)),
 }
-"""By the name that Accelerate has for it (``LOGGER_TYPE_TO_CLASS``)."""
+"""Trackers by Accelerate's names (``LOGGER_TYPE_TO_CLASS``)."""
 
 EXTRAS = ("tensorboard", "mlflow", "wandb")
-"""Trackers that an extra of their name installs; the others have packages called like them."""
+"""Trackers that an extra of their name installs. The others have packages of the same name."""
 
 
 def check_trackers(names: Iterable[str]) -> None:
@@ -150,49 +150,51 @@ def check_trackers(names: Iterable[str]) -> None:
             package = f'"isogloss[{name}]"' if name in EXTRAS else name
             raise ConfigError(
                 f"--track {name}: {' and '.join(lacking)} not installed. Install: "
-                f"pip install {package}, or leave --track away."
+                f"pip install {package}, or remove --track."
             )
 
 
-def tracked(names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> "closing[Tracking]":
+def track_run(names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> "closing[Tracking]":
     """Let trackers follow a run until the end of the block."""
     return closing(Tracking(names, run, on_progress))
 
 
 class Tracking:
-    """The trackers of one run; a training reports to its ``on_progress``."""
+    """The trackers of one run, whose training reports to ``on_progress``."""
 
     def __init__(self, names: Sequence[str], run: TrackedRun, on_progress: OnProgress) -> None:
-        self.run, self.pass_on = run, on_progress
+        self.run = run
+        self.pass_on = on_progress
         self.waiting = list(names) if is_main_process() else []
         self.open: dict[str, tuple[Any, ExitStack]] = {}
         self.finished = self.done = 0
         """Steps of the run's earlier trainings, and of the present one."""
 
     def on_progress(self, progress: Progress) -> None:
-        """Log the numbers of a training and pass its progress on."""
+        """Log the numbers of a training, and pass its progress on."""
         if progress.rows:
             if progress.done <= self.done:  # A further training of this run: its steps follow.
                 self.finished += self.done
             self.done = progress.done
-            by_step: dict[int, dict[str, float]] = {}
+            step_values: dict[int, dict[str, float]] = {}
             for row in progress.rows:
-                by_step.setdefault(int(row.get("step") or 0), {}).update(_values(row))
-            for step, values in by_step.items():
+                step_values.setdefault(int(row.get("step") or 0), {}).update(_values(row))
+            for step, values in step_values.items():
                 self._log(values, self.finished + step)
         self.pass_on(progress)
 
     def finish(self, rows: Iterable[Row]) -> None:
-        """Log the scores of a run: those of the chosen epoch, or measured ones."""
-        chosen = {
+        """Log the scores of a run, for the chosen epoch or from a measurement."""
+        rows = list(rows)
+        epoch_scores = {
             f"chosen/{name}": value for row in rows if row.get("chosen") for name, value in _values(row)
         }
-        measured = {name: value for row in rows if "main" in row for name, value in _values(row)}
-        self._log(chosen | measured, self.finished + self.done)
+        scores = {name: value for row in rows if "main" in row for name, value in _values(row)}
+        self._log(epoch_scores | scores, self.finished + self.done)
 
     def close(self) -> None:
         """Close all trackers."""
-        for name in [*self.open]:
+        for name in list(self.open):
             self._carefully(name, self.open[name][1].close)
         self.open.clear()
 
@@ -201,11 +203,11 @@ class Tracking:
             for name in self.waiting:
                 self._carefully(name, partial(self._start, name))
             self.waiting = []
-            for name in [*self.open]:
+            for name in list(self.open):
                 self._carefully(name, partial(self.open[name][0].log, dict(values), step=step))
 
     def _start(self, name: str) -> None:
-        # One process at a time: the first one may have to make a database.
+        # One process at a time, because the first one may have to create a database.
         from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
         with ExitStack() as end, locked(self.run.folder, ".tracking.lock", wait=True):
@@ -223,9 +225,7 @@ class Tracking:
             if not is_of_code(error):
                 raise
             self.open.pop(name, None)
-            warnings.warn(
-                f"{name} could not be written to ({one_line(error)}). Runs go on without it.", stacklevel=2
-            )
+            warnings.warn(f"{name} failed ({one_line(error)}). The run continues without it.", stacklevel=2)
 
 
 def _values(row: Row) -> Iterator[tuple[str, float]]:

@@ -130,9 +130,7 @@ def test_names_are_one_to_three_words_spelled_in_the_script():
 def test_all_words_may_be_shared_and_where_they_cannot_it_is_said():
     twin = lexicon(replace(LANGUAGES["qac"], code="qay", shared=1.0))
     assert all(twin.roots[concept] == SOURCE.roots[concept] for concept in CONTENT)
-    with pytest.raises(
-        ConfigError, match=r"language qaz: shared is 1\.0, but .* Set shared to 0\.9\d or less"
-    ):
+    with pytest.raises(ConfigError, match=r"language qaz: .*1\.0.*0\.9\d"):
         lexicon(replace(LANGUAGES["qai"], code="qaz", shared=1.0))
 
 

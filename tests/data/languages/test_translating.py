@@ -130,10 +130,10 @@ def test_links_of_noisy_translations_are_in_range():
 @pytest.mark.parametrize("code", ["qaa", "qai"])
 def test_word_of_another_language_is_an_error_that_names_it(code):
     text = texts(1)[0]
-    with pytest.raises(DataError, match=r"text in \w+: '.*' is not a word of \w+.*unknown = \"copy\""):
+    with pytest.raises(DataError, match=r"text in \w+: '.*'.*unknown = \"copy\""):
         BuiltInTranslator(code, "qab").translate("hello" if code == "qaa" else text)
     word = lexicon(LANGUAGES["qaa"]).nouns[0][0][0].text
-    with pytest.raises(DataError, match=f"Did you mean '{word}'"):
+    with pytest.raises(DataError, match=f"'{word}'"):
         BuiltInTranslator("qaa", "qab").translate(word + "x")
 
 
@@ -241,8 +241,8 @@ def test_linked_translation_is_the_translation_and_its_places_are_words():
 @pytest.mark.parametrize(
     ("corpus", "languages", "said"),
     [
-        ("text", "qaa-qab", "no corpus 'text'.*Known: pawsx, squad, ud, wikiann, xnli"),
-        ("xnli", "qaa", "'qaa' is not a pair; expected two languages as in qaa-qab"),
+        ("text", "qaa-qab", "'text'.*squad,"),
+        ("xnli", "qaa", "'qaa'.*qaa-qab"),
         ("xnli", "qaa-qtz", "qtz"),
     ],
 )

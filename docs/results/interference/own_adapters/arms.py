@@ -31,10 +31,10 @@ class ChangedModules(Method):
     uses: ClassVar[tuple[str, ...]] = ("source",)
 
     arm: Literal["stripped", "frozen", "new"] = "stripped"
-    """stripped: there are none; frozen: they do not learn; new: each language's are the identity."""
+    """stripped: without modules. frozen: modules are not trained. new: modules start as the identity."""
 
     def reads(self, source: tuple[str, ...], target: tuple[str, ...]) -> Reads:  # noqa: ARG002
-        """Read the source languages alone."""
+        """Read only the source languages."""
         return Reads(train=source, dev=source)
 
     def train(self, setting: Setting) -> Trained:
@@ -65,7 +65,7 @@ class Changed:
     metric: str
     score: float
     agreement: float
-    """Share of examples whose predictions are those of the unchanged model."""
+    """Share of examples with the same predictions as the unchanged model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,28 +76,32 @@ class ModulesAtTest(Diagnostic):
     subject: ClassVar[str] = "model"
 
     def measure(self, setting: MeasureSetting) -> Iterator[Changed]:
-        """Yield a row for each language and change; none for a model without modules."""
-        tuned = setting.load(setting.subjects[0])
-        info = modules_of(tuned)
+        """Yield a row for each language and change, for models with modules."""
+        tuned_model = setting.load(setting.subjects[0])
+        info = modules_of(tuned_model)
         if info is None:
             return
         source, target = info.languages
-        zeroed, swapped = deepcopy(tuned), deepcopy(tuned)
+        zeroed_model, swapped_model = deepcopy(tuned_model), deepcopy(tuned_model)
         with torch.no_grad():
-            for name, weight in module_parameters(zeroed, info.languages).items():
+            for name, weight in module_parameters(zeroed_model, info.languages).items():
                 if ".up." in name:
                     weight.zero_()
-            pair = [language_parameters(swapped, code).values() for code in (source, target)]
+            pair = [language_parameters(swapped_model, code).values() for code in (source, target)]
             for weight, other in zip(*pair, strict=True):
                 original = weight.clone()
                 weight.copy_(other)
                 other.copy_(original)
         for language in setting.languages:
             evaluation = setting.evaluation(language)
-            unchanged = evaluation.predict(tuned)
-            for change, model in (("none", tuned), ("zeroed", zeroed), ("swapped", swapped)):
-                predicted = evaluation.predict(model)
-                equal = [ours == theirs for ours, theirs in zip(predicted, unchanged, strict=True)]
+            original_answers = evaluation.predict(tuned_model)
+            for change, model in (
+                ("none", tuned_model),
+                ("zeroed", zeroed_model),
+                ("swapped", swapped_model),
+            ):
+                answers = evaluation.predict(model)
+                equal = [ours == theirs for ours, theirs in zip(answers, original_answers, strict=True)]
                 yield Changed(
                     model=setting.subjects[0].id,
                     language=language,

@@ -19,7 +19,7 @@ def rate_of(number: int) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseRatioRow:
-    """λ over the test pairs of one rate of errors; and ρ of rate and λ over all pairs."""
+    """λ over the test pairs of one error rate, and ρ of rate and λ over all pairs."""
 
     model: str
     language: str
@@ -38,7 +38,7 @@ class NoiseRatio:
     subject: ClassVar[str] = "model"
 
     def measure(self, setting: MeasureSetting) -> Iterator[NoiseRatioRow]:
-        """Yield a row for each target language and rate; none for a model that does not mix."""
+        """Yield a row for each target language and rate, for models that mix."""
         if setting.paired is None:
             return
         model = setting.load(setting.subjects[0])

@@ -1,11 +1,11 @@
 """Write SIB-200's topics with the machine translations of FLORES: `python make_files.py DATA OUT`.
 
-DATA holds bible/, rawtext/, sib200/ and flores-mt/ (the evaluation folder of
-github.com/mozilla/firefox-translations-models, a sentence of FLORES devtest on each line). Topics are joined
-by their text: OUT/topics/LANGUAGE/SPLIT.tsv, where LANGUAGE is a language, en-XX (English sentences in the
-translation of each pair's first system) or XX-en (sentences translated into English); OUT/topics-poor has
-those of the second system, OUT/rawtext/LANGUAGE what DATA/rawtext and DATA/bible have of it, to pretrain on,
-and OUT/flores200 the sentences of FLORES dev in all twelve languages, to compare states of.
+DATA contains bible/, rawtext/, sib200/ and flores-mt/ (the evaluation folder of
+github.com/mozilla/firefox-translations-models, with a sentence of FLORES devtest on each line). Topics are
+joined by their text: OUT/topics/LANGUAGE/SPLIT.tsv, where LANGUAGE is a language, en-XX (English sentences
+translated by the first system of each pair) or XX-en (sentences translated into English). OUT/topics-poor
+contains the second system's translations, OUT/rawtext/LANGUAGE the text of DATA/rawtext and DATA/bible for
+pretraining, and OUT/flores200 the sentences of FLORES dev in all twelve languages, to compare states.
 """
 
 import csv
@@ -51,8 +51,8 @@ def write(path: Path, rows: list[dict[str, str]]) -> None:
 def translated(data: Path, first: str, second: str, systems: tuple[str, ...]) -> list[str]:
     """Read the translations by the first of these systems that there are."""
     folder = data / "flores-mt" / "mt" / f"{first}-{second}"
-    named = (folder / f"flores-test.{system}.{second}.gz" for system in systems)
-    texts = lines(next(path for path in named if path.is_file()))
+    paths = (folder / f"flores-test.{system}.{second}.gz" for system in systems)
+    texts = lines(next(path for path in paths if path.is_file()))
     return [html.unescape(line) for line in texts]  # One system leaves &#39; in its output.
 
 

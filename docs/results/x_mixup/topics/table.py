@@ -1,9 +1,9 @@
 """Compare systems on eleven languages: `python table.py [RUNS [NAME]]` writes differences.csv.
 
 It reads scores-*.csv. With RUNS, the folder of mixing.toml, its scores are written first, and the NAME of its
-translations is good (when left out) or poor. A system is its model and how it reads its inputs;
-differences are of the mean over languages, paired by the seeds that both have, with 95 % t intervals. Systems
-are compared by the same translations, and each with itself by others.
+translations is good (default) or poor. A system is its model and its form of inputs. Differences are of the
+mean over languages, paired by the seeds that both have, with 95 % t intervals. Systems are compared with the
+same translations, and each with itself with different ones.
 """
 
 import sys
