@@ -120,7 +120,7 @@ def test_the_data_folder_is_data_unless_said(command, pretended_fetches):
     [
         ("xnly", "fetch: no corpus 'xnly'. Did you mean 'xnli'?"),
         ("xnli:trian", "xnli: no part 'trian'. Did you mean 'train'?"),
-        ("xnli --language ssw", "--language ss: no file of xnli is in it."),
+        ("xnli --language ssw", "--language ss: no file of xnli has it."),
         ("udpos", "udpos: it cannot be fetched. XTREME makes it"),
         ("", "missing argument 'corpora"),
     ],

@@ -228,7 +228,7 @@ def test_a_languages_adapter_is_not_taken_for_a_tasks(kind):
 
 def test_only_adapters_are_written():
     model = load_masked_lm(MADE / "bert" / "base")
-    assert "this model has no adapters of its own" in refusal(check_writable, model, error=ConfigError)
+    assert "--adapter: this model has no adapters" in refusal(check_writable, model, error=ConfigError)
     add_modules(model, Modules(kind="attention"), ("en", "sw"), seed=0)
     assert "this model has attention modules for each language" in refusal(
         check_writable, model, error=ConfigError

@@ -339,7 +339,7 @@ REFUSED = {
     "none": (Modules(kind="adapter"), (), r"each language has modules once; found \(none\)"),
     "no code": (Modules(kind="adapter"), ("English",), "'English' is no language code"),
     "place": (Modules(kind="adapter", after="attention"), LANGUAGES, "after: no place of adapters"),
-    "no adapters": (Modules(kind="attention", invertible=True), LANGUAGES, "and attention modules are none"),
+    "no adapters": (Modules(kind="attention", invertible=True), LANGUAGES, "attention modules. "),
     "narrow": (Modules(kind="adapter", reduction=64), LANGUAGES, "Choose a reduction from 1 to 32"),
     "fallback": (Modules(kind="adapter", fallback="fr"), LANGUAGES, "no language with modules 'fr'"),
 }

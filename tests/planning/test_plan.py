@@ -504,7 +504,7 @@ grid.method = [{ name = "bilingual", start = "few-shot" }, { name = "few-shot", 
 grid.method = [{ name = "source-only", targets = ["qab"] }, { name = "few-shot", start = "source-only" }] ->
     grid.method[1]: start: 'source-only' is not trained for target 'qad'.
 measure.0.corpus = "wikiann:de" -> measure[0]: corpus 'wikiann' has no choice after a
-measure.0.corpus = "mlqa:" -> measure[0]: corpus 'mlqa:': 'mlqa:' is no corpus; expected names
+measure.0.corpus = "mlqa:" -> measure[0]: corpus 'mlqa:': 'mlqa:' is not a corpus; expected names
 measure.0.corpus = "mlqa:de" -> measure[0]: corpus 'mlqa:de' holds qa, not ner.
 measure.1.methods = ["bilingual"] -> measure[1]: transfer-gap finds nothing in the grid to measure: it is of
     models trained on the source alone.

@@ -82,7 +82,7 @@ def test_encoders_and_models_are_looked_at_and_pair_with_translations_those_that
         (
             'corpus = "xnli"\nsplit = "test"',
             'corpus = "xnli"\nsplit = "train"',
-            "is not parallel in all languages",
+            "is not known to be parallel in",
         ),
         (
             PAIRED,

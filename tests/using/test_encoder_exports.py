@@ -195,7 +195,7 @@ def test_a_base_in_a_folder_is_described_and_one_on_the_hub_is_loaded_by_its_com
 
 def test_what_has_no_adapters_or_no_answers_is_refused(runs, tmp_path):
     encoder = load_exportable(runs["adjusted"])
-    with pytest.raises(ConfigError, match="this model has no adapters of its own"):
+    with pytest.raises(ConfigError, match="--adapter: this model has no adapters"):
         encoder.write(tmp_path / "out", adapter=True)
     with pytest.raises(ConfigError, match="--onnx: this is an encoder"):
         encoder.write(tmp_path / "out", onnx=True)

@@ -38,7 +38,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.processes import stop_if_lost
 from isogloss.core.shared_files import create_file, entries, is_folder, read_file
 from isogloss.core.untrusted import parse_json
-from isogloss.encoders.family import unfrozen
+from isogloss.encoders.family import unfrozen_parameters
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 
 _MODEL, _OPTIMIZER, _BEST, _STATE = (
@@ -137,7 +137,7 @@ class Checkpoints:
         With ``in_thread`` the state is copied to the host's memory and written by a thread; ``finish`` waits
         for it.
         """
-        weights, moments, best = dict(unfrozen(model)), _flat(optimizer), state.best or {}
+        weights, moments, best = dict(unfrozen_parameters(model)), _flat(optimizer), state.best or {}
         if not is_main_process():
             for tensors, reference in ((weights, None), (moments, None), (best, weights)):
                 _gathered(tensors, reference)
@@ -182,7 +182,7 @@ class Checkpoints:
             return None
         last = paths[-1]
         with _undamaged(last):
-            trained = unfrozen(model)
+            trained = unfrozen_parameters(model)
             weights, moments = _read(last / _MODEL, trained), _read(last / _OPTIMIZER, _by_number(optimizer))
             best = _read(last / _BEST, trained) if (last / _BEST).exists() else None
             body = _state(last)

@@ -21,7 +21,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.computation import quick_dropout, recomputed_layers
-from isogloss.encoders.family import freeze, thaw, unfrozen
+from isogloss.encoders.family import freeze, thaw, unfrozen_parameters
 from isogloss.training.batching import Batches, Movable, Whole, parts_of
 from isogloss.training.captured import Captured, Rounded
 from isogloss.training.checkpoints import Checkpoints, Notes, State
@@ -155,7 +155,7 @@ class _Training:
             self._train(start, total)
         if self.best is not None:
             with torch.no_grad():
-                for name, weight in unfrozen(self.model).items():
+                for name, weight in unfrozen_parameters(self.model).items():
                     local(weight).copy_(self.best[name])
         self.replica.gather()
         self.model.eval()
@@ -318,14 +318,14 @@ class _Training:
         self.without_gain += 1
         if score > self.best_score:
             self.best_score, self.without_gain = score, 0
-            self.best = on_host(unfrozen(self.model))
+            self.best = on_host(unfrozen_parameters(self.model))
 
     def _average(self, done: int) -> None:
         """Update the mean of the weights at the last evaluations, which replaces the best weights."""
         last = self.callbacks.evaluate_at[-self.callbacks.averaged :]
         if done not in last:
             return
-        share, weights = 1 / (last.index(done) + 1), on_host(unfrozen(self.model))
+        share, weights = 1 / (last.index(done) + 1), on_host(unfrozen_parameters(self.model))
         mean = self.best or weights
         self.best = {name: torch.lerp(mean[name], weight, share) for name, weight in weights.items()}
 

@@ -24,12 +24,12 @@ from isogloss.encoders.family import Model, without_gradients
 from isogloss.encoders.gates import (
     CLOSED_BELOW,
     GateGroup,
-    gated,
     kept_share,
     largest_kept,
     log_alpha_for,
     sample,
-    shifted,
+    shift_to_share,
+    with_gates,
 )
 from isogloss.tasks.masked_lm import Masking, masked_lm_loss
 from isogloss.training.batching import BatchesByStep, Movable
@@ -149,7 +149,7 @@ def learn_gates_on(
         generator = torch.Generator(gates.log_alpha.device).manual_seed(drawn.seed)
         log_alpha = at_target_sparsity(gates, training, drawn.done)
         penalty = training.penalty * kept_share(log_alpha, gates.sizes)
-        with gated(model, groups, gates.by_group(sample(log_alpha, generator))):
+        with with_gates(model, groups, gates.by_group(sample(log_alpha, generator))):
             return batch_loss(model, drawn.batch) + penalty
 
     with without_gradients(model):
@@ -168,4 +168,4 @@ def at_target_sparsity(gates: Gates, training: GateTraining, done: float) -> Ten
         return gates.log_alpha
     part = min(1.0, done / training.settle) if training.settle else 1.0
     share = training.start + part * (1 - training.sparsity - training.start)
-    return shifted(gates.log_alpha, gates.sizes, share)
+    return shift_to_share(gates.log_alpha, gates.sizes, share)

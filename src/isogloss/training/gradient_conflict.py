@@ -31,7 +31,7 @@ from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.computation import transformer_layers
 from isogloss.encoders.families import family_of, has_known_layers
 from isogloss.encoders.family import Model, encoder_prefix
-from isogloss.tasks.batch import EncodedRow, by_example, collate
+from isogloss.tasks.batch import EncodedRow, collate, group_by_example
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
 from isogloss.tasks.task import Task
 from isogloss.training.batching import Movable
@@ -347,7 +347,7 @@ def example_pool(
     model: Model, rows: Mapping[str, Sequence[EncodedRow]], task: Task, *, padding: int, precision: str
 ) -> Pool:
     """Draw labelled examples of each language, with all rows of each."""
-    examples = {language: list(by_example(encoded).values()) for language, encoded in rows.items()}
+    examples = {language: list(group_by_example(encoded).values()) for language, encoded in rows.items()}
 
     def losses(language: str, numbers: Sequence[int], _: int) -> Iterator[Tensor]:
         drawn = [row for number in numbers for row in examples[language][number]]

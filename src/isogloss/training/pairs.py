@@ -21,11 +21,11 @@ from isogloss.core.languages import language_of_text
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import is_translation
 from isogloss.data.examples import Example
-from isogloss.data.projection.parallel_examples import matched
+from isogloss.data.projection.parallel_examples import match_by_id
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.tasks.batch import EncodedRow, by_example
+from isogloss.tasks.batch import EncodedRow, group_by_example
 from isogloss.tasks.task import Task
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
@@ -119,11 +119,11 @@ def _pairs_by_language(
     groups, warnings = {}, []
     for source, target in product(setting.source, setting.target):
         name, back = f"{source}-{target}", f"{source}-{target}-{source}"
-        pairs = matched(train[source], train[name], names=(source, name), partial=True)
+        pairs = match_by_id(train[source], train[name], names=(source, name), partial=True)
         originals = [original for original, _ in pairs]
         backs: list[EncodedRow] = []
         if with_backs:
-            again = matched(originals, train[back], names=(source, back), partial=True)
+            again = match_by_id(originals, train[back], names=(source, back), partial=True)
             backs = translation_rows(originals, [other for _, other in again], partial(encode_in, back))
         groups[name] = paired_rows(
             encode_in(source, originals),
@@ -142,9 +142,9 @@ def paired_rows(
     sources: Iterable[EncodedRow], targets: Iterable[EncodedRow], backs: Iterable[EncodedRow] = ()
 ) -> list[PairedRow]:
     """Pair the rows of examples that have equal numbers, in their order, no window left out."""
-    translated, translated_back = by_example(targets), by_example(backs)
+    translated, translated_back = group_by_example(targets), group_by_example(backs)
     pairs: list[PairedRow] = []
-    for example, windows in by_example(sources).items():
+    for example, windows in group_by_example(sources).items():
         if example not in translated:
             continue
         count = max(len(windows), len(translated[example]))
