@@ -177,6 +177,6 @@ def test_what_the_hub_lacks_is_said(hub, tmp_path, dataset, kind, said):
 def test_a_hub_that_cannot_be_reached_is_one_line_with_the_way_out(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with pytest.raises(DataError, match=r"owner/news@main .*ConnectError.* owner/news@COMMIT") as caught:
+    with pytest.raises(DataError, match=r"owner/news@main .*ConnectError.*owner/news@COMMIT") as caught:
         hub_address.pin_commit("owner/news", tmp_path)
     assert "\n" not in str(caught.value)

@@ -509,7 +509,7 @@ def _check_fit(
             f"{folder}: these adapters were saved without {_shorten(lacking)}, which their base also lacks: "
             f"it was random when they were trained. Save it with them (modules_to_save), or use the encoder."
         )
-    check_complete(folder, auto_class if tolerance.new != "heads" else "whole encoder", lacking)
+    check_complete(folder, auto_class if tolerance.new != "heads" else "encoder", lacking)
     _check_shapes(folder, {name for name in fit.misshapen if _part(model, name) not in _PARTS[tolerance.new]})
     _check_used(folder, {name for name in fit.unused if _part(model, name) not in _PARTS[tolerance.unused]})
 

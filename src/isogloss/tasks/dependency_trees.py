@@ -111,7 +111,7 @@ def best_tree(scores: np.ndarray) -> list[int]:
         )
     if np.isnan(scores).any() or np.isposinf(scores).any():
         raise ValueError(
-            "arc scores contain NaN or +inf, so there is no best tree. Use a model whose training converged."
+            "arc scores contain NaN or +inf, so no tree is the best. Use a model whose training converged."
         )
     if not len(scores):
         return []

@@ -207,7 +207,7 @@ class Bucc(CorpusDefaults):
 
     Zweigenbaum et al. (2017), "Overview of the Second BUCC Shared Task: Spotting Parallel Sentences in
     Comparable Corpora". Splits are XTREME's (Hu et al. 2020): dev is the official ``sample``, test the
-    official ``training`` data, because the official test pairs are not public. There is no training split.
+    official ``training`` data, because the official test pairs are not public. It has no training split.
     Layouts: ``bucc2018/de-en/de-en.sample.de`` with ``.en`` and ``.gold``, the same without the inner folder,
     XTREME's names (``de-en.dev.de``; its script deletes ``de-en.test.gold``, which is
     ``de-en.training.gold``), and a table ``bucc2018/de-en.dev.tsv`` (id, de, en) whose rows have both texts,

@@ -67,8 +67,8 @@ class Concatenated(CorpusDefaults):
         abouts = [part.corpus.about for part in self.parts]
         licences = [f"{part.label}: {part.corpus.about.licence}" for part in self.parts]
         return About(
-            text=" ".join(about.text for about in abouts),
-            url=" ".join(about.url for about in abouts),
+            text=" ".join(entry.text for entry in abouts),
+            url=" ".join(entry.url for entry in abouts),
             licence="; ".join(licences),
         )
 

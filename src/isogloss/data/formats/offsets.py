@@ -386,7 +386,7 @@ def locate_tokens(body: Mapping[str, Any]) -> list[Place] | None:
     if not isinstance(tokens, list) or not all(isinstance(token, Mapping) for token in tokens):
         return None
     places = [Place(token.get("start"), token.get("end")) for token in tokens]
-    return places if places and all(_are_offsets(place) for place in places) else None
+    return places if places and all(_are_offsets(item) for item in places) else None
 
 
 def tag_object(body: Mapping[str, Any], style: Style) -> TaggedText:

@@ -159,11 +159,11 @@ def _place_answers(qa: dict[str, object], passage: str, answers: Answers) -> Ite
     for item in items:
         answer = _check_type(item, dict)
         text = _member(answer, "text", str)
-        place = place_answer(passage, text, _member(answer, "answer_start", int))
-        if not isinstance(place, str):
-            yield place
+        location = place_answer(passage, text, _member(answer, "answer_start", int))
+        if not isinstance(location, str):
+            yield location
         elif answers != "translated":
-            raise _broken_error(place, "the answer at its offset")
+            raise _broken_error(location, "the answer at its offset")
 
 
 def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, str] | str:
@@ -178,7 +178,7 @@ def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, 
     word_places = find_words(passage, text)
     if start is None:
         return _find_first_place(passage, text, word_places)
-    places = [(place.start, place.text) for place in word_places]
+    places = [(location.start, location.text) for location in word_places]
     meant = _surely_meant(passage, start, places)
     if meant is not None:
         return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
@@ -265,11 +265,11 @@ def question_of_row(record: CorpusRow) -> Question | None:
     answers = list[tuple[int, str]]()
     repairs = list[str]()
     for text, start in _answers(record):
-        place = place_answer(passage, record.checked_text("an answer", text), _offset(record, start))
-        if isinstance(place, str):
-            raise record.broken(place, "an answer in its context, at its start")
-        answers.append(place[:2])
-        repairs.append(place[2])
+        location = place_answer(passage, record.checked_text("an answer", text), _offset(record, start))
+        if isinstance(location, str):
+            raise record.broken(location, "an answer in its context, at its start")
+        answers.append(location[:2])
+        repairs.append(location[2])
     if not answers and NO_ANSWER in record.reading.skip and not record.is_unlabelled:
         return None
     if not answers and not record.is_unlabelled:

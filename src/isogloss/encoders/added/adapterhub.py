@@ -371,7 +371,7 @@ def check_writable(model: Model) -> None:
 def write_hub_adapters(model: Model, folder: Path, base: str) -> list[str]:
     """Write all adapters of a model, and return the names of their folders below ``folder``.
 
-    There is a folder for each language, and one named task.
+    Each language has a folder; the task's is named task.
     """
     folders = list[str]()
     tree = module_tree(model)

@@ -100,8 +100,8 @@ def write_task_adapter(model: nn.Module, folder: Path, *, head: bool = False) ->
     if (adapters := task_adapter(model)) is not None:
         weights = adapted_parameters(model) if head else _parameters(adapters)
         metadata = {"reduction": str(adapters.placement.reduction), **optional_metadata(adapters.placement)}
-        place = metadata.pop("after", BOTH_PLACES)
-        metadata |= {"after": place} if place != FEED_FORWARD else {}
+        position = metadata.pop("after", BOTH_PLACES)
+        metadata |= {"after": position} if position != FEED_FORWARD else {}
         write_weights(folder / TASK_FILE, weights, metadata)
 
 

@@ -143,11 +143,11 @@ def optional_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
     Raises KeyError or ValueError for invalid metadata.
     """
     activation = metadata.get("activation")
-    place = metadata.get("after")
+    position = metadata.get("after")
     ACTIVATIONS[activation]
     numbers = metadata.get("leave_out", "")
     return {
-        "after": None if place == BOTH_PLACES else place,
+        "after": None if position == BOTH_PLACES else position,
         **{name: name in metadata or None for name in ("invertible", "embedding", "normed")},
         "activation": activation,
         "leave_out": tuple(int(layer) for layer in numbers.split(",")) if numbers else None,
