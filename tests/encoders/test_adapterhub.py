@@ -205,7 +205,7 @@ def test_adapters_of_another_encoder_or_kind_are_refused(altered):
     wide = read_hub_adapter(altered(reduction_factor=2))
     assert "has the shape (4,), and (8,) is expected" in refusal(with_hub_adapters, base, {"en": wide}, None)
     two = {"en": read_hub_adapter(MADE / "bert" / "houlsby"), "sw": wide}
-    assert "the adapters of sw differ in kind from those of en" in refusal(
+    assert "the adapters of sw differ in kind from the adapters of en" in refusal(
         with_hub_adapters, base, two, None, error=ConfigError
     )
 

@@ -71,7 +71,8 @@ def _builder(dataset: str, config: str, _cache: str) -> "DatasetBuilder":
         )
     if str(builder.hash) != commit:  # Without a network the library takes any commit that it has.
         raise DataError(
-            f"this commit is not on this machine (it has {builder.hash}), and the hub cannot be reached. {ADVICE}"
+            f"this commit is not on this machine (it has {builder.hash}), and the hub is not reachable. "
+            f"{ADVICE}"
         )
     return builder
 
