@@ -129,7 +129,7 @@ def text_of(folder: Path, *, shape: Architecture, steps: int, budget: int) -> Te
     batches = TextBatches(
         sampling=BatchSampling(steps=steps, batch_subwords=budget, block=BLOCK),
         streams={"xx": stream},
-        masking=Masking(vocabulary=Vocabulary.of(tokenizer), share=MASKED),
+        masking=Masking(vocabulary=Vocabulary.from_tokenizer(tokenizer), share=MASKED),
         seed=0,
     )
     blocks = []

@@ -34,7 +34,7 @@ from isogloss.data.corpora.bitext import Bitext
 from isogloss.data.languages import BuiltInLanguages
 from isogloss.data.examples import Translation
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link, symmetrized
+from isogloss.data.formats.word_links import SYMMETRIZATIONS, Link, symmetrize
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.metrics.texts import AlignmentScores, alignment_scores
 
@@ -140,7 +140,7 @@ def symmetrizations(
         pairs = zip(*(links[: len(test.gold)] for links in directions), strict=True)
         yield (
             f"{name}, {symmetrization}",
-            [Aligned(links=symmetrized(a, b, symmetrization)) for a, b in pairs],
+            [Aligned(links=symmetrize(a, b, symmetrization)) for a, b in pairs],
             seconds,
         )
 

@@ -15,7 +15,7 @@ from isogloss.data.corpus import About, CorpusDefaults, locate
 from isogloss.diagnostics.setting import Diagnostic, MeasureSetting
 from isogloss.encoders.added.differences import write_sparse
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import unfrozen
+from isogloss.encoders.family import unfrozen_parameters
 from isogloss.encoders.loading import load_whole, load_with_new_head
 from isogloss.encoders.subwords import scored_subwords, special_subwords, split_words
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -105,7 +105,7 @@ class LeastPeft(Peft):
         return Prepared()
 
     def finish(self, model, base):
-        trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen(model).items()}
+        trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen_parameters(model).items()}
         return partial(write_sparse, trained, base)
 
 

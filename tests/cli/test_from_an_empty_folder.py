@@ -14,7 +14,7 @@ import pytest
 
 from forked import Forked
 from isogloss.data.fetching.hub_address import address
-from isogloss.data.fetching.releases import Release, chosen
+from isogloss.data.fetching.releases import Release, select_releases
 from isogloss.data.languages import examples
 from local_hub import LocalHub, local_hub
 
@@ -66,7 +66,7 @@ def body(release: Release) -> bytes:
 def hub() -> Iterator[LocalHub]:
     with local_hub() as hub:
         for name, languages in SUITES.items():
-            for release in chosen([name], languages):
+            for release in select_releases([name], languages):
                 path = address(release.url).replace(RAW, "").partition("huggingface.co")
                 hub.plain[path[2] or path[0]] = body(release)
         yield hub

@@ -144,7 +144,7 @@ LAYOUTS = (
         ENDING,
         2,
         NAMES,
-        "a separator at the end of every line left out",
+        "a separator at the end of every line skipped",
     ),
     Odd(
         "blanks between sentences, two spaces",
@@ -255,7 +255,7 @@ LAYOUTS = (
         "a\tPos\nb\tpos\n",
         2,
         {"Pos": 1, "pos": 1},
-        "labels that differ in case or width alone: Pos, pos",
+        "labels that differ only in case or width: Pos, pos",
     ),
     Odd(
         "tags in small letters",

@@ -5,7 +5,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.concatenated import Concatenated, concatenated, parts_of
+from isogloss.data.corpora.concatenated import Concatenated, join_corpora, parts_of
 from says import says
 
 FILES = {
@@ -17,7 +17,7 @@ FILES = {
 
 
 def corpus(name):
-    return concatenated(name, CORPORA.__getitem__)
+    return join_corpora(name, CORPORA.__getitem__)
 
 
 def test_parts_are_read_in_turn_with_ids_of_their_own(put):
@@ -80,7 +80,7 @@ def test_collection_of_a_corpus_is_a_part_of_its_own(fixtures):
         plain, _, collection = name.partition(":")
         return replace(CORPORA["cad-nli"], collection=collection) if collection else CORPORA[plain]
 
-    whole = concatenated("cad-nli:original+cad-nli", one)
+    whole = join_corpora("cad-nli:original+cad-nli", one)
     assert [pair.id for pair in whole.read(fixtures, "en", "train")] == [
         "cad-nli:original:1",
         "cad-nli:1",
@@ -106,16 +106,16 @@ def test_names_are_taken_apart():
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("", "''.*corpus"),
-        ("snli+", "''.*corpus"),
-        ("snli[dev", r"'snli\[dev'"),
-        ("snli]dev[", "corpus"),
-        ("[dev]", "corpus"),
-        ("snli[]", "brackets"),
-        ("snli[dve]", "'dve'.*'dev'"),
-        ("snli[dev,dev]", "twice"),
-        ("snli+sick+snli", "twice"),
-        ("snli+snli[dev]", "twice"),
+        ("", "^corpus '': ''.*snli"),
+        ("snli+", r"^corpus 'snli\+': ''"),
+        ("snli[dev", r"^corpus 'snli\[dev': 'snli\[dev'"),
+        ("snli]dev[", r"^corpus 'snli\]dev\['"),
+        ("[dev]", r"^corpus '\[dev\]'"),
+        ("snli[]", "'' .*train, dev, test"),
+        ("snli[dve]", "'dve' .*'dev'.*train, dev, test"),
+        ("snli[dev,dev]", "'dev' .*twice"),
+        ("snli+sick+snli", ": snli .*twice"),
+        ("snli+snli[dev]", ": snli .*twice"),
     ],
 )
 def test_name_that_cannot_be_taken_apart_says_how_to_write_it(name, said):

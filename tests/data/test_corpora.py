@@ -138,7 +138,7 @@ def test_a_split_that_is_not_there_is_said_with_what_the_folder_holds(name, tmp_
             "bitext",
             "en-hi",
             "train",
-            "'bitext'.*'en-hi':.*tico19.*= 'tico19'",
+            "'bitext'.* 'en-hi': tico19; .*collection = 'tico19'",
         ),
         ("bitext:tico19", "en-hi", "train", "'tico19'.*'en-hi'"),
     ],

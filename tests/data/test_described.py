@@ -63,7 +63,7 @@ def test_parquet_is_read_and_numbers_are_labels_in_their_order(own):
     table = [{"text": text, "label": number} for number, (text, _) in enumerate(TEXTS)]
     body = 'kind = "text"\nfiles = "{split}-{language}.parquet"\nlabels = ["a", "b", "c"]\n'
     assert [one.label for one in read(own(body, {"train-sw.parquet": table}))] == ["a", "b", "c"]
-    with pytest.raises(DataError, match="parquet"):
+    with pytest.raises(DataError, match=r"train-sw\.parquet: .*4 bytes"):
         read(own(body, {"train-sw.parquet": "PAR1"}))
 
 
@@ -490,7 +490,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
             "1: no column 'label' or 'labels' for label in text; expected it",
         ),
         ("text", "jsonl", "[1]\n", r"1: '\[1\]'; expected a JSON object"),
-        ("text", "jsonl", "{\n", r"1: no JSON \(.*expected a JSON object"),
+        ("text", "jsonl", "{\n", r"1: .*JSON \(.*expected a JSON object"),
         ("text", "csv", 'text,label\n"a,b\n', "2: unexpected end of data"),
         ("text", "csv", 'text,label\n"a\nb",b\nc,x\n', "4: label 'x'"),  # cells have lines of their own
         ("chosen", "jsonl", '{"part": "train"}\n', "1: no column 'prt' for where in part; expected it"),
@@ -503,7 +503,7 @@ ITEM = '{"context": "a", "options": ["b", "c"], "label": 1}\n'
         ("list", "json", '{"text": "a"}', "1: no list"),
         ("words", "jsonl", '{"words": ["a", " "], "labels": ["O", "O"]}', "1: the word ' '"),
         ("words", "jsonl", '{"words": [1, 2], "labels": ["O", "O"]}', "1: the word 1"),
-        ("words", "jsonl", '{"words": "a b", "labels": ["O", "O"]}', "1: words and labels that are no lists"),
+        ("words", "jsonl", '{"words": "a b", "labels": ["O", "O"]}', "1: words and labels"),
         ("conll", "txt", "Anna B-PER\nhome\n", "2: 1 column in 'home'; expected 2 columns, among them 0, -1"),
         ("choice", "jsonl", ITEM + ITEM.replace(', "c"', ""), "2: 1 options; expected two or more"),
         ("choice", "jsonl", ITEM.replace('"b", ', '"b", "", '), "1: an option is ''; expected a text"),

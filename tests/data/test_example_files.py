@@ -102,7 +102,7 @@ def test_half_a_surrogate_pair_comes_back(tmp_path):
 def test_a_damaged_line_is_named(tmp_path, line):
     path = tmp_path / "x.jsonl"
     path.write_text(f"{example_line(TextLine(id='1', text='a'))}\n{line}\n")
-    with pytest.raises(StorageError, match=r"x\.jsonl: .*2"):
+    with pytest.raises(StorageError, match=r"x\.jsonl: line 2 .*record\.json"):
         list(read_examples(path))
 
 

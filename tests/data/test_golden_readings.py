@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from isogloss.data.corpora.described import shipped
+from isogloss.data.corpora.described import list_shipped
 from isogloss.data.corpus import Corpus, Source
 from isogloss.data.examples import example_line
 from isogloss.data.files import DiskFolder, File
@@ -118,8 +118,8 @@ def corpus(case: str, source: Source) -> Corpus:
     """Return the corpus of a case; "ud@sequoia" is the treebank of that name."""
     name, language, _ = case.split()
     plain, _, treebank = name.partition("@")
-    if plain in shipped():
-        return described(shipped()[plain], str(source.path))
+    if plain in list_shipped():
+        return described(list_shipped()[plain], str(source.path))
     return Sources().corpus(plain, ((language, treebank),) if treebank else ())
 
 

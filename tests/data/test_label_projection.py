@@ -20,7 +20,7 @@ from isogloss.data.examples import (
     Translation,
     example_line,
 )
-from isogloss.data.languages import BuiltInTranslator, examples, translated, words_of
+from isogloss.data.languages import BuiltInTranslator, examples, translate_corpus, words_of
 from isogloss.data.projection.label_projection import (
     Projection,
     Translated,
@@ -28,7 +28,14 @@ from isogloss.data.projection.label_projection import (
     translate_examples,
     translate_inputs,
 )
-from isogloss.data.projection.words import MARKS, by_links, by_text, marked, span_links, unmarked
+from isogloss.data.projection.words import (
+    MARKS,
+    add_marks,
+    locate_by_links,
+    locate_by_text,
+    remove_marks,
+    span_links,
+)
 
 GERMAN = {"the": "das", "old": "alte", "town": "Städtchen", "lies": "liegt", "where": "wo", "there": "dort"}
 
@@ -159,7 +166,9 @@ def test_the_built_in_translators_own_links_find_what_the_built_in_corpora_find(
     how = Projection(answers=("links",))
     found = translate_examples(given, built_in("qaa", target, 0.05), projection=how)
     asked = {one.id for one in given}
-    theirs = takewhile(lambda one: one.id in asked, translated("squad", f"qaa-{target}", "dev", noise=0.05))
+    theirs = takewhile(
+        lambda one: one.id in asked, translate_corpus("squad", f"qaa-{target}", "dev", noise=0.05)
+    )
     assert found.examples == list(theirs)
     assert found.lost
     assert {*found.lost, *(one.id for one in found.examples)} == asked
@@ -168,7 +177,7 @@ def test_the_built_in_translators_own_links_find_what_the_built_in_corpora_find(
 @pytest.mark.parametrize("target", ["qab", "qah"])
 def test_projected_tags_are_those_that_the_translation_says(target: str) -> None:
     """The built-in corpora tag a translation by what it means: the oracle of projection."""
-    theirs = {one.id: one for one in islice(translated("ud", f"qaa-{target}", "dev"), 200)}
+    theirs = {one.id: one for one in islice(translate_corpus("ud", f"qaa-{target}", "dev"), 200)}
     given = list(islice(examples("ud", "qaa", "dev"), 200))
     found = translate_examples(given, built_in("qaa", target), projection=Projection(tags="links"))
     pairs = [
@@ -188,7 +197,7 @@ def test_projected_tags_are_those_that_the_translation_says(target: str) -> None
 def test_projected_entities_are_those_that_the_translation_says(target: str) -> None:
     given = list(islice(examples("wikiann", "qaa", "dev"), 200))
     found = translate_examples(given, built_in("qaa", target), projection=Projection(tags="links"))
-    assert found.examples == list(islice(translated("wikiann", f"qaa-{target}", "dev"), 200))
+    assert found.examples == list(islice(translate_corpus("wikiann", f"qaa-{target}", "dev"), 200))
     noisy = translate_examples(given, built_in("qaa", target, 0.3), projection=Projection(tags="links"))
     assert {*noisy.lost, *(one.id for one in noisy.examples)} == {one.id for one in given}
     assert noisy.lost  # an entity of which no word is left
@@ -265,7 +274,7 @@ def test_translating_back_is_translating_twice() -> None:
     given = list(islice(examples("xnli", "qaa", "dev"), 50))
     there = translate_examples(given, built_in("qaa", "qad")).examples
     back = translate_examples(there, built_in("qad", "qaa")).examples
-    assert back == list(islice(translated("xnli", "qaa-qad-qaa", "dev"), 50))
+    assert back == list(islice(translate_corpus("xnli", "qaa-qad-qaa", "dev"), 50))
 
 
 def test_ways_that_cannot_work_are_refused() -> None:
@@ -329,9 +338,9 @@ ANSWERS = TEXTS.map(str.strip).filter(bool)
 
 @given(TEXTS, ANSWERS, TEXTS, st.sampled_from(MARKS))
 def test_marks_taken_out_again_leave_the_answer_at_its_offset(before, answer, after, mark) -> None:
-    text = marked(before + answer + after, (len(before), answer), mark)
+    text = add_marks(before + answer + after, (len(before), answer), mark)
     assert text is not None
-    found = unmarked(text, mark)
+    found = remove_marks(text, mark)
     assert found is not None
     passage, (start, inner) = found
     assert inner == answer
@@ -351,34 +360,34 @@ def test_marks_taken_out_again_leave_the_answer_at_its_offset(before, answer, af
     ],
 )
 def test_marks_are_known_again_as_a_translation_writes_them(translation, mark, passage, answer) -> None:
-    assert unmarked(translation, mark) == (passage, answer)
+    assert remove_marks(translation, mark) == (passage, answer)
 
 
 @pytest.mark.parametrize(
     "text", ["no mark", "[ ]", "only [one", "]wrong[", "[two] [pairs]", "[three [marks]"]
 )
 def test_marks_that_are_not_one_pair_round_something_are_lost(text: str) -> None:
-    assert unmarked(text, BRACKETS) is None
+    assert remove_marks(text, BRACKETS) is None
 
 
 def test_a_passage_with_marks_of_its_own_is_not_marked_with_them() -> None:
-    assert marked("see [1] there", (8, "there"), BRACKETS) is None
-    assert marked("see [1] there", (8, "there"), TAGS) == "see [1] <b>there</b>"
+    assert add_marks("see [1] there", (8, "there"), BRACKETS) is None
+    assert add_marks("see [1] there", (8, "there"), TAGS) == "see [1] <b>there</b>"
 
 
 def test_links_lead_from_the_first_to_the_last_linked_word() -> None:
     text, translation = "the old town lies here", "hier liegt die alte Stadt."
     links = span_links(text, translation, [(0, 2), (1, 3), (2, 4), (3, 1), (4, 0)])
-    assert by_links((4, "old town"), translation, links) == (15, "alte Stadt")
+    assert locate_by_links((4, "old town"), translation, links) == (15, "alte Stadt")
 
 
 def test_a_foreign_word_within_the_linked_ones_loses_the_answer() -> None:
     text, translation = "the old town lies", "alte liegt Stadt"
     assert (
-        by_links((4, "old town"), translation, span_links(text, translation, [(1, 0), (2, 2), (3, 1)]))
+        locate_by_links((4, "old town"), translation, span_links(text, translation, [(1, 0), (2, 2), (3, 1)]))
         is None
     )
-    assert by_links((4, "old"), translation, []) is None
+    assert locate_by_links((4, "old"), translation, []) is None
 
 
 @pytest.mark.parametrize(
@@ -393,4 +402,4 @@ def test_a_foreign_word_within_the_linked_ones_loses_the_answer() -> None:
     ],
 )
 def test_an_answer_translated_alone_must_stand_exactly_once(answer, translation, found) -> None:
-    assert by_text(answer, translation) == found
+    assert locate_by_text(answer, translation) == found

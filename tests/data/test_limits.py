@@ -5,39 +5,39 @@ from dataclasses import replace
 
 import pytest
 
-from isogloss.data.examples import LabelledText, limited
+from isogloss.data.examples import LabelledText, limit_examples
 from isogloss.data.sources import Sources
 
 SORTED = [LabelledText(id=str(n), text=f"t{n}", label="pos" if n < 100 else "neg") for n in range(200)]
 
 
 def test_a_limit_of_a_sorted_split_has_every_label_about_as_often_as_the_split():
-    labels = [one.label for one in limited(SORTED, 100)]
+    labels = [one.label for one in limit_examples(SORTED, 100)]
     assert 35 <= labels.count("pos") <= 65
 
 
 def test_the_order_of_the_split_stays():
-    assert [one for one in SORTED if one in limited(SORTED, 50)] == limited(SORTED, 50)
+    assert [one for one in SORTED if one in limit_examples(SORTED, 50)] == limit_examples(SORTED, 50)
 
 
 def test_a_smaller_limit_is_part_of_a_larger_one():
-    assert {*limited(SORTED, 20)} < {*limited(SORTED, 60)} < {*limited(SORTED, 200)}
+    assert {*limit_examples(SORTED, 20)} < {*limit_examples(SORTED, 60)} < {*limit_examples(SORTED, 200)}
 
 
 @pytest.mark.parametrize("most", [200, 201, 10_000])
 def test_a_limit_of_as_many_as_there_are_or_more_is_all(most):
-    assert limited(SORTED, most) == SORTED
+    assert limit_examples(SORTED, most) == SORTED
 
 
 def test_an_empty_split_stays_empty():
-    assert limited([], 3) == []
+    assert limit_examples([], 3) == []
 
 
 def test_parallel_examples_are_the_same_whatever_their_order_and_whichever_are_missing():
     other = [replace(one, text="u") for one in SORTED if one.id != "0"]
     random.Random(0).shuffle(other)
-    chosen = {one.id for one in limited(SORTED, 50)}
-    assert len(chosen & {one.id for one in limited(other, 50)}) >= 49
+    chosen = {one.id for one in limit_examples(SORTED, 50)}
+    assert len(chosen & {one.id for one in limit_examples(other, 50)}) >= 49
 
 
 def test_examples_beyond_the_limit_are_not_held():
@@ -56,7 +56,7 @@ def test_examples_beyond_the_limit_are_not_held():
             most.append(len(alive))
             yield Counted(id=str(number), text="", label="")
 
-    assert len(limited(read(), 10)) == 10
+    assert len(limit_examples(read(), 10)) == 10
     assert max(most) < 20
 
 
@@ -77,7 +77,7 @@ def test_files_are_drawn_from(by_label):
     sources = Sources()
     assert {one.label for one in sources.examples(by_label, "en", "train", examples=20)} == {"pos", "neg"}
     whole = sources.examples(by_label, "en", "train")
-    assert sources.examples(by_label, "en", "train", examples=20) == limited(whole, 20)
+    assert sources.examples(by_label, "en", "train", examples=20) == limit_examples(whole, 20)
 
 
 def test_corpora_read_as_one_are_drawn_from_as_a_whole(put, tmp_path):

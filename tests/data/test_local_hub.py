@@ -9,10 +9,10 @@ from huggingface_hub import constants
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.corpora.catalogue import CORPORA
-from isogloss.data.corpora.described import DescribedCorpus, shipped
+from isogloss.data.corpora.described import DescribedCorpus, list_shipped
 from isogloss.data.fetching import hub_address
 from isogloss.data.fetching.official_files import existing, fetch
-from isogloss.data.fetching.releases import Release, chosen
+from isogloss.data.fetching.releases import Release, select_releases
 from isogloss.data.files import DiskFolder
 from isogloss.data.hub import CONVERTED, HubDatasets
 from isogloss.recipes.descriptions import described
@@ -44,7 +44,7 @@ def basque(hub: LocalHub, text: str = "Bai") -> str:
 
 
 def of_xnli_eu() -> list[Release]:
-    return chosen(["xnli-eu"])
+    return select_releases(["xnli-eu"])
 
 
 def test_a_branch_is_looked_up_once_and_its_commit_is_written_beside_the_data(hub, tmp_path):
@@ -80,7 +80,7 @@ def test_data_hub_reads_what_fetch_brings_with_the_same_identity(hub, tmp_path):
 
 
 def described_as(name: str, data: str) -> DescribedCorpus:
-    return described(shipped()[name], data)
+    return described(list_shipped()[name], data)
 
 
 def test_converted_files_of_the_hub_are_pinned_downloaded_once_and_read(hub, tmp_path):
@@ -162,21 +162,21 @@ def test_a_described_dataset_is_read_by_the_library_from_the_hub_and_then_withou
 @pytest.mark.parametrize(
     ("dataset", "kind", "said"),
     [
-        ("owner/nothing@main", DataError, "owner/nothing.*'main'"),
-        ("owner/news@mian", DataError, "owner/news.*'mian'"),
-        ("owner news", ConfigError, "'owner news'.*owner/name, owner/name@BRANCH"),
+        ("owner/nothing@main", DataError, "no dataset owner/nothing with a revision 'main'"),
+        ("owner/news@mian", DataError, "no dataset owner/news with a revision 'mian'"),
+        ("owner news", ConfigError, "found 'owner news'; expected owner/name, owner/name@BRANCH or"),
         ("owner/news@../../x", ConfigError, "expected owner/name, owner/name@BRANCH or"),
     ],
 )
 def test_what_the_hub_lacks_is_said(hub, tmp_path, dataset, kind, said):
     hub.put("owner/news", {})
     with pytest.raises(kind, match=said):
-        hub_address.pinned(dataset, tmp_path)
+        hub_address.pin_commit(dataset, tmp_path)
 
 
 def test_a_hub_that_cannot_be_reached_is_one_line_with_the_way_out(monkeypatch, tmp_path):
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    with pytest.raises(DataError, match="owner/news@COMMIT") as caught:
-        hub_address.pinned("owner/news", tmp_path)
+    with pytest.raises(DataError, match=r"owner/news@main .*ConnectError.*owner/news@COMMIT") as caught:
+        hub_address.pin_commit("owner/news", tmp_path)
     assert "\n" not in str(caught.value)

@@ -94,14 +94,14 @@ def below(head, row):
                 ("a\tb\tneutral\tx", "4 cells"),
                 ("", "1 cell;"),
                 ("a\tb\tmaybe", "label 'maybe'; expected one of entailment, neutral, contradiction"),
-                ("a\tb\t-", "label '-'; .* Take the rows without"),
-                ("a\tb\t", "no label; .* Take the rows without a label out of the file"),
+                ("a\tb\t-", "label '-'; .* without a label"),
+                ("a\tb\t", "no label; .* without a label"),
             )
         ),
         (
             "xnli/test-en.tsv",
             "a\tb\tneutral\na\t \tneutral\n",
-            r"2: second is ' '; expected a text that is not blank\. Give it, or take the row out\.",
+            r"2: second is ' '; expected a text that is not blank",
         ),
         ("xnli/xnli.dev.tsv", XNLI_DEV, "3: 1 cell; expected 4"),  # in any language
         ("xnli/train-en.tsv", "sentence1\tsentence2\nb\tc\n", "1: a header without 'gold_label' or 'label'"),
@@ -139,8 +139,8 @@ def below(head, row):
         *(
             ("snli/snli_1.0_train.jsonl", f"{OBJECT}{line}\n", f"2: {said}")
             for line, said in (
-                ("{", "no JSON"),
-                ("[" * 100_000, "no JSON"),
+                ("{", ".*JSON"),
+                ("[" * 100_000, ".*JSON"),
                 ("[1]", r"'\[1\]'; expected a JSON object\."),
                 (
                     '{"sentence1": "a", "gold_label": "neutral"}',

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from isogloss.core.errors import DataError
-from isogloss.data.corpora.described import KNOWN, shipped
+from isogloss.data.corpora.described import KNOWN, list_shipped
 from isogloss.data.examples import Choice, LabelledText, SentencePair, TaggedSentence, Translation
 from isogloss.data.files import DiskFolder
-from isogloss.data.projection.parallel_examples import matched
+from isogloss.data.projection.parallel_examples import match_by_id
 from isogloss.recipes.described_contents import inspect_splits
 from isogloss.recipes.descriptions import register_corpus
 from says import says
@@ -187,7 +187,7 @@ def forgotten(monkeypatch):
 
 
 def test_every_description_has_a_layout_here():
-    assert LAYOUTS.keys() == shipped().keys()
+    assert LAYOUTS.keys() == list_shipped().keys()
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
@@ -266,7 +266,7 @@ def test_the_real_questions_of_belebele_are_read_whole(tmp_path):
         list(corpus.read(DiskFolder(tmp_path), language, "test"))
         for language in (english.language, german.language)
     ]
-    both = matched(*found, names=("en", "de"))
+    both = match_by_id(*found, names=("en", "de"))
     assert len(both) == 900
     assert all(len(one.options) == len(other.options) == 4 for one, other in both)
 

@@ -19,7 +19,7 @@ from isogloss.data.examples import (
     Translation,
 )
 from isogloss.data.files import DiskFolder
-from isogloss.data.formats.word_links import flipped
+from isogloss.data.formats.word_links import flip_languages
 from isogloss.data.languages import GENERATED_AS, BuiltInLanguages, built_in_size
 from isogloss.data.sources import RecentExamples, Sources, source_of
 from says import says
@@ -130,7 +130,7 @@ def test_bitext_is_given_in_both_directions():
     folder = BuiltInLanguages()
     (pair,) = Bitext().read(folder, "qaa-qac", "dev")
     assert pair == Translation(id="1", first="qaa a", second="qac", links=((0, 0), (1, 0)))
-    assert list(Bitext().read(folder, "qac-qaa", "dev")) == [flipped(pair)]
+    assert list(Bitext().read(folder, "qac-qaa", "dev")) == [flip_languages(pair)]
 
 
 @pytest.mark.usefixtures("made")
@@ -218,7 +218,7 @@ def test_real_language_without_a_folder_says_give_data():
 
 def test_pair_of_a_built_in_and_a_real_language_is_refused(tmp_path):
     for pair in ("qaa-en", "en-qaa"):
-        with pytest.raises(DataError, match=f"{pair}: .*built-in"):
+        with pytest.raises(DataError, match=f"^{pair}: "):
             Sources(str(tmp_path)).examples("bitext", pair, "dev")
 
 

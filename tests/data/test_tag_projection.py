@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.core.tag_schemes import are_bio, find_spans
-from isogloss.data.projection.words import projected_tags, word_links
+from isogloss.data.projection.words import project_tags, word_links
 from isogloss.metrics.labels import spans
 
 BIO = st.lists(st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]), max_size=12)
@@ -19,19 +19,19 @@ def test_entities_are_the_spans_that_are_scored(tags):
 @given(BIO.filter(any))
 def test_links_from_each_word_to_its_own_carry_all_tags(tags):
     same = [(place, place) for place in range(len(tags))]
-    whole = projected_tags(tags, len(tags), same, bio=True)
+    whole = project_tags(tags, len(tags), same, bio=True)
     assert whole is not None
     assert spans(whole) == spans(tags)
-    assert projected_tags(tags, len(tags), same, bio=False) == tuple(tags)
+    assert project_tags(tags, len(tags), same, bio=False) == tuple(tags)
 
 
 def test_a_word_takes_the_tag_on_which_its_links_agree():
     tags = ["ADP", "DET", "NOUN", "NOUN"]
     links = [(0, 0), (1, 0), (2, 1), (3, 1), (3, 3)]
-    assert projected_tags(tags, 4, links, bio=False) == ("", "NOUN", "", "NOUN")
-    assert projected_tags(["", "NOUN"], 2, [(0, 0), (1, 1)], bio=False) == ("", "NOUN")
-    assert projected_tags(tags, 4, [], bio=False) is None
-    assert projected_tags([], 4, links, bio=False) == ()
+    assert project_tags(tags, 4, links, bio=False) == ("", "NOUN", "", "NOUN")
+    assert project_tags(["", "NOUN"], 2, [(0, 0), (1, 1)], bio=False) == ("", "NOUN")
+    assert project_tags(tags, 4, [], bio=False) is None
+    assert project_tags([], 4, links, bio=False) == ()
 
 
 @pytest.mark.parametrize(
@@ -44,14 +44,14 @@ def test_a_word_takes_the_tag_on_which_its_links_agree():
     ],
 )
 def test_an_entity_is_its_first_to_its_last_linked_word(links, expected):
-    found = projected_tags(["B-PER", "I-PER", "O"], 4, links, bio=True)
+    found = project_tags(["B-PER", "I-PER", "O"], 4, links, bio=True)
     assert found == (None if expected is None else tuple(expected))
 
 
 def test_two_entities_never_share_a_word():
     tags = ["B-PER", "B-LOC"]
-    assert projected_tags(tags, 2, [(0, 0), (1, 0), (1, 1)], bio=True) is None
-    assert projected_tags(tags, 2, [(0, 0), (1, 1)], bio=True) == ("B-PER", "B-LOC")
+    assert project_tags(tags, 2, [(0, 0), (1, 0), (1, 1)], bio=True) is None
+    assert project_tags(tags, 2, [(0, 0), (1, 1)], bio=True) == ("B-PER", "B-LOC")
 
 
 def test_entities_are_told_from_tags_of_words():

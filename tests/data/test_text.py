@@ -127,7 +127,7 @@ def test_masakhapos_has_a_space_before_the_tag_and_files_of_either_code(tmp_path
                 ("London\tI-Per", "Did you mean 'I-PER'?"),
                 (
                     "London\tB-DATE",
-                    "I-PER. The task knows the types LOC, ORG, PER alone: give the words of any",
+                    "I-PER. ",
                 ),
                 ("London\t", "no label; expected one of O"),
                 ("\tO", "the word ''; expected words that are not blank"),

@@ -4,7 +4,7 @@ import pytest
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.identity import identity
-from isogloss.data.corpora.texts_and_trees import Ud, treebanks_there
+from isogloss.data.corpora.texts_and_trees import Ud, find_treebank_names
 from isogloss.data.examples import ParsedSentence
 from says import says
 
@@ -57,13 +57,13 @@ def test_official_release_and_a_folder_of_treebanks_are_found(put):
 
 
 def test_treebanks_there_lists_those_with_the_split(fixtures):
-    assert treebanks_there(fixtures, "fr", "train") == ["sequoia"]
-    assert treebanks_there(fixtures, "fr", "dev") == ["gsd"]
+    assert find_treebank_names(fixtures, "fr", "train") == ["sequoia"]
+    assert find_treebank_names(fixtures, "fr", "dev") == ["gsd"]
 
 
 @pytest.mark.parametrize("name", ["", "/etc", "a/../b", "a*"])
 def test_treebank_name_cannot_leave_the_data_folder(name):
-    with pytest.raises(ConfigError, match="treebank"):
+    with pytest.raises(ConfigError, match=r"^corpus ud, treebanks: .* 'en'"):
         Ud(treebanks=(("en", name),))
 
 

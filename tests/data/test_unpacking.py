@@ -219,7 +219,7 @@ def test_a_file_that_is_there_already_is_never_overwritten(take, refused, tmp_pa
     (tmp_path / "corpus").mkdir()
     (tmp_path / "corpus/dev-sw.tsv").write_bytes(b"mine")
     message = refused(body)
-    assert "move" in message
+    assert "is not overwritten" in message
     assert sha256(b"mine").hexdigest() in message
     (tmp_path / "corpus/dev-sw.tsv").write_bytes(TEXT)
     assert len(take(body)) == 2

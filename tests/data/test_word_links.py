@@ -13,7 +13,7 @@ from isogloss.data.formats.word_links import (
     SYMMETRIZATIONS,
     Aligned,
     read_pharaoh,
-    symmetrized,
+    symmetrize,
     write_pharaoh,
 )
 
@@ -116,8 +116,8 @@ def koehn(forward, backward, *, final):
 
 @given(links, links)
 def test_grow_diag_final_and_is_koehns(one, other):
-    assert symmetrized(one, other, "grow-diag-final-and") == koehn(set(one), set(other), final=True)
-    assert symmetrized(one, other, "grow-diag") == koehn(set(one), set(other), final=False)
+    assert symmetrize(one, other, "grow-diag-final-and") == koehn(set(one), set(other), final=True)
+    assert symmetrize(one, other, "grow-diag") == koehn(set(one), set(other), final=False)
 
 
 def moses_grown(forward, backward):
@@ -157,19 +157,19 @@ def exchanged(pairs):
 @given(forward, backward)
 def test_growth_is_that_of_moses_with_the_languages_exchanged(one, other):
     grown = exchanged(moses_grown(exchanged(other), exchanged(one)))
-    assert set(symmetrized(one, other, "grow-diag")) == grown
-    assert set(symmetrized(one, other, "grow-diag-final-and")) == moses_final(grown, one, other)
+    assert set(symmetrize(one, other, "grow-diag")) == grown
+    assert set(symmetrize(one, other, "grow-diag-final-and")) == moses_final(grown, one, other)
 
 
 def test_growth_differs_from_that_of_moses_where_it_depends_on_the_order():
     one, other = {(1, 0), (0, 2), (2, 1)}, {(0, 2), (1, 2), (2, 1)}
-    assert set(symmetrized(one, other, "grow-diag")) - moses_grown(one, other) == {(1, 2)}
+    assert set(symmetrize(one, other, "grow-diag")) - moses_grown(one, other) == {(1, 2)}
 
 
 @given(links, links)
 def test_every_growth_lies_between_intersection_and_union(one, other):
     steps = [
-        set(symmetrized(one, other, how))
+        set(symmetrize(one, other, how))
         for how in ("intersection", "grow-diag", "grow-diag-final-and", "union")
     ]
     assert all(less <= more for less, more in pairwise(steps))
@@ -179,27 +179,27 @@ def test_every_growth_lies_between_intersection_and_union(one, other):
 def test_intersection_and_union_do_not_mind_an_exchange_of_languages(one, other):
     turned = [{(j, i) for i, j in side} for side in (other, one)]
     for how in ("intersection", "union"):
-        assert {(j, i) for i, j in symmetrized(*turned, how)} == set(symmetrized(one, other, how))
+        assert {(j, i) for i, j in symmetrize(*turned, how)} == set(symmetrize(one, other, how))
 
 
 @given(links)
 def test_two_equal_directions_are_what_they_are(one):
-    assert {symmetrized(one, one, how) for how in SYMMETRIZATIONS} == {tuple(sorted(one))}
+    assert {symmetrize(one, one, how) for how in SYMMETRIZATIONS} == {tuple(sorted(one))}
 
 
 @given(links, links)
 def test_one_direction_is_that_direction(one, other):
-    assert symmetrized(one, other, "forward") == tuple(sorted(one))
-    assert symmetrized(one, other, "backward") == tuple(sorted(other))
+    assert symmetrize(one, other, "forward") == tuple(sorted(one))
+    assert symmetrize(one, other, "backward") == tuple(sorted(other))
 
 
 @given(forward, backward)
 def test_intersection_of_two_directions_is_one_to_one(one, other):
-    found = symmetrized(one, other, "intersection")
+    found = symmetrize(one, other, "intersection")
     assert len({i for i, _ in found}) == len({j for _, j in found}) == len(found)
 
 
 def test_a_neighbour_with_a_lone_word_is_added_and_a_far_point_only_at_the_end():
     one, other = {(0, 0), (1, 1), (3, 3)}, {(0, 0), (0, 1)}
-    assert symmetrized(one, other, "grow-diag") == ((0, 0), (0, 1), (1, 1))
-    assert symmetrized(one, other, "grow-diag-final-and") == ((0, 0), (0, 1), (1, 1), (3, 3))
+    assert symmetrize(one, other, "grow-diag") == ((0, 0), (0, 1), (1, 1))
+    assert symmetrize(one, other, "grow-diag-final-and") == ((0, 0), (0, 1), (1, 1), (3, 3))

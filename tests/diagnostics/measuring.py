@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from isogloss.core.run_parts import Modules
-from isogloss.data.corpora.bitext import apart
+from isogloss.data.corpora.bitext import split_translations
 from isogloss.data.examples import Translation
 from isogloss.diagnostics.setting import MeasureSetting, Subject
 from isogloss.encoders.added.added_weights import language_parameters
@@ -97,7 +97,7 @@ def measure_setting(
         evaluation=evaluation or (lambda _: None),
         encoder=lambda one: models[int(one.id)],
         bitext=bitext or (lambda _: []),
-        comparable=lambda pair, _: list(apart(bitext(pair))),
+        comparable=lambda pair, _: list(split_translations(bitext(pair))),
         parallel=BitextSentences(bitext or (lambda _: [])),
         on_progress=on_progress or (lambda _: None),
     )

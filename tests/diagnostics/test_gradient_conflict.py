@@ -14,7 +14,7 @@ import isogloss
 from each import each
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.diagnostics.gradient_conflict import GradientConflict, TaskGradientConflict, overlap
-from isogloss.tasks.batch import EncodedRow, by_example
+from isogloss.tasks.batch import EncodedRow, group_by_example
 from isogloss.training.gradient_conflict import sample_apart
 from made_up import SPANS
 from tiny import tiny
@@ -187,5 +187,5 @@ def test_the_loss_of_a_task_is_shared_more_within_a_language(made):
 
 def test_windows_of_one_example_stay_together():
     rows = [EncodedRow(example=number, subwords=(0,)) for number in (0, 1, 1, 0, 2)]
-    found = list(by_example(rows).values())
+    found = list(group_by_example(rows).values())
     assert [[row.example for row in own] for own in found] == [[0, 0], [1, 1], [2]]

@@ -12,7 +12,7 @@ from measuring import WORDS, measure_setting, subject, translations
 
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.core.rows.encoders import MiningRow
-from isogloss.data.corpora.bitext import apart
+from isogloss.data.corpora.bitext import split_translations
 from isogloss.data.examples import ComparableText
 from isogloss.diagnostics import mining as module
 from isogloss.diagnostics.mining import Mined, Mining, SentencePools, best_threshold, scores_at, unique_sides
@@ -195,7 +195,7 @@ def measured(loaded, comparable, split="dev", **fields):
 
 
 def same(_):
-    return list(apart(translations(LINES, LINES)))
+    return list(split_translations(translations(LINES, LINES)))
 
 
 def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded):
@@ -226,7 +226,7 @@ def test_each_pair_has_rows_of_dev_and_of_the_split_asked_for(loaded):
 
 
 def test_dev_s_threshold_is_applied_to_test(loaded):
-    wrong = list(apart(translations(LINES, LINES[1:] + LINES[:1])))
+    wrong = list(split_translations(translations(LINES, LINES[1:] + LINES[:1])))
     rows, _ = measured(loaded, lambda split: same(split) if split == "dev" else wrong, "test")
     (dev, test), (own, _) = rows[:2], measured(loaded, lambda _: wrong)[0]
     assert test.threshold == dev.threshold != own.threshold

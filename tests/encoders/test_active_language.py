@@ -14,7 +14,7 @@ from isogloss.encoders.added.active_language import (
     active_language,
     check_languages,
     language_maps_of,
-    mapped,
+    map_states,
 )
 from isogloss.encoders.added.added_weights import (
     MAPS_FILE,
@@ -186,7 +186,7 @@ def test_the_last_states_are_mapped_and_the_others_are_not(encoder_folder, maps)
     model = load_model(encoder_folder)
     with torch.no_grad():
         plain = model(IDS, output_hidden_states=True)
-        with mapped(model, maps, ("xx",)):
+        with map_states(model, maps, ("xx",)):
             found = model(IDS, output_hidden_states=True)
         after = model(IDS, output_hidden_states=True)
     expected = maps.maps["xx"](plain.last_hidden_state)
@@ -200,7 +200,7 @@ def test_the_last_states_are_mapped_and_the_others_are_not(encoder_folder, maps)
 
 def test_heads_see_mapped_states(encoder_folder, maps):
     model = tagger(encoder_folder)
-    with torch.no_grad(), mapped(model, maps, ("xx",)):
+    with torch.no_grad(), map_states(model, maps, ("xx",)):
         found = model(IDS).logits
         states = model.base_model(IDS).last_hidden_state
     torch.testing.assert_close(family_of(model).tag_scores(model, states), found)
@@ -208,16 +208,16 @@ def test_heads_see_mapped_states(encoder_folder, maps):
 
 def test_the_first_state_is_pooled_after_the_map(bert_folder, maps):
     model = load_with_new_head(bert_folder, "AutoModelForSequenceClassification", labels=("a", "b"), seed=0)
-    with torch.no_grad(), mapped(model, maps, ("xx",)):
+    with torch.no_grad(), map_states(model, maps, ("xx",)):
         found = model.base_model(IDS)
     torch.testing.assert_close(found.pooler_output, model.base_model.pooler(found.last_hidden_state))
 
 
 def test_the_source_stays_as_it_is_to_the_bit(bert_folder, maps):
     model = load_model(bert_folder)
-    with pytest.raises(KeyError), mapped(model, maps, ("xx",)):
+    with pytest.raises(KeyError), map_states(model, maps, ("xx",)):
         raise KeyError
-    with torch.no_grad(), mapped(model, maps, ("en",)):
+    with torch.no_grad(), map_states(model, maps, ("en",)):
         assert hooks(model) == 0
         found = model(IDS).last_hidden_state
     assert torch.equal(found, model(IDS).last_hidden_state)

@@ -11,7 +11,7 @@ from transformers import AutoModel
 
 from each import each
 from isogloss.core.errors import ConfigError
-from isogloss.encoders.initial import check_attention, prepared
+from isogloss.encoders.initial import check_attention, prepare_folder
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.subwords import for_causal, pair_frame
@@ -37,7 +37,7 @@ def attention(request):
 @pytest.fixture
 def read(folder, attention, tmp_path):
     """A decoder's folder that attends one way or the other."""
-    return prepared(folder, attention, tmp_path / attention)
+    return prepare_folder(folder, attention, tmp_path / attention)
 
 
 def states(model, ids=IDS, layer=-1):
@@ -69,7 +69,8 @@ def test_a_state_knows_what_stands_before_it_or_on_both_sides(read, attention, k
 
 def test_windows_of_gemma_reach_to_both_sides_where_the_mask_is_lifted(gemma3_text_folder, tmp_path):
     causal, lifted = (
-        load_model(prepared(gemma3_text_folder, one, tmp_path / one)) for one in ("causal", "bidirectional")
+        load_model(prepare_folder(gemma3_text_folder, one, tmp_path / one))
+        for one in ("causal", "bidirectional")
     )
     assert seen_from(causal, 4, layer=1) == [1, 2, 3, 4]
     assert seen_from(lifted, 4, layer=1) == [2, 3, 4, 5, 6]
@@ -139,18 +140,16 @@ def test_every_tokenizer_divides_pairs_and_closes_them(any_folder):
 
 def test_an_encoder_that_is_no_decoder_is_refused(bert_folder):
     said = refusal(check_attention, bert_folder, "bidirectional", error=ConfigError)
-    assert said == (
-        f"attention: bidirectional: {bert_folder} is no decoder (bert) and attends to both sides always. "
-        f"Leave attention out, or take gemma3_text or llama or qwen3."
-    )
+    assert said.startswith(f"attention: bidirectional: {bert_folder} ") and "(bert)" in said
+    assert "gemma3_text or llama or qwen3" in said
 
 
 def test_what_is_prepared_is_linked_and_kept(llama_folder, tmp_path):
-    folder = prepared(llama_folder, "bidirectional", tmp_path / "lifted")
+    folder = prepare_folder(llama_folder, "bidirectional", tmp_path / "lifted")
     assert (folder / "model.safetensors").samefile(llama_folder / "model.safetensors")
     assert "is_causal" not in json.loads((llama_folder / "config.json").read_text())
     before = (folder / "config.json").stat().st_mtime_ns
-    assert prepared(llama_folder, "bidirectional", folder) == folder
+    assert prepare_folder(llama_folder, "bidirectional", folder) == folder
     assert (folder / "config.json").stat().st_mtime_ns == before
 
 
@@ -159,7 +158,7 @@ def test_what_is_prepared_is_linked_and_kept(llama_folder, tmp_path):
 
 def test_gguf_files_that_cannot_be_read_are_refused(tmp_path, monkeypatch):
     (tmp_path / "a.gguf").write_bytes(b"<html>")
-    assert "a.gguf:" in refusal(load_model, tmp_path)
+    assert "a.gguf: " in refusal(load_model, tmp_path)
     (tmp_path / "a.gguf").write_bytes(b"GGUF")
     assert "a.gguf" in refusal(load_model, tmp_path) or "cannot load" in refusal(load_model, tmp_path)
     with monkeypatch.context() as old:
@@ -227,7 +226,7 @@ def test_a_gguf_file_holds_the_weights_it_was_made_of(gguf_folder, gemma3_text_f
 
 @pytest.mark.slow
 def test_a_decoder_of_gguf_is_lifted_and_saved_as_a_folder(gguf_folder, tmp_path):
-    lifted = prepared(gguf_folder, "bidirectional", tmp_path / "lifted")
+    lifted = prepare_folder(gguf_folder, "bidirectional", tmp_path / "lifted")
     model = load_model(lifted).eval()
     assert seen_from(model, 1) == list(range(IDS.size(1)))
     assert seen_from(load_model(gguf_folder).eval(), 1) == [0, 1]

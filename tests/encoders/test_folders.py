@@ -41,8 +41,8 @@ def test_files_and_empty_folders_are_no_model_folders(folder, tmp_path):
 def test_folders_without_config_say_what_was_found(folder, load):
     (folder / "config.json").unlink()
     text = refusal(load, folder)
-    assert f"{folder}:" in text
-    assert "save_pretrained" in text
+    assert text.startswith(f"{folder}: no config.json")
+    assert "(found: model.safetensors, tokenizer" in text and "save_pretrained" in text
 
 
 def cut(length):
@@ -59,12 +59,12 @@ BROKEN = {
     "no JSON": (
         lambda folder: (folder / "config.json").write_text("{"),
         load_encoder_config,
-        "{folder}/config.json: this is no JSON",
+        "{folder}/config.json: invalid JSON",
     ),
     "no object": (
         lambda folder: (folder / "config.json").write_text("[]"),
         load_encoder_config,
-        "{folder}/config.json: a JSON object is expected",
+        "{folder}/config.json: expected a JSON object",
     ),
     "impossible": (
         lambda folder: change_config(folder, hidden_size="large"),
@@ -145,7 +145,7 @@ def test_values_of_wrong_types_are_refused_in_a_line(folder, name, values, said)
 @pytest.mark.parametrize("content", [b"{", b"\xff", b"[" * 9999, b'{"a": ' * 999 + b"1" + b"}" * 999])
 def test_a_config_that_is_no_json_or_too_deep_is_named(folder, content):
     (folder / CONFIG).write_bytes(content)
-    assert refusal(load_encoder_config, folder).startswith(f"{folder / CONFIG}:")
+    assert refusal(load_encoder_config, folder).startswith(f"{folder / CONFIG}: invalid JSON (")
 
 
 @pytest.mark.parametrize("shards", [[3], {"a": 3}, {"a": []}])
@@ -181,9 +181,9 @@ def test_weights_without_the_whole_encoder_are_refused(folder):
     weights = load_file(folder / "model.safetensors")
     part = {name: value for name, value in weights.items() if ".layer.2." not in name}
     save_file(part, folder / "model.safetensors", metadata={"format": "pt"})
-    assert "encoder.layer.2" in refusal(load_model, folder)
+    assert "weights lack encoder.layer.2." in refusal(load_model, folder)
     text = refusal(tagger, folder)
-    assert "bert.encoder.layer.2" in text
+    assert "the weights lack bert.encoder.layer.2." in text
 
 
 def test_weights_of_another_shape_are_refused(folder):
@@ -194,7 +194,8 @@ def test_weights_of_another_shape_are_refused(folder):
 
 def test_encoders_without_masked_lm_head_are_no_masked_lm(encoder_folder, tmp_path):
     save_model(load_model(encoder_folder), load_tokenizer(encoder_folder), tmp_path / "encoder")
-    assert "AutoModelForMaskedLM:" in refusal(load_masked_lm, tmp_path / "encoder")
+    message = refusal(load_masked_lm, tmp_path / "encoder")
+    assert "weights lack " in message and "AutoModelForMaskedLM" in message
 
 
 def test_code_that_comes_with_a_model_is_not_run(folder):
@@ -208,11 +209,9 @@ def test_sentencepiece_that_is_not_installed_is_named(deberta_v2_folder, tmp_pat
     model = tmp_path / "encoder" / "spm.model"
     (tmp_path / "encoder" / "tokenizer.json").rename(model)
     monkeypatch.setitem(sys.modules, "sentencepiece.sentencepiece_model_pb2", None)
-    assert refusal(load_tokenizer, tmp_path / "encoder") == (
-        f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are not both "
-        f"installed. Install them (pip install sentencepiece protobuf), or save the tokenizer as "
-        f"tokenizer.json where they are."
-    )
+    message = refusal(load_tokenizer, tmp_path / "encoder")
+    assert message.startswith(f"{model}: ")
+    assert "pip install sentencepiece protobuf" in message and "tokenizer.json" in message
 
 
 # The hub
@@ -277,7 +276,7 @@ def test_weights_the_hub_has_only_as_pickle_are_answered_with_the_way_to_convert
     (tmp_path / "spm.model").write_bytes(b"")
     hub(online=tmp_path)
     text = refusal(load_model, "some/encoder")
-    assert "config.json, spm.model" in text
+    assert "the Hugging Face hub has config.json, spm.model, " in text
     assert "AutoModel.from_pretrained('some/encoder').save_pretrained('FOLDER')" in text
     assert text.endswith("Then give FOLDER.")
 
@@ -298,10 +297,9 @@ def test_unknown_names_are_told_from_unreachable_hubs(hub):
 
 def test_an_unknown_revision_is_told_from_an_unknown_name(hub):
     hub(online=refused(RevisionNotFoundError))
-    assert refusal(load_model, "some/encoder@v2") == (
-        "some/encoder@v2: some/encoder is on the Hugging Face hub, and has no revision 'v2'. "
-        "Give one of its branches, tags or commits, or leave @v2 out."
-    )
+    message = refusal(load_model, "some/encoder@v2")
+    assert message.startswith("some/encoder@v2: some/encoder ")
+    assert "no revision 'v2'" in message and "branches, tags or commits" in message
 
 
 @pytest.mark.parametrize("revision", ["", "@step-20", "@{commit}", "@step--20"])

@@ -16,8 +16,8 @@ from isogloss.encoders.gates import (
     log_alpha_for,
     open_probability,
     sample,
-    settled,
-    shifted,
+    settle,
+    shift_to_share,
 )
 
 logits = st.floats(-12, 12)
@@ -64,15 +64,15 @@ def test_gates_lie_between_0_and_1_and_the_same_seed_draws_the_same(log_alpha, s
 @given(logits)
 def test_a_settled_gate_is_symmetric_and_closed_exactly_below_the_threshold(log_alpha):
     x = torch.tensor(log_alpha, dtype=torch.float64)
-    assert float(settled(x) + settled(-x)) == pytest.approx(1)
+    assert float(settle(x) + settle(-x)) == pytest.approx(1)
     if abs(log_alpha - CLOSED_BELOW) > 1e-9:
-        assert (float(settled(x)) == 0) == (log_alpha < CLOSED_BELOW)
+        assert (float(settle(x)) == 0) == (log_alpha < CLOSED_BELOW)
 
 
 @given(logits, logits)
 def test_a_higher_parameter_never_closes_a_gate(one, other):
     low, high = (torch.tensor(x, dtype=torch.float64) for x in sorted((one, other)))
-    assert settled(low) <= settled(high)
+    assert settle(low) <= settle(high)
     assert open_probability(low) <= open_probability(high)
 
 
@@ -85,7 +85,7 @@ def test_a_probability_and_its_parameter_are_each_others_inverse(probability):
 def test_gradients_are_those_of_differences():
     x = torch.linspace(-2, 2, 9, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(open_probability, (x,))
-    assert torch.autograd.gradcheck(settled, (x,))
+    assert torch.autograd.gradcheck(settle, (x,))
 
     def same_draw(parameters):
         return sample(parameters, torch.Generator().manual_seed(3))
@@ -116,7 +116,7 @@ def split(drawn):
 @given(gates, st.floats(0.01, 0.99))
 def test_shifted_gates_keep_the_share_that_was_asked_for_and_their_differences(drawn, kept):
     log_alpha, sizes = split(drawn)
-    found = shifted(log_alpha, sizes, kept)
+    found = shift_to_share(log_alpha, sizes, kept)
     assert float(kept_share(found, sizes)) == pytest.approx(kept, abs=1e-5)
     torch.testing.assert_close(found - found[0], log_alpha - log_alpha[0])
 
@@ -125,7 +125,7 @@ def test_shifted_gates_keep_the_share_that_was_asked_for_and_their_differences(d
 def test_no_gradient_changes_the_share_of_shifted_gates(drawn, kept):
     log_alpha, sizes = split(drawn)
     log_alpha.requires_grad_()
-    (slopes,) = torch.autograd.grad(kept_share(shifted(log_alpha, sizes, kept), sizes), log_alpha)
+    (slopes,) = torch.autograd.grad(kept_share(shift_to_share(log_alpha, sizes, kept), sizes), log_alpha)
     torch.testing.assert_close(slopes, torch.zeros_like(slopes), atol=1e-9, rtol=0)
 
 
@@ -135,7 +135,7 @@ def test_gradients_through_the_shift_are_those_of_differences():
     weights = torch.tensor([0.3, -1.0, 2.0, 0.5], dtype=torch.float64)
 
     def number(parameters):
-        return (shifted(parameters, sizes, 0.4) * weights).sum()
+        return (shift_to_share(parameters, sizes, 0.4) * weights).sum()
 
     (found,) = torch.autograd.grad(number(log_alpha), log_alpha)
     step = 1e-3

@@ -15,7 +15,7 @@ from isogloss.encoders.added.language_layers import (
     LanguageSwitch,
     Moments,
     language_map,
-    routed,
+    run_by_language,
 )
 
 
@@ -79,8 +79,8 @@ def test_its_inverse_undoes_it(invertible):
 def test_each_half_moves_by_the_other(invertible):
     first, second = torch.randn(2, 4, 5).unbind()
     one, two = invertible(torch.cat((first, second), dim=-1)).split(5, dim=-1)
-    torch.testing.assert_close(one, first + invertible.f.added(second))
-    torch.testing.assert_close(two, second + invertible.g.added(one))
+    torch.testing.assert_close(one, first + invertible.f.delta(second))
+    torch.testing.assert_close(two, second + invertible.g.delta(one))
 
 
 LANGUAGES = ("en", "fr", "sw")
@@ -145,7 +145,7 @@ def test_what_all_rows_share_is_given_whole_and_what_is_none_stays_none():
 
     speaking = ActiveLanguage(("en", "sw", "sw"))
     once = torch.randn(1, 2, 4)
-    found, nothing = routed(
+    found, nothing = run_by_language(
         lambda _: run, speaking, (states,), {"mask": mask, "both": (once, states), "table": table, "flag": 7}
     )
     assert seen == [(1, 1, 1, 1, 3, 7), (2, 2, 1, 2, 3, 7)]

@@ -134,7 +134,7 @@ def test_heads_must_divide_the_width(tokenizer, architecture):
 
 def test_heads_of_modernbert_must_be_even():
     odd = Architecture(**{**SMALL, "family": "modernbert", "dim": 36})
-    with pytest.raises(ConfigError, match=r"9.*modernbert"):
+    with pytest.raises(ConfigError, match=r"are 9 wide.* modernbert .* dim / 64"):
         new_encoder(odd, trained("modernbert"), seed=0)
 
 
@@ -208,7 +208,7 @@ def test_another_script_is_another_language() -> None:
 
 @pytest.mark.parametrize("vocabulary", [["eng_Latn", "fra_Latn"], ["__en__", "__fr__"], [">>fr<<"]])
 def test_a_language_the_model_does_not_know_is_refused(vocabulary) -> None:
-    with pytest.raises(ModelError, match=r"a model: .*'sw'"):
+    with pytest.raises(ModelError, match=r"^a model: .* 'sw' \(tried "):
         between(vocabulary)
 
 

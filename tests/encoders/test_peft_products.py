@@ -11,7 +11,7 @@ import transformers
 
 from each import each
 from isogloss import IsoglossError, load_encoder, load_model
-from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.added.peft_folders import complete_folder
 from isogloss.encoders.loading import unmerge
 from says import says
 
@@ -95,7 +95,7 @@ def check(case: Case, saved: Save) -> None:
         assert (verdict.kind, UNREAD[case.name] in verdict.details) == ("refused", True), verdict
         assert "cache" not in verdict.details and "damaged" not in verdict.details
     elif theirs.again > theirs.rounding and verdict.kind == "refused":
-        assert "saved without" in verdict.details or "weights have no" in verdict.details, verdict
+        assert "saved without" in verdict.details or "weights lack" in verdict.details, verdict
     else:
         assert verdict.kind == "equal", verdict
 
@@ -226,7 +226,7 @@ def test_each_of_two_adapters_is_read(saved, tmp_path):
 def test_adapters_of_a_head_are_subtracted_before_they_are_added_again(saved):
     theirs = saved(SAMPLE[1])
     network = load_model(theirs.folder, precision="float32").network
-    unmerge(network, completed(theirs.folder))
+    unmerge(network, complete_folder(theirs.folder))
     with torch.no_grad():
         assert distance(logits_of(network, theirs.batch), theirs.logits) < theirs.rounding
 

@@ -57,7 +57,7 @@ def run(folder: Path) -> object:
 
 def pin(_: Path) -> object:
     """Resolve the commit of a dataset, and store it."""
-    return hub_address.pinned("somebody/something@main", user_cache() / "hub")
+    return hub_address.pin_commit("somebody/something@main", user_cache() / "hub")
 
 
 def write(_: Path) -> object:

@@ -6,7 +6,7 @@ import torch
 from aligned import Slowly, in_float64, translations
 from isogloss.core.errors import ConfigError, DataError
 from isogloss.data.examples import Translation
-from isogloss.encoders.added.active_language import mapped
+from isogloss.encoders.added.active_language import map_states
 from isogloss.encoders.added.language_layers import Moments, language_map
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -41,7 +41,7 @@ def test_mapped_sentences_lie_nearer_to_their_translations(bert_folder, kind):
 
     def states(side, language):
         texts = [getattr(pair, side) for pair in pairs]
-        with mapped(model, maps, (language,)):
+        with map_states(model, maps, (language,)):
             return sentence_states(model, tokenizer, texts, precision="float32")
 
     source = states("first", "en")

@@ -7,7 +7,7 @@ import torch
 from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Modules, with_fields
 from isogloss.encoders.added.added_weights import module_parameters
-from isogloss.encoders.initial import load_to_continue, prepared
+from isogloss.encoders.initial import load_to_continue, prepare_folder
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -29,7 +29,7 @@ METHOD = with_fields(
 @pytest.fixture
 def lifted(request, tmp_path):
     def make(name):
-        return prepared(
+        return prepare_folder(
             request.getfixturevalue(f"{name}_folder"), "bidirectional", tmp_path / f"{name}-lifted"
         )
 
@@ -37,7 +37,7 @@ def lifted(request, tmp_path):
 
 
 def masking(tokenizer, **fields):
-    return Masking(vocabulary=Vocabulary.of(tokenizer, mask="e"), share=0.3, **fields)
+    return Masking(vocabulary=Vocabulary.from_tokenizer(tokenizer, mask="e"), share=0.3, **fields)
 
 
 def test_the_state_before_a_hidden_subword_predicts_it(llama_folder, lifted):

@@ -91,7 +91,7 @@ def test_names_that_are_first_in_use_change_no_identity(tmp_path):
     assert Sources().examples("own-both", "sw", "train")[0].words == ("a",)
     columns = {"words": "words", "labels": "labels"}
     named = replace(corpus, columns=columns)
-    assert named._described == corpus._described
+    assert named._digest == corpus._digest
     assert named != corpus
 
 

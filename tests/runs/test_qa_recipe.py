@@ -65,7 +65,7 @@ def test_questions_are_learned_on_one_corpus_and_asked_in_another(data, tmp_path
     assert not result.outcome.failed
     (model,) = (record for record in result.records if record.kind == "fine-tune")
     assert (
-        "squad en train: answers that did not stand at their offset, relocated: 1 "
+        "squad en train: answers relocated from wrong offsets: 1 "
         "(question q3: answer 'bridge' from 42 to 44)."
     ) in model.warnings
     measured = [record for record in result.records if record.kind == "measure"]

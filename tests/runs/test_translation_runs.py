@@ -14,7 +14,7 @@ from isogloss.core.identity import identity
 from isogloss.core.records import read_record
 from isogloss.core.run_parts import with_fields
 from isogloss.data.examples import read_examples
-from isogloss.data.languages import translated
+from isogloss.data.languages import translate_corpus
 from isogloss.data.sources import Sources
 from isogloss.methods.translation_modelling import TranslationModelling
 from isogloss.runs.execute import make
@@ -141,7 +141,7 @@ def test_tags_are_left_behind(context):
 def test_tags_follow_the_links_of_the_translator_or_of_a_word_aligner(context):
     from isogloss.aligners.fast_align import FastAlign
 
-    files = list(islice(translated("wikiann", "qaa-qad", "train"), 30))
+    files = list(islice(translate_corpus("wikiann", "qaa-qad", "train"), 30))
     _, record, found = made(context, corpus="wikiann", translator=BuiltIn(noise=0.0), tags="links")
     assert [(one.words, one.tags) for one in found] == [(one.words, one.tags) for one in files]
     assert record.rows[0]["tagged"] == 1.0

@@ -35,7 +35,7 @@ def test_the_best_rule_that_fits_makes_the_lemma_and_else_the_word_stands(tokeni
     rows = LEMMAS.encode(examples, tokenizer)
     scores = scores_of((2,), (0, 5, 3), (5, 0, 2), (4,))
     assert LEMMAS.decode(examples, rows, scores) == [("dog", "Cats", "an", "go")]
-    assert LEMMAS.applied(examples, rows, scores) == [[(2, "dog"), (3, "Cats"), (2, "an"), (4, "go")]]
+    assert LEMMAS.apply_rules(examples, rows, scores) == [[(2, "dog"), (3, "Cats"), (2, "an"), (4, "go")]]
     short = find_task("lemmas", ("?", "lower | -4"))
     assert short.decode(examples, rows, [torch.zeros(4, 2)]) == [("Dogs", "cats", "Ann", "a")]
 

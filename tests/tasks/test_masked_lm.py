@@ -165,7 +165,7 @@ def model(encoder_folder):
 @pytest.fixture
 def masking(encoder_folder, model):
     return Masking(
-        vocabulary=Vocabulary.of(load_tokenizer(encoder_folder)),
+        vocabulary=Vocabulary.from_tokenizer(load_tokenizer(encoder_folder)),
         first_position=family_of(model).first_position,
     )
 

@@ -72,9 +72,9 @@ def test_subtypes_are_dropped_unless_the_inventory_has_them(tokenizer):
         ("nusbj", "relation 'nusbj'"),
         (
             "dobj",
-            "no relation 'dobj'. It looks like Universal Dependencies version 1, where version 2 has 'obj'",
+            "no relation 'dobj'. It is a relation of Universal Dependencies 1; version 2 has 'obj'",
         ),
-        ("nsubjpass", "where version 2 has 'nsubj:pass': take a later release of this treebank."),
+        ("nsubjpass", "version 2 has 'nsubj:pass'"),
     ],
 )
 def test_relations_outside_the_inventory_are_named(tokenizer, relation, said):
@@ -95,7 +95,7 @@ def test_a_relation_outside_the_inventory_is_named_with_file_and_line(tokenizer)
 
 @pytest.mark.parametrize("heads", [(0, 0), (2, 1), (0, 3), (0, -1)])
 def test_heads_that_are_no_tree_are_named(tokenizer, heads):
-    with pytest.raises(DataError, match=r"example 's0': .*\[.*\].*0"):
+    with pytest.raises(DataError, match=r"example 's0': the heads \[.*\] .*tree: one word must have head 0"):
         PARSING.encode([parsed(["a", "b"], heads, ["root", "dep"])], tokenizer)
 
 
@@ -105,7 +105,7 @@ def test_a_tree_of_another_length_is_named(tokenizer):
 
 
 def test_a_limit_without_room_for_a_word_and_labels_without_root_are_refused(tokenizer):
-    with pytest.raises(ValueError, match="2 subwords"):
+    with pytest.raises(ValueError, match=r"rows of 2 subwords .* at least 3"):
         PARSING.encode([parsed(["a"])], tokenizer, limit=2)
     with pytest.raises(ConfigError, match=r"x: .*'root'"):
         Parsing(name="x", labels=("dep",))

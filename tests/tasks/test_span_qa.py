@@ -152,7 +152,7 @@ def test_the_baseline_is_the_constant_piece_that_is_best_in_training():
 
 @given(st.text(), st.sampled_from(CONSTANT_SPANS))
 def test_a_piece_is_so_many_words_of_the_passage_as_it_stands(passage, piece):
-    text = piece.of(passage)
+    text = piece.select(passage)
     words = passage.split()
     assert text in passage
     assert text.split() == (words[-piece.words :] if piece.from_end else words[: piece.words])

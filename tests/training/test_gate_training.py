@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from isogloss.encoders.families import family_of
-from isogloss.encoders.gates import GateKinds, gate_groups, gated, kept_share, open_probability
+from isogloss.encoders.gates import GateKinds, gate_groups, kept_share, open_probability, with_gates
 from isogloss.encoders.loading import load_masked_lm
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.tasks.masked_lm import Masking, Vocabulary, masked_lm_loss, subwords_of
@@ -35,7 +35,9 @@ def blocks(bert_folder):
 
 def loaded(folder):
     model, tokenizer = load_masked_lm(folder), load_tokenizer(folder)
-    masking = Masking(vocabulary=Vocabulary.of(tokenizer), first_position=family_of(model).first_position)
+    masking = Masking(
+        vocabulary=Vocabulary.from_tokenizer(tokenizer), first_position=family_of(model).first_position
+    )
     return model, masking
 
 
@@ -144,7 +146,7 @@ def test_what_does_harm_is_pruned(bert_folder, blocks):
     assert bool(closed[harmful].all())
     whole = perplexity(model, batches, precision="float32")
     gates = {name: (one > found.threshold).float() for name, one in found.log_alpha.items()}
-    with gated(model, groups, gates):
+    with with_gates(model, groups, gates):
         assert perplexity(model, batches, precision="float32") < whole
 
 

@@ -31,7 +31,7 @@ PLAIN = Vocabulary(size=100, first=2, last=3, padding=0, mask=4, special=(0, 1, 
 
 @pytest.fixture(scope="module")
 def masking(bert_folder):
-    return Masking(vocabulary=Vocabulary.of(load_tokenizer(bert_folder)))
+    return Masking(vocabulary=Vocabulary.from_tokenizer(load_tokenizer(bert_folder)))
 
 
 @pytest.fixture(scope="module")

@@ -158,7 +158,7 @@ def test_texts_are_read_as_the_folder_says(saved):
     ("file", "body", "found"),
     [
         ("modules.json", [module("", "Transformer")], "the list Transformer"),
-        ("modules.json", {"a": 1}, "no list of parts"),
+        ("modules.json", {"a": 1}, "expected a list of parts"),
         (
             "modules.json",
             [module("", "Transformer"), module("1_Pooling", "Pooling"), module("", "LSTM")],

@@ -22,7 +22,7 @@ from isogloss.core.errors import ConfigError, RunError
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Rate
 from isogloss.data.files import disk_file
-from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, read_pharaoh, symmetrized
+from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, read_pharaoh, symmetrize
 
 PROGRAM = "eflomal"
 
@@ -63,7 +63,7 @@ class Eflomal:
     def align(self, setting: AlignSetting) -> list[Aligned]:
         """Run the program, and make one of the links of both directions."""
         return [
-            Aligned(links=symmetrized(forward.links, backward.links, self.symmetrization))
+            Aligned(links=symmetrize(forward.links, backward.links, self.symmetrization))
             for forward, backward in zip(*self.directions(setting), strict=True)
         ]
 

@@ -22,7 +22,7 @@ from pydantic import Field
 from isogloss.aligners.setting import AlignSetting
 from isogloss.core.progress import Progress
 from isogloss.core.run_parts import Positive, Weight
-from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, symmetrized
+from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, symmetrize
 
 NULL_WORD = 0
 """Number of the NULL word; others count from 1."""
@@ -362,7 +362,7 @@ class FastAlign:
 
 
 def _aligned(forward: Links, backward: Links, symmetrization: Symmetrization) -> Aligned:
-    links = symmetrized(forward, backward, symmetrization)
+    links = symmetrize(forward, backward, symmetrization)
     directions = [
         scored for name, scored in (("backward", forward), ("forward", backward)) if symmetrization != name
     ]

@@ -26,8 +26,8 @@ from isogloss.reports.choosing import (
 )
 from isogloss.reports.comparison import ON_EXAMPLES, SURE, TESTS, Compared
 from isogloss.reports.comparison_cells import CELLS, interval_text
-from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.frames import list_columns
+from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import count, language, percent, test_set_name
 from isogloss.reports.verdicts import p_text
 from isogloss.store import local_folder
@@ -75,7 +75,8 @@ def print_compared_outputs(comparisons: Compared, *, as_json: bool) -> None:
         _print_table(OUTPUT_CELLS, rows)
     show_line(
         f"Scores and differences in percent. {ON_EXAMPLES} stands on these examples alone (p < 0.05 by "
-        f"{_tests(comparisons.rows)}, after Holm's correction over {count(len(comparisons.rows), 'test')}); the "
+        f"{_tests(comparisons.rows)}, after Holm's correction over "
+        f"{count(len(comparisons.rows), 'test')}); the "
         f"interval (95 %) is over examples; d is Cohen's over examples; gained and lost are answers that "
         f"became right and wrong. One file is one training: no {SURE} is possible."
     )

@@ -16,7 +16,7 @@ from isogloss.core.progress import Progress
 from isogloss.data.corpora.described import about_corpus
 from isogloss.data.fetching.downloading import megabytes
 from isogloss.data.fetching.official_files import FetchedRelease, existing, fetch
-from isogloss.data.fetching.releases import Release, chosen
+from isogloss.data.fetching.releases import Release, select_releases
 from isogloss.recipes.request import parse_change, unique_keys
 
 if TYPE_CHECKING:
@@ -154,11 +154,11 @@ def print_corpus(path: Path, *, data: str, output: OutputOptions) -> None:
 
     Raises DataError, with the first broken row, if a row does not fit.
     """
-    from isogloss.data.corpora.described import shipped
+    from isogloss.data.corpora.described import list_shipped
     from isogloss.recipes.described_contents import inspect_splits
     from isogloss.recipes.descriptions import described
 
-    path = shipped().get(str(path), path)
+    path = list_shipped().get(str(path), path)
     corpus = described(path, data)
     splits: list[SplitContents] = []
     with output.progress as display:
@@ -219,7 +219,7 @@ def fetch_corpora(
 ) -> None:
     """Fetch the official files of corpora into a data folder, or print the plan with ``dry_run``."""
     languages = languages_named(languages)
-    releases = chosen(names, languages)
+    releases = select_releases(names, languages)
     if dry_run:
         _print_plan(releases, folder, languages, output.events)
         return

@@ -56,10 +56,10 @@ Listing = tuple[Sequence[str], Rows]
 
 def _corpora(_: Path) -> Listing:
     from isogloss.data.corpora.catalogue import CORPORA
-    from isogloss.data.corpora.described import shipped
+    from isogloss.data.corpora.described import list_shipped
 
     rows: list[Sequence[str]] = [(name, *_corpus_columns(corpus)) for name, corpus in CORPORA.items()]
-    rows += [(name, *_shipped_columns(name)) for name in shipped()]
+    rows += [(name, *_shipped_columns(name)) for name in list_shipped()]
     rows += _plug_in_rows("corpora", CORPORA, 4)
     return ("corpus", "tasks", "licence", "url"), sorted(rows, key=tuple)
 

@@ -1,13 +1,13 @@
-"""What a corpus is, where its files lie below a data folder, and the errors for missing files.
+"""Interfaces of corpora and sources, layouts of their files in a data folder, and errors for missing files.
 
-A layout is a path with ``{language}`` in it; each split has a tuple of them, official folder names first. The
-first layout that exists is read.
+A layout is a path with ``{language}`` in it. Each split has a tuple of layouts, official folder names first.
+The first layout that exists is read.
 
-The language of a labelled corpus in translation is a pair: ``en-sw`` was written in English and translated
-into Swahili (a training split: translate-train), ``sw-en`` the reverse (a test split: translate-test), and
+The language of a translated labelled corpus is a pair. ``en-sw`` was written in English and translated into
+Swahili (a training split: translate-train), ``sw-en`` the reverse (a test split: translate-test), and
 ``en-sw-en`` was translated back into English. Layouts of translations name the whole pair, ``{language}``, or
-the one language that is not English: ``{into}``, ``{from}``, or ``{back}`` for there and back. A layout
-of English files ends in ``{en}``; ``{name}`` is the English name of the language in lower case.
+the language that is not English: ``{into}``, ``{from}``, or ``{back}`` for back-translations. A layout of
+English files ends in ``{en}``; ``{name}`` is the English name of the language in lower case.
 """
 
 import re
@@ -50,7 +50,7 @@ class Corpus(Protocol):
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Names of the tasks it has labels for (upos, nli …); "text", "bitext" or "comparable" for none."""
+        """Names of the tasks it has labels for (upos, nli …), or "text", "bitext" or "comparable"."""
         ...
 
     @property
@@ -59,23 +59,35 @@ class Corpus(Protocol):
         ...
 
     def choose(self, collection: str) -> "Corpus":
-        """Return the part that a recipe names after a colon ("bitext:bible"); ConfigError for none."""
+        """Return the part that a recipe names after a colon ("bitext:bible").
+
+        Raises ConfigError if the corpus has no such part.
+        """
         ...
 
     def path(self, language: str, split: Split) -> str:
-        """Return the path, below a data folder, of a file that ``write`` makes and ``read`` finds."""
+        """Return the path below a data folder at which ``read`` finds a file with the lines of ``write``."""
         ...
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the files of one split on disk; DataError, naming what exists, for none."""
+        """Find the files of one split on disk.
+
+        Raises DataError, naming the existing files, if the split has none.
+        """
         ...
 
     def files(self, source: "Source", language: str, split: Split) -> list[File]:
-        """Return the files of one split from any source; DataError for none."""
+        """Return the files of one split from any source.
+
+        Raises DataError if the split has none.
+        """
         ...
 
     def read(self, source: "Source", language: str, split: Split) -> Iterator[Example]:
-        """Read one split, in file order; DataError with file and line at the first broken line."""
+        """Yield the examples of one split in file order.
+
+        Raises DataError, with file and line, at the first broken line.
+        """
         ...
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
@@ -84,25 +96,27 @@ class Corpus(Protocol):
 
 
 class Source(FilePlace, Protocol):
-    """Where corpora come from: a folder on disk, the built-in languages, Hugging Face datasets."""
+    """A provider of corpora: a folder on disk, the built-in languages, or Hugging Face datasets."""
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Return the files of one split in the corpus's format; DataError, naming what exists, for none."""
+        """Return the files of one split in the corpus's format.
+
+        Raises DataError, naming the existing files, if the split has none.
+        """
         ...
 
     def folder(self, corpus: str, languages: Sequence[str] = ()) -> DiskFolder | None:
-        """Return the folder with the files of a described corpus in some languages; None for none."""
+        """Return the folder of a described corpus in some languages, or None without one."""
         ...
 
 
 class CorpusDefaults:
-    """Methods of most corpora: the source finds their files, and they have no collections to choose from."""
+    """Methods of most corpora: the source finds their files, and they have no parts to choose."""
 
     def choose(self: Corpus, collection: str) -> Corpus:
-        """Refuse any collection."""
+        """Raise ConfigError, because the corpus has no parts."""
         raise ConfigError(
-            f"corpus {self.name!r} has no choice after a colon to choose from; found {collection!r}. "
-            f"Leave it out."
+            f"corpus {self.name!r} has no parts to choose after a colon; found {collection!r}. Remove it."
         )
 
     def files(self: Corpus, source: Source, language: str, split: Split) -> list[File]:
@@ -111,7 +125,10 @@ class CorpusDefaults:
 
 
 def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator[Kind]:
-    """Yield the examples; DataError at one that is not of the corpus's kind."""
+    """Yield the examples of a corpus.
+
+    Raises DataError at an example of a different kind.
+    """
     for example in examples:
         if not isinstance(example, kind):
             raise DataError(
@@ -121,22 +138,28 @@ def only(kind: type[Kind], examples: Iterable[Example], corpus: str) -> Iterator
 
 
 def unique_id(name: str, counts: dict[str, int]) -> str:
-    """Return the name, or the first free one of ``name#2``, ``name#3`` … if it is taken."""
-    new = name
-    while new in counts:
+    """Return the name, or the first free one of ``name#2``, ``name#3`` … if it is used.
+
+    The counts are updated.
+    """
+    free_name = name
+    while free_name in counts:
         counts[name] += 1
-        new = f"{name}#{counts[name]}"
-    counts[new] = 1
-    return new
+        free_name = f"{name}#{counts[name]}"
+    counts[free_name] = 1
+    return free_name
 
 
 def nonempty(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
-    """Yield the examples; DataError if there are none."""
-    empty = True
+    """Yield the examples.
+
+    Raises DataError for an empty iterator.
+    """
+    is_empty = True
     for example in examples:
-        empty = False
+        is_empty = False
         yield example
-    if empty:
+    if is_empty:
         raise DataError(
             f"{file}:1: the split is empty; expected at least one example. "
             f"Fetch it again, or choose another split."
@@ -144,15 +167,18 @@ def nonempty(examples: Iterator[Kind], file: str) -> Iterator[Kind]:
 
 
 def cell(text: str, corpus: str, example: str) -> str:
-    """Return a text that fits into a tab-separated cell; DataError for any other."""
+    """Return a text unchanged if it fits into a tab-separated cell.
+
+    Raises DataError for tabs, line ends, and half surrogate pairs.
+    """
     if "\t" in text or "\n" in text or "\r" in text:
         raise cannot_write(
             corpus,
             example,
-            f"{text[:40]!r} has a tab or line end in it; expected text of one line. Replace it by a space",
+            f"{text[:40]!r} has a tab or line end; expected text on one line. Replace it by a space",
         )
     if not is_unicode(text):
-        raise cannot_write(corpus, example, f"{text[:40]!r} has half a surrogate pair in it. Take it out")
+        raise cannot_write(corpus, example, f"{text[:40]!r} has half a surrogate pair. Remove it")
     return text
 
 
@@ -162,12 +188,12 @@ def cannot_write(corpus: str, example: str, reason: str) -> DataError:
 
 
 def with_byte_order_mark(lines: Iterable[str]) -> Iterator[str]:
-    """Yield the lines, with a second byte order mark before a first line that begins with one.
+    """Yield the lines, with a second byte order mark if the text begins with one.
 
-    Readers remove one mark, so a text that begins with U+FEFF keeps its own.
+    Readers remove one mark, so a text that begins with U+FEFF keeps its first character.
     """
-    for number, line in enumerate(lines):
-        yield MARK + line if number == 0 and line.startswith(MARK) else line
+    for index, line in enumerate(lines):
+        yield MARK + line if index == 0 and line.startswith(MARK) else line
 
 
 Layouts = Mapping[Split, tuple[str, ...]]
@@ -183,31 +209,31 @@ TREEBANKS = ("ud/", "ud-extra/", "ud-pud/", "ud-treebanks-*/", "")
 
 
 def every_split(*layouts: str) -> Layouts:
-    """Return the layouts of each split, with its name for ``{split}``."""
+    """Return the layouts of each split, in which the split's name replaces ``{split}``."""
     return {split: tuple(layout.replace("{split}", split) for layout in layouts) for split in SPLITS}
 
 
 def paths(layouts: Layouts, language: str, split: Split) -> list[str]:
-    """Return the paths to search, without those that need a language which the pair lacks.
+    """Return the paths to search, without layouts that need a language which the pair lacks.
 
-    A script or region is searched in both spellings, ``zh_Hant``, then ``zh-Hant``, a language by all codes
-    that it has, ``sw``, then ``swa``, and last with the script that goes without saying: ``sw_Latn``.
+    A script or region is searched in both spellings (``zh_Hant``, then ``zh-Hant``), a language under all its
+    codes (``sw``, then ``swa``), and last with its default script (``sw_Latn``).
     """
-    filled = (
-        _filled(layout, language, spelled)
+    candidate_paths = (
+        _fill_layout(layout, language, spelling)
         for layout in layouts.get(split, ())
-        for spelled in spellings(language)
+        for spelling in spellings(language)
     )
-    return [path for path in dict.fromkeys(filled) if "{" not in path]
+    return [path for path in dict.fromkeys(candidate_paths) if "{" not in path]
 
 
 def is_translation(language: str) -> bool:
-    """Return whether a language is a pair such as en-sw: text of one in translation."""
+    """Return whether a language is a pair such as en-sw, which stands for translated text."""
     return "-" in language
 
 
-def _filled(layout: str, language: str, spelled: str) -> str:
-    parts = spelled.split("-")
+def _fill_layout(layout: str, language: str, spelling: str) -> str:
+    parts = spelling.split("-")
     match language.split("-"):
         case ["en"]:
             layout = layout.replace(ENGLISH, "")
@@ -217,11 +243,14 @@ def _filled(layout: str, language: str, spelled: str) -> str:
             layout = layout.replace("{from}", parts[0])
         case ["en", _, "en"]:
             layout = layout.replace("{back}", parts[1])
-    return layout.replace("{language}", spelled).replace("{name}", language_name(language).lower())
+    return layout.replace("{language}", spelling).replace("{name}", language_name(language).lower())
 
 
 def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> list[File]:
-    """Find the files of one split; DataError, naming what exists, for none."""
+    """Find the files of one split.
+
+    Raises DataError, naming the existing files, if the split has none.
+    """
     files = folder.find(paths(layouts, language, split))
     if not files:
         raise missing(folder, corpus, layouts, language, split)
@@ -229,50 +258,56 @@ def locate(folder: Folder, corpus: str, layouts: Layouts, language: str, split: 
 
 
 def not_english(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
-    """Build the error for an English corpus, whose files in other languages are the user's own."""
+    """Build the error for an English corpus, which has official files in English only."""
     english = {
-        split: tuple(path for path in named if path.endswith(ENGLISH)) for split, named in layouts.items()
+        split: tuple(path for path in split_layouts if path.endswith(ENGLISH))
+        for split, split_layouts in layouts.items()
     }
-    official = {name: paths(english, "en", name) for name in SPLITS}
-    splits = [other for other in SPLITS if folder.find(official[other])]
-    if splits and language != "en":
+    official_paths = {name: paths(english, "en", name) for name in SPLITS}
+    available_splits = [name for name in SPLITS if folder.find(official_paths[name])]
+    if available_splits and language != "en":
         return DataError(
             f"{folder.name}: corpus {corpus!r} is English; found language {language!r}. "
             f"Choose en, or add a file {paths(layouts, language, split)[0]}."
         )
-    if splits:
+    if available_splits:
         return DataError(
-            f"{folder.name}: no {split} split of corpus {corpus!r}; it has {', '.join(splits)}. "
-            f"Looked for {some(official[split])} (also .gz, .xz). "
-            f"Put the file there, or train on the splits it has: {corpus}[{','.join(splits)}]."
+            f"{folder.name}: no {split} split of corpus {corpus!r}; it has {', '.join(available_splits)}. "
+            f"Paths searched: {some(official_paths[split])} (also .gz, .xz). "
+            f"Put the file there, or train on the splits it has: {corpus}[{','.join(available_splits)}]."
         )
     return missing(folder, corpus, layouts, language, split)
 
 
-def spelled_there(folder: Folder, layouts: Iterable[str]) -> Iterator[str]:
-    """Yield what stands for {language} in the names of files."""
+def find_spellings(folder: Folder, layouts: Iterable[str]) -> Iterator[str]:
+    """Yield the spellings of languages in file names, in the place of {language}."""
     for layout in layouts:
         if "{language}" not in layout:
             continue
-        code = re.escape(layout).replace(re.escape("{language}"), "(?P<language>[A-Za-z_-]+)", 1)
-        code = code.replace(re.escape("{language}"), "(?P=language)").replace(re.escape("*"), "[^/]*")
+        pattern = re.escape(layout).replace(re.escape("{language}"), "(?P<language>[A-Za-z_-]+)", 1)
+        pattern = pattern.replace(re.escape("{language}"), "(?P=language)").replace(re.escape("*"), "[^/]*")
         for file in folder.find([layout.replace("{language}", "*")]):
-            match = re.search(code + "$", file.plain_name.replace("\\", "/"))
+            match = re.search(pattern + "$", file.plain_name.replace("\\", "/"))
             if match:
                 yield match["language"]
 
 
 def missing(folder: Folder, corpus: str, layouts: Layouts, language: str, split: Split) -> DataError:
-    """Build the error for a split that is not on disk: paths searched, what exists, what to do."""
-    looked = paths(layouts, language, split)
-    spelled = {name: spelled_there(folder, layouts.get(name, ())) for name in SPLITS}
+    """Build the error for a split that is not on disk: paths searched, existing files and advice."""
+    searched_paths = paths(layouts, language, split)
+    spellings_by_split = {name: find_spellings(folder, layouts.get(name, ())) for name in SPLITS}
     return not_there(
         folder,
         corpus,
         language,
         split,
-        available={name: sorted({*map(canonical_language, names)}) for name, names in spelled.items()},
-        looked=f"Looked for {some(looked)} (also .gz, .xz)." if looked else f"{corpus} has no {split} split.",
+        available={
+            name: sorted({canonical_language(spelling) for spelling in spellings})
+            for name, spellings in spellings_by_split.items()
+        },
+        search=f"Looked for {some(searched_paths)} (also .gz, .xz)."
+        if searched_paths
+        else f"{corpus} has no {split} split.",
     )
 
 
@@ -283,20 +318,24 @@ def not_there(
     split: Split,
     *,
     available: Mapping[Split, list[str]],
-    looked: str = "",
+    search: str = "",
 ) -> DataError:
-    """Build the error for a missing split, from the languages that the source has of each split."""
+    """Build the error for a missing split from the languages that the source has for each split."""
     # Pairs such as en-sw where a pair was requested, single languages where one was.
-    codes = [code for code in available[split] if ("-" in code) == ("-" in language)] or available[split]
-    splits = [other for other in SPLITS if language in available[other]]
+    candidates = [
+        candidate for candidate in available[split] if ("-" in candidate) == ("-" in language)
+    ] or available[split]
+    splits = [name for name in SPLITS if language in available[name]]
     facts = [
         f"{source.name}: no {split} split of corpus {corpus!r} for language {language!r}.",
-        f"{corpus} has {split} for: {some(codes)}.{did_you_mean(language, codes)}" if codes else "",
+        f"{corpus} has {split} for: {some(candidates)}.{did_you_mean(language, candidates)}"
+        if candidates
+        else "",
         f"For {language!r} it has: {', '.join(splits)}." if splits else "",
-        looked,
-        "" if codes or splits else f"{'The folder' if looked else 'It'} holds: {some(source.inside())}.",
+        search,
+        "" if candidates or splits else f"{'The folder' if search else 'It'} holds: {some(source.inside())}.",
         "Put the file there, or choose a language and split that are."
-        if looked
+        if search
         else "Choose a language and split that are there.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))

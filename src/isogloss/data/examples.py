@@ -1,12 +1,13 @@
-"""Examples as corpora return them, frozen and independent of any file format; and choices among them.
+"""Classes of examples, files of stored examples, and random choices of examples.
 
-Every example has an ``id`` that is unique within its corpus, language and split and identifies it in the
-file (UD's sent_id, or a running number where the format has none).
+Examples are frozen and independent of file formats. Every example has an ``id`` that is unique within its
+corpus, language and split and identifies it in the file (UD's sent_id, or a running number where the format
+has none).
 
-Stored examples are JSON lines: one object an example, its ``kind`` first. Reading returns what was written.
+Stored examples are JSON lines: one object per example, its ``kind`` first. Reading returns what was written.
 
-Few-shot examples are the first k by a rank drawn from the seed and the example's id: the order of the files
-does not matter, the shots of k = 5 are among those of k = 10, and parallel corpora (equal ids in all
+Few-shot examples are the first k by a rank drawn from the seed and the example's id. The order of the files
+does not matter, the shots of k = 5 are among the shots of k = 10, and parallel corpora (equal ids in all
 languages) have the same shots in every language.
 """
 
@@ -34,8 +35,8 @@ from isogloss.data.files import is_unicode
 class TaggedSentence:
     """Words with one tag each (WikiANN, XTREME's udpos).
 
-    ``links`` are those of a translation, where they are known: 0-based pairs of a word of the sentence that
-    was translated and a word of this one. They do not make another sentence of it.
+    ``links`` are 0-based word pairs (word of the original sentence, word of this one) if the sentence is a
+    translation and its links are known. They do not count when sentences are compared.
     """
 
     id: str
@@ -48,9 +49,9 @@ class TaggedSentence:
 class ParsedSentence:
     """A sentence of a treebank: words, universal tags and a tree.
 
-    ``heads`` are 1-based word numbers, 0 for the root; ``relations`` are UD relations with their subtypes.
-    ``lines`` are the original lines, so that multi-word ranges, empty nodes, enhanced
-    graphs and comments can be written back untouched.
+    ``heads`` are 1-based word numbers, 0 for the root. ``relations`` are UD relations with their subtypes.
+    ``lines`` are the original lines, so that multi-word ranges, empty nodes, enhanced graphs and comments can
+    be written back unchanged.
     """
 
     id: str
@@ -60,16 +61,16 @@ class ParsedSentence:
     relations: tuple[str, ...]
     lines: tuple[str, ...] = ()
     where: str = field(default="", compare=False, repr=False, metadata={"stored": False})
-    """File and number of the first line, for messages; not stored."""
+    """File and number of the first line, for messages. Not stored."""
 
 
 Label = str | tuple[str, ...] | float
-"""One label, those that hold (maybe none), or a number; "" where it is not known."""
+"""One label, a set of labels (possibly empty), or a number. "" if it is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentencePair:
-    """Two texts and their label (XNLI: premise, hypothesis; PAWS-X: two sentences)."""
+    """Two texts and their label, such as premise and hypothesis of XNLI or two sentences of PAWS-X."""
 
     id: str
     first: str
@@ -90,9 +91,9 @@ class LabelledText:
 class Choice:
     """A context and two or more options (XCOPA, Belebele).
 
-    ``label`` is the index of the right option, None for an unlabelled item. ``question`` is a text of the
-    language; ``prompt`` is what a corpus asks in a code of its own, the same in every language (XCOPA: cause,
-    effect), and is not translated. Either may be empty.
+    ``label`` is the index of the right option, None for an unlabelled item. ``question`` is a text in the
+    language. ``prompt`` is a keyword of the corpus, the same in every language (XCOPA: cause, effect), and is
+    not translated. Either may be empty.
     """
 
     id: str
@@ -105,7 +106,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextLine:
-    """One sentence or paragraph of raw text; ``document`` counts from 0."""
+    """One sentence or paragraph of raw text, with its document counted from 0."""
 
     id: str
     text: str
@@ -114,10 +115,11 @@ class TextLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Translation:
-    """A text in two languages; ``links`` are 0-based word pairs (first, second) where gold ones exist.
+    """A text in two languages, with word links where gold ones exist.
 
-    ``possible`` are further links that an aligner may give but need not. ``words`` are those of both texts
-    where they are given, by a treebank or by gold links; ``word_links.pair_words`` tokenizes all others.
+    ``links`` are 0-based word pairs (first, second). ``possible`` are further pairs that an aligner may
+    predict without an error. ``words`` are the words of both texts if a treebank or gold links state them;
+    otherwise ``word_links.pair_words`` tokenizes the texts.
     """
 
     id: str
@@ -130,7 +132,7 @@ class Translation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparableText:
-    """A text of two comparable corpora with its translation in the other, or empty there without one."""
+    """A text of one of two comparable corpora with its translation, or with an empty text if it has none."""
 
     id: str
     first: str
@@ -139,13 +141,13 @@ class ComparableText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question about a passage; ``answers`` are (character offset in the passage, text).
+    """A question about a passage, with answers as (character offset in the passage, text).
 
-    ``language`` is that of the passage where answers are compared by its own articles and punctuation
-    (MLQA); empty where they are compared as SQuAD's script does, whatever the language. ``title`` is that of
+    ``language`` is the language of the passage where answers are compared by its articles and punctuation
+    (MLQA). It is empty where SQuAD's script compares them, whatever the language. ``title`` is the title of
     the article. ``place`` is the position of the passage in its file, as indices of article and paragraph,
-    for writing it back; ``repaired`` lists the reader's corrections of the answers. Questions that differ in
-    these two alone are equal.
+    for writing it back; ``repaired`` lists the reader's corrections of the answers. Neither ``place`` nor
+    ``repaired`` counts when questions are compared.
     """
 
     id: str
@@ -172,9 +174,9 @@ Example = (
 
 
 def is_labelled(example: Example) -> bool:
-    """Return whether an example has a label, tags or answers; it may have a set of labels that is empty.
+    """Return whether an example has a non-empty label, tags or answers, or any set of labels.
 
-    An example of a class of another package has what that package gives it.
+    Examples of classes from plug-ins always count as labelled.
     """
     if type(example) not in KINDS.values():
         return True
@@ -189,50 +191,55 @@ KINDS: Mapping[str, type[Any]] = {kind.__name__: kind for kind in get_args(Examp
 def write_examples(path: Path, examples: Iterable[Example]) -> None:
     """Write a file of examples atomically."""
     with atomic_file(path.parent, path.name) as file:
-        file.writelines(f"{line}\n" for line in map(example_line, examples))
+        file.writelines(f"{example_line(example)}\n" for example in examples)
 
 
 def read_examples(path: Path) -> Iterator[Example]:
-    """Read a file of examples, one at a time; StorageError, with the line, where it is damaged."""
+    """Yield the examples of a file.
+
+    Raises StorageError, with the line, if the file is damaged.
+    """
     try:
         with TextIOWrapper(
             BufferedReader(open_file(path.parent, path.name)), encoding="utf-8", newline="\n"
         ) as file:
-            for number, line in enumerate(file, start=1):
-                yield _example(line, path, number)
+            for line_number, line in enumerate(file, start=1):
+                yield _example(line, path, line_number)
     except (OSError, UnicodeDecodeError) as error:
-        raise _damaged(path, f"cannot be read ({' '.join(str(error).split())})") from error
+        raise _damage_error(path, f"cannot be read ({' '.join(str(error).split())})") from error
 
 
 def example_line(example: Example) -> str:
-    """Return an example as one line of JSON, without fields at their default."""
-    stored = (member for member in fields(example) if member.metadata.get("stored", True))
-    values = ((member, getattr(example, member.name)) for member in stored)
+    """Return an example as one line of JSON, without fields that have their default."""
+    stored_fields = (member for member in fields(example) if member.metadata.get("stored", True))
+    values = ((member, getattr(example, member.name)) for member in stored_fields)
     body = {member.name: value for member, value in values if value != member.default}
     line = json.dumps({"kind": type(example).__name__, **body}, ensure_ascii=False)
-    # Half a surrogate pair is no character that a file can hold; its escape is.
+    # UTF-8 cannot encode half a surrogate pair; an escaped one is ASCII.
     return line if is_unicode(line) else json.dumps({"kind": type(example).__name__, **body})
 
 
-def _example(line: str, path: Path, number: int) -> Example:
+def _example(line: str, path: Path, line_number: int) -> Example:
     try:
         body = parse_json(line, finite=False, unicode=False)
         kind = KINDS[body.pop("kind")]
-        example: Example = kind(**{name: _frozen(value) for name, value in body.items()})
+        example: Example = kind(**{name: _freeze(value) for name, value in body.items()})
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise _damaged(path, f"line {number} is no example ({one_line(error):.120})") from error
+        raise _damage_error(path, f"line {line_number} is not an example ({one_line(error):.120})") from error
     for member in fields(kind):
         if not _fits(value := getattr(example, member.name), member.type):
-            raise _damaged(path, f"line {number} is no example ({member.name} is {value!r:.60})")
+            raise _damage_error(
+                path, f"line {line_number} is not an example ({member.name} is {value!r:.60})"
+            )
     return example
 
 
-def _frozen(value: object) -> object:
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+def _freeze(value: object) -> object:
+    return tuple(_freeze(item) for item in value) if isinstance(value, list) else value
 
 
 def _fits(value: object, kind: object) -> bool:
-    """Return whether a value is of a field's type: a text, a number, or tuples of such."""
+    """Return whether a value has a field's type: a text, a number, or tuples of texts or numbers."""
     parts = get_args(kind)
     if get_origin(kind) is UnionType:
         return any(_fits(value, part) for part in parts)
@@ -242,10 +249,12 @@ def _fits(value: object, kind: object) -> bool:
         return False
     if parts[-1] is ...:
         return all(_fits(item, parts[0]) for item in value)
-    return len(value) == len(parts) and all(map(_fits, value, parts))
+    return len(value) == len(parts) and all(
+        _fits(item, part) for item, part in zip(value, parts, strict=True)
+    )
 
 
-def _damaged(path: Path, what: str) -> StorageError:
+def _damage_error(path: Path, what: str) -> StorageError:
     return StorageError(
         f"{path}: {what}. Delete the record.json of its folder and run again; only this run is repeated."
     )
@@ -257,29 +266,31 @@ Per = Literal["all", "label"]
 
 
 def shots(examples: Iterable[Kind], count: int, *, seed: int, per: Per = "all") -> list[Kind]:
-    """Choose ``count`` examples of all, or of each label, first in rank first; DataError if there are fewer.
+    """Choose ``count`` examples of all, or of each label, in the order of their ranks.
 
-    With ``per="label"`` every label that occurs counts, and examples must have one label each (texts, pairs;
-    of choices, the place of the right option).
+    With ``per="label"`` every label that occurs counts, and examples must have one label each (texts, pairs,
+    and choices, whose label is the index of the right option).
+
+    Raises DataError for fewer than ``count``, and ConfigError for a negative ``count``.
     """
     if count < 0:
         raise ConfigError(f"shots: {count} examples; expected 0 or more. Give how many to choose.")
-    ranked = sorted(examples, key=lambda example: (derive(seed, "shots", example.id), example.id))
+    examples_by_rank = sorted(examples, key=lambda example: (derive(seed, "shots", example.id), example.id))
     if per == "all":
-        if len(ranked) < count:
-            raise _too_few(count, len(ranked), "the split has")
-        return ranked[:count]
-    labels = [_label(example) for example in ranked]
+        if len(examples_by_rank) < count:
+            raise _too_few(count, len(examples_by_rank), "the split has")
+        return examples_by_rank[:count]
+    labels = [_label(example) for example in examples_by_rank]
     for label, available in sorted(Counter(labels).items()):
         if available < count:
             raise _too_few(count, available, f"label {label!r} has")
-    numbers: Counter[str] = Counter()
-    chosen = []
-    for example, label in zip(ranked, labels, strict=True):
-        if numbers[label] < count:
-            numbers[label] += 1
-            chosen.append(example)
-    return chosen
+    label_counts: Counter[str] = Counter()
+    selection = []
+    for example, label in zip(examples_by_rank, labels, strict=True):
+        if label_counts[label] < count:
+            label_counts[label] += 1
+            selection.append(example)
+    return selection
 
 
 def _label(example: Example) -> str:
@@ -288,38 +299,41 @@ def _label(example: Example) -> str:
     if isinstance(example, Choice) and example.label is not None:
         return str(example.label)
     raise DataError(
-        f"shots: example {example.id!r} ({type(example).__name__}) has no label of its own; expected texts, "
-        f"pairs or choices with labels. Choose shots of all examples instead of each label (per = 'all')."
+        f"shots: example {example.id!r} ({type(example).__name__}) has no single label; expected texts, "
+        f"pairs or choices with one label each. Choose shots from all examples (per = 'all')."
     )
 
 
-def _too_few(needed: int, available: int, owner: str) -> DataError:
+def _too_few(count: int, available: int, owner: str) -> DataError:
     return DataError(
-        f"shots: {needed} examples requested, but {owner} {available}. Choose at most {available}."
+        f"shots: {count} examples requested, but {owner} {available}. Choose at most {available}."
     )
 
 
 def subsample(lines: Iterable[Item], count: int, *, seed: int) -> list[Item]:
-    """Return ``count`` (1 or more) lines (or examples) at random (all where there are fewer), in their order.
+    """Return ``count`` (1 or more) random lines or examples, in their order.
 
-    Every line draws a random number, and the smallest are chosen: with one seed, a smaller choice is part of
-    a larger one.
+    All are returned if they are fewer. Every line draws a random number, and the smallest are chosen, so
+    with the same seed a smaller choice is part of a larger one.
     """
     draw = random.Random(seed)
     return _lowest(((draw.random(), line) for line in lines), count)
 
 
-def limited(examples: Iterable[Kind], count: int) -> list[Kind]:
-    """Return ``count`` (1 or more) examples at random (all where there are fewer), in their order.
+def limit_examples(examples: Iterable[Kind], count: int) -> list[Kind]:
+    """Return ``count`` (1 or more) random examples, in their order.
 
-    The draw follows from the ids alone: it is the same in every run, under every seed and in any order of
-    the file, and parallel corpora have the same examples in every language. A smaller choice is part of a
-    larger one.
+    All are returned if they are fewer. The draw depends only on the ids: it is the same in every run, under
+    every seed and in any order of the file, and parallel corpora have the same examples in every language. A
+    smaller choice is part of a larger one. Use ``subsample`` for a draw that depends on a seed.
     """
     return _lowest(((derive(0, "limit", example.id), example) for example in examples), count)
 
 
-def _lowest(ranked: Iterable[tuple[float, Item]], count: int) -> list[Item]:
-    """Return the items of lowest rank in their order; no more than ``count`` are held."""
-    numbered = ((rank, number, item) for number, (rank, item) in enumerate(ranked))
-    return [item for _, _, item in sorted(heapq.nsmallest(count, numbered), key=itemgetter(1))]
+def _lowest(ranks_and_items: Iterable[tuple[float, Item]], count: int) -> list[Item]:
+    """Return the ``count`` items with the lowest ranks, in their order.
+
+    At most ``count`` items are in memory.
+    """
+    numbered_items = ((rank, index, item) for index, (rank, item) in enumerate(ranks_and_items))
+    return [item for _, _, item in sorted(heapq.nsmallest(count, numbered_items), key=itemgetter(1))]

@@ -1,4 +1,4 @@
-"""Text files, and the folder on disk that holds them.
+"""Text files and folders of files on disk.
 
 Readers take numbered lines from a ``File``, whether it is plain, .gz, .xz or generated.
 """
@@ -21,16 +21,16 @@ from isogloss.core.errors import DataError, did_you_mean
 from isogloss.core.untrusted import is_there
 
 SUFFIXES = ("", ".gz", ".xz")
-"""Suffixes a file name may have; the first that exists is read."""
+"""Suffixes that a file name may have. The first that exists is read."""
 
 MANY = 12
 """Longest list of names that a message shows in full."""
 
 LONGEST = 300
-"""Characters of the offending text that a message shows."""
+"""Number of characters of the offending text that a message shows."""
 
 LONGEST_PATTERN = 1_000
-"""Characters of a pattern of file names; to match a longer one may take for ever."""
+"""Maximum characters in a pattern of file names. Matching a longer one may take exponential time."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -47,11 +47,11 @@ class File:
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Yield each line with its number, counted from 1, without its line end."""
-        for number, line in enumerate(self.read(), start=1):
-            yield number, line.removesuffix("\n").removesuffix("\r")
+        for line_number, line in enumerate(self.read(), start=1):
+            yield line_number, line.removesuffix("\n").removesuffix("\r")
 
     def broken(self, number: int, problem: str, expected: str, advice: str = "Correct the line") -> DataError:
-        """Build the error for a broken line, by its number."""
+        """Build the error for a broken line: its number, what was found, what is expected, and advice."""
         return DataError(f"{self.name}:{number}: {short(problem)}; expected {expected}. {advice}.")
 
     @property
@@ -66,53 +66,65 @@ class File:
 
 
 def short(text: str) -> str:
-    """Truncate offending text for a message; in a damaged file it may be very long."""
+    """Truncate offending text for a message, because a damaged file may have very long lines."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def some(names: Iterable[str]) -> str:
-    """Join names for a message, with the number of those not shown."""
+    """Join the first names for a message and count the others."""
     names = list(names)
-    rest = f" and {len(names) - MANY} more" if len(names) > MANY else ""
-    return (short(", ".join(names[:MANY])) or "nothing") + rest
+    remainder = f" and {len(names) - MANY} more" if len(names) > MANY else ""
+    return (short(", ".join(names[:MANY])) or "nothing") + remainder
 
 
 def is_unicode(text: str) -> bool:
-    """Return whether a text can be written as UTF-8: JSON's escapes may spell half a surrogate pair."""
+    """Return whether a text can be encoded as UTF-8.
+
+    It cannot if it has half a surrogate pair, which JSON's escapes may spell.
+    """
     return text.isascii() or not _SURROGATE.search(text)
 
 
 def unique_keys(members: list[tuple[str, object]]) -> dict[str, object]:
-    """Build a JSON object; ValueError for a repeated key, of which Python would keep the last."""
+    """Build a JSON object.
+
+    Raises ValueError for a repeated key, because Python would silently keep the last value.
+    """
     body = dict(members)
     if len(body) < len(members):
         names = [name for name, _ in members]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {twice[:40]!r} a second time in an object")
+        raise ValueError(f"the key {twice[:40]!r} occurs twice in an object")
     return body
 
 
 def numbered_objects(file: File) -> Iterator[tuple[int, str, dict[str, object]]]:
-    """Yield number, line and object of each JSON line, skipping empty ones; DataError at any other line."""
-    for number, line in file.lines():
+    """Yield number, line and object of each JSON line, and skip empty lines.
+
+    Raises DataError at a line that is not a JSON object.
+    """
+    for line_number, line in file.lines():
         if line.strip():
-            yield number, line, parsed_object(file, number, line)
+            yield line_number, line, parse_object(file, line_number, line)
 
 
-def parsed_object(file: File, number: int, line: str) -> dict[str, object]:
-    """Return the object of a JSON line; DataError for any other line."""
+def parse_object(file: File, line_number: int, line: str) -> dict[str, object]:
+    """Return the object of a JSON line.
+
+    Raises DataError if the line is not a JSON object of valid Unicode text, or repeats a key.
+    """
     try:
         body = json.loads(line, object_pairs_hook=unique_keys)
         json.dumps(body, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise file.broken(number, f"no JSON ({error})", "a JSON object") from error
+        raise file.broken(line_number, f"invalid JSON ({error})", "a JSON object") from error
     if not isinstance(body, dict):
-        raise file.broken(number, f"{line[:60]!r}", "a JSON object")
+        raise file.broken(line_number, f"{line[:60]!r}", "a JSON object")
     return body
 
 
 class FilePlace(Protocol):
-    """A place that has files, or makes them."""
+    """A place that contains or generates files."""
 
     @property
     def name(self) -> str:
@@ -120,29 +132,32 @@ class FilePlace(Protocol):
         ...
 
     def inside(self) -> list[str]:
-        """Return the names of what lies directly in it, sorted; messages show them."""
+        """Return the names of its direct contents, sorted, for messages."""
         ...
 
 
 class Folder(FilePlace, Protocol):
-    """A place with files under the official (or our) folder names of corpora."""
+    """A folder that finds files under the official (or our) folder names of corpora."""
 
     def find(self, patterns: Iterable[str]) -> list[File]:
-        """Return the files that match the first pattern that matches any, sorted by name; else none."""
+        """Return the files of the first pattern with matches, sorted by name, or an empty list."""
         ...
 
 
 class Findable(Protocol):
-    """What knows the names of its files: a corpus."""
+    """A corpus, which knows the names of its files."""
 
     def find(self, folder: Folder, language: str, split: Literal["train", "dev", "test"]) -> list[File]:
-        """Find the files of one split; DataError, naming what exists, for none."""
+        """Find the files of one split.
+
+        Raises DataError, naming the existing files, if the split has none.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class DiskFolder:
-    """A folder on disk; ``en.tsv`` is also found as ``en.tsv.gz`` or ``en.tsv.xz``."""
+    """A folder on disk. ``en.tsv`` is also found as ``en.tsv.gz`` or ``en.tsv.xz``."""
 
     path: Path
 
@@ -156,7 +171,7 @@ class DiskFolder:
         return str(self.path)
 
     def find(self, patterns: Iterable[str]) -> list[File]:
-        """Return the files that match the first pattern that matches any, sorted by name; else none."""
+        """Return the files of the first pattern with matches, sorted by name, or an empty list."""
         for pattern in patterns:
             if paths := self._matching(pattern):
                 return [disk_file(path) for path in paths]
@@ -167,11 +182,11 @@ class DiskFolder:
         return corpus.find(self, language, split)
 
     def folder(self, corpus: str, languages: Sequence[str] = ()) -> "DiskFolder":  # noqa: ARG002
-        """Return this folder, which has whatever files of a described corpus there are."""
+        """Return this folder for every described corpus."""
         return self
 
     def inside(self) -> list[str]:
-        """Return the names of what lies directly in the folder."""
+        """Return the names of its direct contents, without hidden ones, sorted."""
         return _names(self.path)
 
     def _matching(self, pattern: str) -> list[Path]:
@@ -182,52 +197,62 @@ class DiskFolder:
             for path, suffix in ((path, end) for end in SUFFIXES for path in self.path.glob(pattern + end)):
                 if path.is_file():
                     paths.setdefault(str(path).removesuffix(suffix), path)
-        except (OSError, ValueError, NotImplementedError) as error:  # Too long, or no pattern below a folder.
+        except (OSError, ValueError, NotImplementedError) as error:  # The pattern is too long, or absolute.
             raise DataError(
-                f"{self.path}: {pattern!r:.80}: no files can have such names ({error!s:.80})."
+                f"{self.path}: {pattern!r:.80}: not a pattern of file names ({error!s:.80})."
             ) from error
         return [paths[name] for name in sorted(paths)]
 
 
 def disk_file(path: Path) -> File:
-    """Return a file on disk, plain, .gz or .xz; reading it raises what is wrong with it."""
+    """Return a file on disk, plain, .gz or .xz.
+
+    Nothing is read yet. Reading raises DataError for damaged, missing or non-UTF-8 files.
+    """
     return File(name=str(path), read=lambda: _read(path), fingerprint=lambda: _fingerprint(path))
 
 
 def byte_stream(name: str, stream: Iterable[bytes]) -> File:
     """Return a stream of lines, such as standard input, as a file that can be read once."""
-    return File(name=name, read=lambda: _decoded(stream, name), fingerprint=lambda: "")
+    return File(name=name, read=lambda: _decode_lines(stream, name), fingerprint=lambda: "")
 
 
-def _decoded(stream: Iterable[bytes], name: str) -> Iterator[str]:
-    for number, line in enumerate(_with_line_feeds(iter(stream)), start=1):
-        yield _decode(line if number > 1 else line.removeprefix(BYTE_ORDER_MARK), name, number)
+def _decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    for line_number, line in enumerate(_with_line_feeds(iter(stream)), start=1):
+        yield _decode(line if line_number > 1 else line.removeprefix(BYTE_ORDER_MARK), name, line_number)
 
 
 def _with_line_feeds(stream: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield the lines of a file; carriage returns end them where no line feed does, the last one aside."""
-    first, second = next(stream, b""), b""
-    if b"\r" in first.rstrip(b"\r\n"):
-        second = next(stream, b"")
-        if not second:
+    """Yield the lines of a file, ended by line feeds.
+
+    A file of two lines or more is left as it is. In a file of one line, carriage returns end lines.
+    """
+    first_line = next(stream, b"")
+    second_line = b""
+    if b"\r" in first_line.rstrip(b"\r\n"):
+        second_line = next(stream, b"")
+        if not second_line:
             yield from (
-                first.replace(b"\r\n", b"\r").replace(b"\n", b"\r").replace(b"\r", b"\n").splitlines(True)
+                first_line.replace(b"\r\n", b"\r")
+                .replace(b"\n", b"\r")
+                .replace(b"\r", b"\n")
+                .splitlines(keepends=True)
             )
             return
-    yield from filter(None, (first, second))
+    yield from (line for line in (first_line, second_line) if line)
     yield from stream
 
 
 def _read(path: Path) -> Iterator[str]:
-    number = 0
+    line_count = 0
     try:
         with closing(_open(path)) as stream:
-            for line in _decoded(stream, str(path)):
-                number += 1
+            for line in _decode_lines(stream, str(path)):
+                line_count += 1
                 yield line
     except (EOFError, lzma.LZMAError, zlib.error, gzip.BadGzipFile) as error:
         raise DataError(
-            f"{path}:{number + 1}: the file ends too early or is damaged ({error}); expected a whole "
+            f"{path}:{line_count + 1}: the file ends too early or is damaged ({error}); expected a whole "
             f"{path.suffix} file. Fetch it again."
         ) from error
     except OSError as error:
@@ -242,17 +267,17 @@ def _open(path: Path) -> BufferedIOBase:
     return path.open("rb")
 
 
-def _decode(line: bytes, name: str, number: int) -> str:
+def _decode(line: bytes, name: str, line_number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        if number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        if line_number == 1 and line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             raise DataError(
                 f"{name}:1: this is UTF-16; expected UTF-8 text. Save the file as UTF-8."
             ) from error
         raise DataError(
-            f"{name}:{number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is not "
-            f"UTF-8 ({error.reason}); expected UTF-8 text. Save the file as UTF-8 or fetch it again."
+            f"{name}:{line_number}: byte {line[error.start]:#04x} at byte {error.start + 1} of the line is "
+            f"not UTF-8 ({error.reason}); expected UTF-8 text. Save the file as UTF-8 or fetch it again."
         ) from error
 
 
@@ -271,7 +296,7 @@ def _unreadable(path: Path, error: OSError) -> DataError:
 
 def _no_folder(path: Path) -> DataError:
     if is_there(path):
-        return DataError(f"{path}: this is a file; --data needs the folder that holds the corpora.")
+        return DataError(f"{path}: this is a file; --data needs a folder of corpora. Give that folder.")
     names = [name for name in _names(path.parent) if (path.parent / name).is_dir()]
     parent = f"{path.parent} has: {some(names)}." if names else f"{path.parent} is empty or missing."
     return DataError(

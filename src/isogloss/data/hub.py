@@ -1,9 +1,9 @@
-"""Data that is fetched when it is first read: datasets of the Hugging Face hub, and described files.
+"""Corpora of the Hugging Face hub, read on first use, and folders of described files that are fetched.
 
 The hub's datasets of the catalogue's corpora become files in their native formats, generated when they are
-read, so that readers, fingerprints and runs treat them as files on disk. Only parquet files are read, from
-the branch into which the hub converts every dataset or from a local folder of the same layout: no code that
-comes with a dataset is ever run. Labels are read by name, never as numbers whose order would have to be
+read, so that readers, fingerprints and runs treat them like files on disk. Only parquet files are read, from
+the branch into which the hub converts every dataset or from a local folder of the same layout. Code that
+comes with a dataset is never run. Labels are read by name, never as numbers whose order would have to be
 known.
 """
 
@@ -24,7 +24,7 @@ from isogloss.data.corpora.catalogue import CORPORA
 from isogloss.data.corpora.texts_and_trees import DEFAULTS, Ud
 from isogloss.data.corpus import SPLITS, Corpus, Source, Split, not_there
 from isogloss.data.examples import Example, ParsedSentence
-from isogloss.data.fetching.hub_address import pinned, snapshot
+from isogloss.data.fetching.hub_address import pin_commit, snapshot
 from isogloss.data.fetching.official_files import fetch
 from isogloss.data.fetching.releases import fetchable, releases
 from isogloss.data.files import DiskFolder, File
@@ -34,28 +34,28 @@ from isogloss.data.formats.tables import ExampleColumns, parquet_rows
 from isogloss.data.hub_rows import NO_LABEL, VERSION, Row, with_label_names
 
 HUB = "hub"
-"""``--data hub`` is the hub; ``hub:DIR`` is a folder with parquet files of datasets."""
+"""Value of ``--data`` for the hub. ``hub:DIR`` is a folder with parquet files of datasets."""
 
 CONVERTED = "refs/convert/parquet"
-"""The branch of a dataset where the hub keeps it as CONFIG/SPLIT/NNNN.parquet."""
+"""Branch of a dataset where the hub stores it as CONFIG/SPLIT/NNNN.parquet."""
 
 LAYOUTS = ("{config}/{split}/*.parquet", "{config}/{split}-*.parquet", "{config}/*-{split}.parquet")
-"""Parquet files in the folder of a dataset: on that branch, as saved now, as saved earlier."""
+"""Paths of parquet files in a dataset: on that branch, as saved now, and as saved by older versions."""
 
 NOT_A_WORD = ("None", "_", None, "")
 """Heads of the rows of multi-word ranges and empty nodes."""
 
 ALL: Mapping[Split, str] = {"train": "train", "dev": "validation", "test": "test"}
-"""The usual names of our splits on the hub."""
+"""Usual names of our splits on the hub."""
 
 ON_HUB: Mapping[str, str] = {str(split): name for split, name in ALL.items()}
-"""The same by any text."""
+"""The same mapping, for lookups by any text."""
 
 HUB_SPLITS: Mapping[str, Split] = {name: split for split, name in ALL.items() if name != split}
-"""Our splits by the names that differ from ours."""
+"""Our splits by names on the hub, where these differ."""
 
 EVAL_RESULTS = ".eval_results"
-"""The folder of a model's repository from which the hub reads its scores, a YAML file for each dataset."""
+"""Folder of a model's repository from which the hub reads its scores, one YAML file per dataset."""
 
 LABEL_COLUMNS = ("label", "ner_tags", "pos_tags", "upos")
 
@@ -70,17 +70,17 @@ class HubSplit(NamedTuple):
     split: Split
     hub_split: str
     treebank: str
-    """The one that the table names; empty for the default one of a language."""
+    """Treebank named in the table, or "" for the default treebank of the language."""
     kind: Literal["pair", "tagging", "span", "trees"]
     spelled: Mapping[str, str]
-    """Labels by their spelling on the hub, where it differs."""
+    """Our labels by their spelling on the hub, where it differs."""
     ids_by_language: bool
-    """Whether a file has all languages, and ids begin with the English name of theirs, as TyDi QA's do."""
+    """Whether a file has all languages, and ids begin with the English name of the language (TyDi QA)."""
 
 
 @lru_cache(maxsize=1)
 def hub_splits() -> dict[str, HubSplit]:
-    """Return all splits by the path of the corpus's own file of that language and split."""
+    """Return all splits of the hub by the corpus's path of that language and split."""
     table = tomllib.loads((files("isogloss.data") / "hub.toml").read_text(encoding="utf-8"))
     splits = (
         split
@@ -92,18 +92,21 @@ def hub_splits() -> dict[str, HubSplit]:
 
 
 def hub_split(corpus: str, language: str, split: str, treebank: str = "") -> HubSplit | None:
-    """Return the split of the hub that a score is of; None where it has none, as of built-in ones."""
-    return None if is_built_in(language) else _by_test_set().get((corpus, language, split, treebank))
+    """Return the split of the hub on which a score was measured, or None if the hub lacks it.
+
+    Built-in languages are never on the hub.
+    """
+    return None if is_built_in(language) else _splits_by_test_set().get((corpus, language, split, treebank))
 
 
 def eval_result(split: HubSplit, score: float, notes: str) -> dict[str, object]:
-    """Return an entry of a model's ``.eval_results``: a score in [0, 1] on a split of the hub, in percent."""
+    """Return an entry of a model's ``.eval_results`` for a score in [0, 1], stored in percent."""
     dataset = {"id": split.repository, "task_id": split.config or "default"}
     return {"dataset": dataset, "value": round(100 * score, 2), "notes": notes}
 
 
 @lru_cache(maxsize=1)
-def _by_test_set() -> dict[tuple[str, str, str, str], HubSplit]:
+def _splits_by_test_set() -> dict[tuple[str, str, str, str], HubSplit]:
     return {
         (split.corpus.name, split.language, split.split, split.treebank): split
         for split in hub_splits().values()
@@ -111,7 +114,7 @@ def _by_test_set() -> dict[tuple[str, str, str, str], HubSplit]:
 
 
 def _splits_of(entry: Mapping[str, Any], language: str) -> Iterator[HubSplit]:
-    """Yield the splits of a language in an entry of hub.toml, which says what its fields are."""
+    """Yield the splits of a language in an entry of hub.toml, which documents its fields."""
     treebank = entry.get("treebank") or DEFAULTS[language] if entry["kind"] == "trees" else ""
     corpus = Ud(treebanks=((language, treebank),)) if treebank else CORPORA[entry["corpus"]]
     repository, _, config = entry["address"].partition(":")
@@ -133,7 +136,10 @@ def _splits_of(entry: Mapping[str, Any], language: str) -> Iterator[HubSplit]:
 
 
 def data_source(text: str) -> Source | None:
-    """Return the source that ``--data`` names: none, the hub, parquet files of it, or a folder of corpora."""
+    """Return the source that ``--data`` names, or None for an empty text.
+
+    Sources are the hub, a folder of its parquet files, or a folder of corpora.
+    """
     if not text:
         return None
     kind, colon, path = text.partition(":")
@@ -144,7 +150,7 @@ def data_source(text: str) -> Source | None:
 
 @dataclass(frozen=True)
 class HubDatasets:
-    """Corpora of the hub; with ``local``, only those whose parquet files are there."""
+    """Corpora of the hub, or with ``local`` the corpora whose parquet files are in that folder."""
 
     local: DiskFolder | None = None
 
@@ -154,13 +160,16 @@ class HubDatasets:
         return f"{HUB}:{self.local.name}" if self.local else "the Hugging Face hub"
 
     def files(self, corpus: Corpus, language: str, split: Split) -> list[File]:
-        """Return the file of a split, which is generated when it is read."""
-        if isinstance(corpus, Ud) and not corpus.named(language):
-            corpus = Ud(treebanks=((language, "PUD"),))  # The only one that the hub has besides the defaults.
+        """Return the file of a split, which is generated when it is read.
+
+        Raises DataError, naming the existing splits, if the hub lacks it.
+        """
+        if isinstance(corpus, Ud) and not corpus.treebank_of(language):
+            corpus = Ud(treebanks=((language, "PUD"),))  # The hub has PUD and the default treebanks.
         path = corpus.path(language, split)
         hub_split = hub_splits().get(path)
         if hub_split is None or not self._has(hub_split):
-            entries = [entry for entry in self._known() if entry.corpus.name == corpus.name]
+            entries = [entry for entry in self._available_splits() if entry.corpus.name == corpus.name]
             languages = {
                 split: sorted({entry.language for entry in entries if entry.split == split})
                 for split in SPLITS
@@ -169,9 +178,9 @@ class HubDatasets:
         return [self._file(path, hub_split)]
 
     def folder(self, corpus: str, languages: Sequence[str] = ()) -> DiskFolder | None:
-        """Return a folder with the official files of a described corpus, fetched where they are missing.
+        """Return a folder with the official files of a described corpus, and fetch missing files.
 
-        Without languages nothing is fetched.
+        Nothing is fetched without languages. None is returned if the folder does not exist.
         """
         folder = user_cache() / HUB
         if self.local is None and languages and corpus in fetchable():
@@ -179,10 +188,10 @@ class HubDatasets:
         return self.local or (DiskFolder(folder) if folder.is_dir() else None)
 
     def inside(self) -> list[str]:
-        """Return the names of the corpora that are there."""
-        return sorted({entry.corpus.name for entry in self._known()})
+        """Return the names of the available corpora."""
+        return sorted({entry.corpus.name for entry in self._available_splits()})
 
-    def _known(self) -> list[HubSplit]:
+    def _available_splits(self) -> list[HubSplit]:
         return [entry for entry in hub_splits().values() if self._has(entry)]
 
     def _has(self, entry: HubSplit) -> bool:
@@ -193,7 +202,7 @@ class HubDatasets:
 
         def read() -> Iterator[str]:
             with located(name):
-                folder = self.local or _downloaded(entry)
+                folder = self.local or _download_split(entry)
                 rows = _rows(_parquet(folder, entry))
                 yield from (
                     line + "\n" for line in entry.corpus.write(_examples(entry, rows, name), entry.language)
@@ -203,7 +212,7 @@ class HubDatasets:
             facts = (HUB, str(VERSION), entry.repository, entry.config, entry.hub_split, entry.language)
             if self.local:
                 version = "+".join(file.fingerprint() for file in _parquet(self.local, entry))
-            else:  # The commit of the branch.
+            else:
                 with located(name):
                     version = _dataset(entry).partition("@")[2]
             return sha256("\n".join((*facts, version)).encode()).hexdigest()
@@ -213,24 +222,27 @@ class HubDatasets:
 
 @lru_cache(maxsize=256)
 def _fetch_once(corpus: str, languages: tuple[str, ...], folder: Path) -> None:
-    official = [file for file in releases(corpus).chosen() if file.has(languages)]
+    official = [file for file in releases(corpus).select() if file.has(languages)]
     for _ in fetch(official, folder, languages=languages):
         pass
 
 
 def _dataset(entry: HubSplit) -> str:
-    """Return a dataset at the commit of its converted files, which is that of the first look."""
-    return pinned(f"{entry.repository}@{CONVERTED}", user_cache() / HUB)
+    """Return a dataset at the commit of its converted files that was found on first use."""
+    return pin_commit(f"{entry.repository}@{CONVERTED}", user_cache() / HUB)
 
 
-def _downloaded(entry: HubSplit) -> DiskFolder:
-    """Return the folder of a dataset's converted files; those of this split are downloaded once."""
+def _download_split(entry: HubSplit) -> DiskFolder:
+    """Return the folder of a dataset's converted files, with the files of this split downloaded once."""
     pattern = LAYOUTS[0].format(config=entry.config, split=entry.hub_split)
     return DiskFolder(snapshot(_dataset(entry), pattern, entry.repository))
 
 
 def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Example]:
-    """Yield the examples of a dataset; DataError where its rows are others than those of the corpus."""
+    """Yield the examples of a dataset.
+
+    Raises DataError if columns or labels differ from the corpus's.
+    """
     advice = f"See the card of {entry.repository}; save it with these columns and labels"
     if entry.kind == "trees":
         yield from _trees(rows, f"{advice}.")
@@ -256,7 +268,10 @@ def _examples(entry: HubSplit, rows: Iterator[Row], name: str) -> Iterator[Examp
 
 
 def _own_rows(entry: HubSplit, rows: Iterator[Row]) -> Iterator[Row]:
-    """Yield the rows of a language that have words, texts on one line: native formats have no more room."""
+    """Yield the rows of a language that have words, with each text on one line.
+
+    Native formats, except for questions, have one line per text.
+    """
     start = f"{language_name(entry.language).lower()}-"
     for row in rows:
         if entry.kind == "span":
@@ -275,19 +290,19 @@ def _on_one_line(cell: Any) -> Any:
 
 
 def _trees(rows: Iterable[Row], advice: str) -> Iterator[ParsedSentence]:
-    """Read trees without multi-word ranges and empty nodes, whose positions the columns lack."""
-    for number, row in enumerate(rows, start=1):
+    """Yield trees without multi-word ranges and empty nodes, whose positions the columns lack."""
+    for row_number, row in enumerate(rows, start=1):
         try:
             words = [index for index, head in enumerate(row["head"]) if head not in NOT_A_WORD]
             yield ParsedSentence(
-                id=str(row.get("idx") or number),
+                id=str(row.get("idx") or row_number),
                 words=tuple(_on_one_line(row["tokens"][index]) for index in words),
                 tags=tuple(row["upos"][index] for index in words),
                 heads=tuple(int(row["head"][index]) for index in words),
                 relations=tuple(row["deprel"][index] for index in words),
             )
         except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-            raise DataError(f"its columns are no trees ({one_line(error)}). {advice}") from error
+            raise DataError(f"its columns are not trees ({one_line(error)}). {advice}") from error
 
 
 def _parquet(folder: DiskFolder, entry: HubSplit) -> list[File]:
@@ -299,15 +314,18 @@ def _parquet(folder: DiskFolder, entry: HubSplit) -> list[File]:
 
 
 def _rows(files: Iterable[File]) -> Iterator[Row]:
-    """Yield the rows, labels by their names; DataError for numbers without names."""
+    """Yield the rows with names of labels.
+
+    Raises DataError for numbers of labels without names.
+    """
     for file in files:
         labels, rows = parquet_rows(file)
         for row in rows:
             for column in LABEL_COLUMNS:
                 if column in row and column not in labels and _is_number(row[column]):
                     raise DataError(
-                        f"column {column!r} has numbers and the file does not name them. "
-                        f"Save it with the datasets library, which keeps the names of labels."
+                        f"column {column!r} has numbers of labels, and the file lacks their names. "
+                        f"Save it with the datasets library, which stores the names."
                     )
             yield with_label_names(row, labels)
 

@@ -1,7 +1,7 @@
 """Rows of datasets of the Hugging Face hub as JSON lines, and the library that reads them.
 
-A described corpus may name any dataset of plain data (parquet, JSON, CSV, lines of text) at a commit. No code
-that comes with a dataset is ever run.
+A described corpus may name any dataset of plain data (parquet, JSON, CSV, lines of text) at a commit. Code
+that comes with a dataset is never run.
 """
 
 import json
@@ -20,20 +20,20 @@ Row = Mapping[str, Any]
 Result = TypeVar("Result")
 
 DEFAULT = "default"
-"""What the library calls the only configuration of a dataset."""
+"""Name of a dataset's only configuration in the library."""
 
 READ_BY = ("parquet", "json", "csv", "text", "conll", "arrow", "cache")
-"""Readers of the library that read data alone; others unpickle, or open archives of anything."""
+"""Readers of the library that read only data. Others unpickle, or open archives with any content."""
 
 NO_LABEL = -1
 """The hub's label where annotators did not agree."""
 
 VERSION = 1
-"""Part of the fingerprints; raise it when rows give other lines than before."""
+"""Part of the fingerprints. Raise it when the lines generated from rows change."""
 
 
 def hub_file(dataset: str, path: str) -> File:
-    """Return the rows of ``config/split`` of a dataset as a file, which is generated when it is read."""
+    """Return the rows of ``config/split`` of a dataset as a file that is generated when it is read."""
     config, _, split = path.rpartition("/")
     name = f"hub:{dataset}/{path}"
 
@@ -48,82 +48,94 @@ def hub_file(dataset: str, path: str) -> File:
 
 
 ADVICE = (
-    "Check that the dataset has this configuration, split and commit, and that the network works; it is not "
-    "needed for data read before."
+    "Check that the dataset has this configuration, split and commit, and that the network works. Data read "
+    "earlier needs no network."
 )
 
 
 @lru_cache(maxsize=256)
 def _builder(dataset: str, config: str, _cache: str) -> "DatasetBuilder":
-    """Return the library's builder, which asks the hub when it is made: once in a process.
+    """Return the library's builder of a dataset at a commit, cached because its creation queries the hub.
 
-    DataError for another commit, or files that could be more than data.
+    Raises DataError for a different commit, or for files that may contain more than data.
     """
     repository, _, commit = dataset.partition("@")
     builder: DatasetBuilder = attempt(
         lambda: library().load_dataset_builder(repository, config or None, revision=commit)
     )
     kinds = {kind.__module__.rpartition(".")[2] for kind in type(builder).__mro__}
-    if not kinds & {*READ_BY}:
+    if kinds.isdisjoint(READ_BY):
         raise DataError(
-            f"its files are no plain data ({type(builder).__name__}); expected "
-            f"{', '.join(READ_BY[:4])}. Save the rows in one of these, and describe the files."
+            f"its files are not plain data ({type(builder).__name__}); expected "
+            f"{', '.join(READ_BY[:4])}. Save the rows in one of these formats, and describe the files."
         )
     if str(builder.hash) != commit:  # Without a network the library takes any commit that it has.
         raise DataError(
-            f"this commit is not on this machine (it has {builder.hash}), and the hub was not asked. {ADVICE}"
+            f"this commit is not on this machine (it has {builder.hash}), and the hub is not reachable. "
+            f"{ADVICE}"
         )
     return builder
 
 
 def json_lines(rows: Any) -> Iterator[str]:
-    """Yield rows (mappings, a Dataset, a DataFrame) as JSON lines, labels by their names.
+    """Yield rows (mappings, a Dataset, a DataFrame) as JSON lines, with labels replaced by their names.
 
-    DataError, with its number, for a row that is no mapping or not of JSON's types.
+    Raises DataError, with the row's number, for a row that is not a mapping or has other types than JSON's.
     """
     labels = label_names(rows)
     if hasattr(rows, "with_format"):
-        rows = rows.with_format(None)  # Rows of Python, and no arrays, tensors or frames.
+        rows = rows.with_format(None)  # Python values instead of arrays, tensors or data frames.
     if not getattr(rows, "features", None) and hasattr(rows, "to_dict"):
         rows = rows.to_dict("records")
     mappings: Iterable[Any] = rows
-    for number, row in enumerate(mappings):
+    for row_index, row in enumerate(mappings):
         try:
             cells = with_label_names(row, labels)
             yield json.dumps(cells, ensure_ascii=False, default=lambda array: array.tolist()) + "\n"
         except (TypeError, AttributeError, ValueError, LookupError) as error:
             raise DataError(
-                f"row {number}: {row!r:.60} ({error}); expected a mapping from columns to texts, "
+                f"row {row_index}: {row!r:.60} ({error}); expected a mapping from columns to texts, "
                 f"numbers or lists of them. Correct it."
             ) from error
 
 
 def label_names(rows: Any) -> dict[str, list[str]]:
-    """Return, by column, the names of labels (or of lists of labels) that the features of a dataset give."""
+    """Return the names of labels by column, from the features of a dataset.
+
+    Columns with lists of labels are included, columns without names of labels are not.
+    """
     features = getattr(rows, "features", None) or {}
     kinds = {column: getattr(kind, "feature", kind) for column, kind in features.items()}
-    named = {column: getattr(kind, "names", None) for column, kind in kinds.items()}
-    return {column: list(names) for column, names in named.items() if names}
+    names_by_column = {column: getattr(kind, "names", None) for column, kind in kinds.items()}
+    return {column: list(names) for column, names in names_by_column.items() if names}
 
 
 def with_label_names(row: Row, labels: Mapping[str, list[str]]) -> Row:
-    """Replace the numbers of labels by their names, column by column; DataError for a number without one."""
-    return {**row, **{column: _named(row[column], names) for column, names in labels.items()}}
+    """Return a row in which names of labels replace their numbers.
+
+    Raises DataError for a number without a name.
+    """
+    return {**row, **{column: _label_name(row[column], names) for column, names in labels.items()}}
 
 
-def _named(value: Any, names: list[str]) -> object:
+def _label_name(value: Any, names: list[str]) -> object:
     if isinstance(value, list):
-        return [_named(item, names) for item in value]
+        return [_label_name(item, names) for item in value]
     if isinstance(value, str) or value is None or value == NO_LABEL:
         return value
     if not 0 <= value < len(names):
-        raise DataError(f"label {value} of {len(names)} ({', '.join(names)}). Fetch it again.")
+        raise DataError(
+            f"label {value}; expected 0 to {len(names) - 1} ({', '.join(names)}). Fetch it again."
+        )
     return names[value]
 
 
 def attempt(call: Callable[[], Result]) -> Result:
-    """Call the library; DataError, in one line, where it fails."""
-    # It raises RuntimeError for a dataset that is a script.
+    """Call the library and return the result.
+
+    Raises DataError, in one line, if the library fails.
+    """
+    # The library raises RuntimeError for a dataset that is a script.
     errors = (OSError, ValueError, KeyError, TypeError, RuntimeError, library().exceptions.DatasetsError)
     try:
         return call()
@@ -132,7 +144,10 @@ def attempt(call: Callable[[], Result]) -> Result:
 
 
 def library() -> Any:
-    """Return the library datasets; ConfigError where it is not installed."""
+    """Return the library datasets.
+
+    Raises ConfigError if it is not installed.
+    """
     try:
         import datasets
     except ImportError as error:

@@ -1,9 +1,9 @@
-"""Files next to a record: predictions as Parquet, tensors as safetensors; equal content gives equal bytes.
+"""Files next to a record: predictions as Parquet, tensors as safetensors.
 
-Predictions have a row for each example and language: its id, the prediction (as JSON), and its contribution
-to each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole`` (``core.rows.models``). Each
-language is a row group and can be read without the others. The description of tensors is one JSON object in
-the file's metadata.
+Equal content gives equal bytes. Predictions have a row for each example and language: its id, the prediction
+(as JSON), and its contribution to each measure, in two columns such as ``span_f1:part`` and ``span_f1:whole``
+(``core.rows.models``). Each language is a row group and can be read without the others. The description of
+tensors is one JSON object in the file's metadata.
 """
 
 import json
@@ -29,12 +29,13 @@ if TYPE_CHECKING:
     from pyarrow import parquet
 
 MOST_BYTES = 1 << 30
-"""Largest file of predictions or tensors that is read."""
+"""Maximum size of a file of predictions or tensors."""
 
-PART, WHOLE = ":part", ":whole"
+PART = ":part"
+WHOLE = ":whole"
 
 COMPRESSION_LEVEL = 9
-"""Of zstd; at higher levels files of predictions hardly shrink."""
+"""Level of zstd. Higher levels hardly shrink files of predictions."""
 
 Array = npt.NDArray[np.float64]
 
@@ -46,13 +47,13 @@ class Predictions:
     language: str
     ids: Sequence[str]
     predicted: Sequence[str]
-    """As JSON."""
+    """Predictions as JSON."""
     contributions: ByMeasure
 
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPredictions:
-    """The stored ids of a language, and part and whole [example] of each measure."""
+    """Stored ids of a language, and part and whole [example] of each measure."""
 
     ids: tuple[str, ...]
     measures: dict[str, tuple[Array, Array]] = field(default_factory=dict)
@@ -60,33 +61,37 @@ class StoredPredictions:
 
 @dataclass(frozen=True, kw_only=True)
 class PathSentence:
-    """An example of a path: its text, and what models on the path predict for it."""
+    """An example of a path in weight space: its text, and the predictions of models on the path."""
 
     units: tuple[str, ...]
-    """Its words, or its whole text where that has a single label."""
+    """Its words, or its whole text if the text has a single label."""
     gold: tuple[str, ...]
-    """The gold label of each unit."""
+    """Gold label of each unit."""
     predicted: tuple[tuple[float, tuple[str, ...]], ...]
-    """The predicted label of each unit, at each α in ascending order."""
+    """Predicted label of each unit, for each α in ascending order."""
 
 
 def path_sentence(answer: str) -> PathSentence | None:
-    """Read a sentence from the JSON that is stored as an example's prediction; None for any other."""
+    """Read a sentence from the JSON stored as an example's prediction, or None from any other JSON."""
     try:
         sentence = fitting(PathSentence, parse_json(answer))
     except ValueError:
         return None
-    rows = [sentence.gold, *(labels for _, labels in sentence.predicted)]
-    return sentence if {len(sentence.units)} == {*map(len, rows)} and len(rows) > 1 else None
+    label_rows = [sentence.gold, *(labels for _, labels in sentence.predicted)]
+    is_complete = len(label_rows) > 1 and all(len(labels) == len(sentence.units) for labels in label_rows)
+    return sentence if is_complete else None
 
 
 def measure_at(metric: str, coordinates: Sequence[float]) -> str:
-    """Name a measure at a point of a path or plane: "accuracy at 0.25"."""
+    """Return the name of a measure at a point of a path or plane, such as "accuracy at 0.25"."""
     return f"{metric} at {' '.join(f'{alpha:.6g}' for alpha in coordinates)}"
 
 
 def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
-    """Write the file atomically."""
+    """Write a file of predictions atomically.
+
+    Each language has one row group, in the given order.
+    """
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -110,30 +115,30 @@ def write_predictions(path: Path, languages: Sequence[Predictions]) -> None:
 def read_predictions(path: Path) -> dict[str, StoredPredictions]:
     """Read ids and contributions by language, without the predictions themselves.
 
-    StorageError, with how to make it again, where the file is damaged.
+    Raises StorageError, with how to create the file again, if it is damaged.
     """
     import pyarrow as pa
 
     try:
-        file = _opened(path)
+        file = _open(path)
         columns = [name for name in file.schema_arrow.names if name != "predicted"]
-        groups = [file.read_row_group(number, columns=columns) for number in range(file.num_row_groups)]
-        return {table["language"][0].as_py(): _stored(table) for table in groups if len(table)}
+        groups = [file.read_row_group(group, columns=columns) for group in range(file.num_row_groups)]
+        return {table["language"][0].as_py(): _read_group(table) for table in groups if len(table)}
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise _unreadable(path, "predictions", error) from error
 
 
 def read_answers(path: Path) -> dict[str, dict[str, str]]:
-    """Read the predictions of each language: answers, as JSON, by the id of the example.
+    """Read the predictions of each language as a mapping from example id to answer, as JSON.
 
-    Empty without a file; StorageError where it is damaged.
+    The mapping is empty without a file. Raises StorageError if the file is damaged.
     """
     import pyarrow as pa
 
     answers: dict[str, dict[str, str]] = {}
     try:
-        is_there = is_taken(path.parent, path.name)
-        table = _opened(path).read(columns=["language", "id", "predicted"]) if is_there else None
+        has_file = is_taken(path.parent, path.name)
+        table = _open(path).read(columns=["language", "id", "predicted"]) if has_file else None
         for row in table.to_pylist() if table is not None else ():
             parse_json(row["predicted"])
             answers.setdefault(row["language"], {})[row["id"]] = row["predicted"]
@@ -142,8 +147,11 @@ def read_answers(path: Path) -> dict[str, dict[str, str]]:
     return answers
 
 
-def _opened(path: Path) -> "parquet.ParquetFile":
-    """Open a file of predictions; ValueError where it differs from its checksum or in types of columns."""
+def _open(path: Path) -> "parquet.ParquetFile":
+    """Open a file of predictions.
+
+    Raises ValueError if it does not match its checksum or a column has a wrong type.
+    """
     import pyarrow as pa
     from pyarrow import parquet, types
 
@@ -176,11 +184,11 @@ def _table(predictions: Predictions) -> "pa.Table":
 
 
 def _texts(texts: Sequence[str]) -> "pa.Array":
-    """Return texts as Arrow's; ``pa.array`` would import pandas, which takes as long as many runs."""
+    """Return an array of texts, without ``pa.array``, which would import pandas (as slow as many runs)."""
     import pyarrow as pa
 
     content = [text.encode() for text in texts]
-    ends = np.array([*accumulate(map(len, content), initial=0)], dtype=np.int32)
+    ends = np.array(list(accumulate((len(text) for text in content), initial=0)), dtype=np.int32)
     return pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(content)))
 
 
@@ -191,9 +199,9 @@ def _numbers(numbers: Sequence[float]) -> "pa.Array":
     return pa.Array.from_buffers(pa.float64(), len(content), [None, pa.py_buffer(content)])
 
 
-def _stored(table: "pa.Table") -> StoredPredictions:
-    if empty := [name for name in table.column_names if table[name].null_count]:
-        raise ValueError(f"{empty[0]:.40} has empty cells")
+def _read_group(table: "pa.Table") -> StoredPredictions:
+    if columns_with_nulls := [name for name in table.column_names if table[name].null_count]:
+        raise ValueError(f"{columns_with_nulls[0]:.40} has empty cells")
     names = [name.removesuffix(PART) for name in table.column_names if name.endswith(PART)]
     return StoredPredictions(
         ids=tuple(table["id"].to_pylist()),
@@ -204,20 +212,23 @@ def _stored(table: "pa.Table") -> StoredPredictions:
 
 
 MASKS = "masks"
-"""Name, without suffix, of the file of the gates of languages, next to the record of language-gates."""
+"""File name, without suffix, of the gates of languages, next to the record of language-gates."""
 
-LOG_ALPHA, ABOVE = "log_alpha", "above"
-"""Prefixes of names in it: gates (log_alpha/LANGUAGE/DRAW/GROUP), and the log α above which they are open."""
+LOG_ALPHA = "log_alpha"
+"""Prefix of names of gates in the file (log_alpha/LANGUAGE/DRAW/GROUP)."""
+
+ABOVE = "above"
+"""Prefix of names of the log α above which gates are open."""
 
 ENDING = ".safetensors"
 METADATA_KEY = "about"
-"""The single key of the metadata: the format has no order of several."""
+"""Only key of the metadata, because the format does not keep the order of several."""
 
 
 def write_tensors(
     path: Path, tensors: Mapping[str, npt.NDArray[np.generic]], description: Mapping[str, Value]
 ) -> None:
-    """Write the file atomically."""
+    """Write a safetensors file atomically, with a description in its metadata."""
     from safetensors.numpy import save
 
     arrays = {name: np.asarray(tensors[name], order="C") for name in sorted(tensors)}
@@ -226,9 +237,9 @@ def write_tensors(
 
 
 def read_tensors(path: Path) -> tuple[dict[str, npt.NDArray[np.generic]], dict[str, Value]]:
-    """Read a file that ``write_tensors`` wrote: the tensors by name, and their description.
+    """Read the tensors by name, and their description, from a file written by ``write_tensors``.
 
-    StorageError, with how to make it again, where it is damaged or missing.
+    Raises StorageError, with how to create the file again, if it is damaged or missing.
     """
     from safetensors import SafetensorError, safe_open
 

@@ -75,7 +75,7 @@ class GradientConflict(Diagnostic):
         longest = max((len(row) for rows in text.values() for row in rows), default=0) + 2
         setting.warn_of_length(self.name, "limit", longest)
         masking = Masking(
-            vocabulary=Vocabulary.of(tokenizer),
+            vocabulary=Vocabulary.from_tokenizer(tokenizer),
             share=self.masked,
             first_position=family_of(model).first_position,
         )

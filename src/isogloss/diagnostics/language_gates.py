@@ -36,10 +36,10 @@ from isogloss.encoders.gates import (
     GateKinds,
     Mask,
     gate_groups,
-    gated,
     kept_share,
     mask_tensors,
     open_probability,
+    with_gates,
 )
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, Vocabulary, subwords_of
 from isogloss.training.batching import perplexity
@@ -141,7 +141,7 @@ class LanguageGates(Diagnostic):
         }
         all_groups = groups[setting.languages[0]]
         masking = Masking(
-            vocabulary=Vocabulary.of(tokenizer),
+            vocabulary=Vocabulary.from_tokenizer(tokenizer),
             share=self.masked,
             first_position=family_of(model).first_position,
         )
@@ -256,7 +256,7 @@ def _perplexity_rows(
     for number, mask in enumerate(runs, start=1):
         gates = {name: gate.to(device) for name, gate in mask.gates().items()} if mask else {}
         for language, language_text in text.items():
-            with gated(model, groups[language], gates):
+            with with_gates(model, groups[language], gates):
                 value = perplexity(model, language_text.held_out, precision=setting.precision)
             yield MaskPerplexityRow(
                 model=setting.subjects[0].id,

@@ -1,13 +1,13 @@
-"""How layers are computed: attention and dropout that are fast on a CPU, layers recomputed for gradients.
+"""Fast computation of layers: attention and dropout on a CPU, and recomputation of layers for gradients.
 
 Explicit attention is registered with transformers. In gradient checkpointing (Chen et al. 2016, "Training
-Deep Nets with Sublinear Memory Cost", Section 4) a layer stores its input alone. That of transformers skips
-models that are not in training mode, and runs a layer again when the batch's hooks and languages are gone.
-Here a layer runs the second time as it did the first: with the same dropout, languages and hooks.
+Deep Nets with Sublinear Memory Cost", Section 4) a layer stores only its input. The version in transformers
+skips models that are not in training mode, and recomputes a layer after the batch's hooks and languages are
+gone. Here a layer is recomputed exactly as it was computed: with the same dropout, languages and hooks.
 
-``torch.nn.functional.dropout`` on a CPU calls the generator once for each element; here each 64 random bits
-decide on four. Draws are independent, of torch's generator (so a seed fixes them), and the rate is exact to
-1/65536.
+``torch.nn.functional.dropout`` on a CPU calls the generator once for each element; here 64 random bits decide
+on four elements. Draws are independent and come from torch's generator (so a seed fixes them), and the rate
+is exact to 1/65536.
 """
 
 from collections.abc import Callable, Iterator
@@ -37,7 +37,7 @@ def offer_explicit_attention() -> str:
     """Register explicit attention with fast dropout in transformers, and return its name.
 
     On a CPU the backward passes of fused attention, and of dropout in eager attention, are slow. Without
-    dropout this equals transformers' eager attention to the bit.
+    dropout the result equals transformers' eager attention exactly.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
@@ -60,7 +60,7 @@ def explicit_attention(  # noqa: PLR0913, PLR0917 (transformers' signature)
     """Return states [batch subword head dim] and weights [batch head subword subword].
 
     Queries, keys and values are [batch head subword dim]; the mask is added to the raw weights. Several heads
-    of queries may share one of keys and values.
+    of queries may share one head of keys and values.
     """
     if (group := query.size(1) // key.size(1)) > 1:
         key, value = (states.repeat_interleave(group, dim=1) for states in (key, value))
@@ -75,20 +75,21 @@ def explicit_attention(  # noqa: PLR0913, PLR0917 (transformers' signature)
 
 @contextmanager
 def recomputed_layers(model: nn.Module) -> Iterator[int]:
-    """Recompute the layers of a model, or of the models in it, for the gradients; yields their number.
+    """Recompute the layers of a model, or of the models in it, for the gradients, and yield their number.
 
-    Gradients may be computed after the context has ended. ModelError for a model without Transformer layers.
+    Gradients may be computed after the context has ended. Raises ModelError for a model without Transformer
+    layers.
     """
     layers = list(transformer_layers(model).values())
     if not layers:
         raise ModelError(
-            f"{type(model).__name__}: gradient checkpointing computes Transformer layers anew, and there are "
-            f"none here. Leave gradient_checkpointing out."
+            f"{type(model).__name__}: gradient checkpointing recomputes Transformer layers, which this model "
+            f"lacks. Remove gradient_checkpointing."
         )
     states = _states(model)
     forwards = [vars(layer).get("forward") for layer in layers]
     for layer in layers:
-        vars(layer)["forward"] = _recomputed(layer.forward, states)
+        vars(layer)["forward"] = _add_recomputation(layer.forward, states)
     try:
         yield len(layers)
     finally:
@@ -119,26 +120,26 @@ def _states(model: nn.Module) -> list[_State]:
     return states
 
 
-def _recomputed(forward: Callable[..., object], states: list[_State]) -> Callable[..., object]:
-    """Return a layer's forward function that runs again for the gradients as it did the first time."""
+def _add_recomputation(forward: Callable[..., object], states: list[_State]) -> Callable[..., object]:
+    """Return a layer's forward function with recomputation for the gradients."""
 
-    def run(*inputs: object, **named: Any) -> object:
-        # A cache of keys and values would be written twice; training reads none.
-        named |= {name: None for name in ("past_key_values",) if name in named}
+    def run(*inputs: object, **options: Any) -> object:
+        if "past_key_values" in options:  # Recomputation would write the cache twice; training needs none.
+            options["past_key_values"] = None
         contents = [(state, dict(state)) for state in states if state]
         return checkpoint(
             forward,
             *inputs,
             use_reentrant=False,
-            context_fn=lambda: (nullcontext(), _restored(contents)),
-            **named,
+            context_fn=lambda: (nullcontext(), _with_states(contents)),
+            **options,
         )
 
     return run
 
 
 @contextmanager
-def _restored(contents: list[tuple[_State, _State]]) -> Iterator[None]:
+def _with_states(contents: list[tuple[_State, _State]]) -> Iterator[None]:
     current = [(state, dict(state)) for state, _ in contents]
     _restore(contents)
     try:
@@ -154,25 +155,25 @@ def _restore(contents: list[tuple[_State, _State]]) -> None:
 
 
 RATE_STEPS = 1 << 16
-"""Values of the 16 bits that decide on an element."""
+"""Number of values of the 16 bits that decide on an element."""
 
 ELEMENTS_PER_DRAW = 4
-"""Elements that one draw of 64 bits decides on."""
+"""Number of elements decided by one draw of 64 bits."""
 
 
 def drop(x: Float[Tensor, "..."], rate: float) -> Float[Tensor, "..."]:
-    """Set a share of the elements to 0 and scale the others, so that the mean stays."""
-    dropped = round(rate * RATE_STEPS)
-    if dropped <= 0:
+    """Set a share of the elements to 0 and scale the others, which preserves the mean."""
+    dropped_steps = round(rate * RATE_STEPS)
+    if dropped_steps <= 0:
         return x
-    if x.device.type != "cpu" or dropped >= RATE_STEPS:
+    if x.device.type != "cpu" or dropped_steps >= RATE_STEPS:
         return nn.functional.dropout(x, rate, training=True)
     draws = torch.empty(-(-x.numel() // ELEMENTS_PER_DRAW), dtype=torch.int64).random_(-(1 << 63), None)
     bits = draws.view(torch.int16)[: x.numel()].view(x.shape)
-    first_kept = dropped - RATE_STEPS // 2
+    first_kept_value = dropped_steps - RATE_STEPS // 2
     # Twice as fast as comparing: torch has vector instructions for limits of 16 bits.
-    mask = bits.clamp_(first_kept - 1, first_kept).sub_(first_kept - 1)
-    return x * mask.to(x.dtype).mul_(RATE_STEPS / (RATE_STEPS - dropped))
+    mask = bits.clamp_(first_kept_value - 1, first_kept_value).sub_(first_kept_value - 1)
+    return x * mask.to(x.dtype).mul_(RATE_STEPS / (RATE_STEPS - dropped_steps))
 
 
 class Dropout(nn.Dropout):
@@ -185,7 +186,7 @@ class Dropout(nn.Dropout):
 
 @contextmanager
 def quick_dropout(model: nn.Module) -> Iterator[list[str]]:
-    """Replace every torch.nn.Dropout of a model by ``Dropout`` temporarily; yields their names."""
+    """Replace every torch.nn.Dropout of a model by ``Dropout`` temporarily, and yield their names."""
     layers = [
         (f"{outer}.{name}".lstrip("."), module, name, part)
         for outer, module in model.named_modules()

@@ -1,6 +1,6 @@
 """The supported families of encoders, as values of one table.
 
-Each is BERT with its differences, or, in the second half, Llama with its own; ``family`` has the fields.
+Each is BERT with its differences or, in the second half, Llama with its own. ``family`` documents the fields.
 """
 
 import sys
@@ -47,10 +47,10 @@ BERT = EncoderFamily(
     masked_lm_scores=lambda model, states: model.cls(states),
     tag_scores=lambda model, states: model.classifier(model.dropout(states)),
 )
-"""BERT (Devlin et al. 2019), and with it multilingual BERT.
+"""BERT (Devlin et al. 2019) and multilingual BERT.
 
-Two segments, positions from 0; post-norm layers as in the original Transformer, where each sub-layer ends
-in dropout, residual and norm (Vaswani et al. 2017, Section 3.1).
+Two segments, positions from 0; post-norm layers as in the original Transformer, where each sub-layer ends in
+dropout, residual and norm (Vaswani et al. 2017, Section 3.1).
 """
 
 XLM_ROBERTA = replace(
@@ -60,7 +60,7 @@ XLM_ROBERTA = replace(
     extra_config=lambda _: {"type_vocab_size": 1},
     tokenizer="XLMRobertaTokenizer",
     masked_lm_scores=lambda model, states: model.lm_head(states),
-    renamed_choices={  # The same layers: dense, tanh, one score.
+    renamed_choices={  # Both heads have the same layers: dense, tanh, one score.
         r"^roberta\.pooler\.dense\.": "classifier.dense.",
         r"^classifier\.weight$": "classifier.out_proj.weight",
         r"^classifier\.bias$": "classifier.out_proj.bias",
@@ -135,8 +135,8 @@ DEBERTA = replace(
     BERT,
     name="deberta-v2",
     lacks={
-        "projections": "projects distances with the matrices of queries and keys as well",
-        "new-positions": "sees how far apart subwords stand, and no positions",
+        "projections": "also projects distances with the matrices of queries and keys",
+        "new-positions": "uses distances between subwords instead of positions",
         "attention-kinds": "computes attention in its own way",
     },
     layer=replace(BERT.layer, query=None, key=None, value=None, attention_dropout="", output_dropout=""),
@@ -144,12 +144,10 @@ DEBERTA = replace(
     tokenizer="DebertaV2Tokenizer",
     masked_lm_scores=_deberta_masked_lm,
 )
-"""DeBERTa-v2 and v3 (He et al. 2021, 2023), and with them mDeBERTa-v3: attention that weighs distances.
+"""DeBERTa-v2 and v3 (He et al. 2021, 2023), including mDeBERTa-v3: attention with relative distances.
 
-BERT's layers with disentangled attention; v2 and v3 share the ``model_type``.
-
-The convolution after the first layer (v2-xlarge) belongs to no site. Layers and attention return tuples.
-
+BERT's layers with disentangled attention; v2 and v3 share the ``model_type``. The convolution after the first
+layer (v2-xlarge) belongs to no site. Layers and attention return tuples.
 """
 
 
@@ -158,8 +156,8 @@ def _even_heads(architecture: Architecture) -> dict[str, object]:
     if width % 2:
         raise ConfigError(
             f"architecture: {architecture.heads} heads on a width (dim) of {architecture.dim} are {width} "
-            f"wide, and {architecture.family} rotates pairs of numbers. Take heads of 64, that is "
-            f"heads = dim / 64."
+            f"wide, but {architecture.family} rotates pairs of numbers. Use heads with a width of 64, that "
+            f"is heads = dim / 64."
         )
     return {}
 
@@ -169,7 +167,7 @@ MODERNBERT = replace(
     name="modernbert",
     lacks={
         "post-norm": "normalises before attention and feed-forward",
-        "projections": "makes queries, keys and values with one matrix",
+        "projections": "computes queries, keys and values with one matrix",
     },
     layers="layers",
     layer=Site(
@@ -191,10 +189,10 @@ MODERNBERT = replace(
     masked_lm_scores=lambda model, states: model.decoder(model.head(states)),
     tag_scores=lambda model, states: model.classifier(model.drop(model.head(states))),
 )
-"""ModernBERT (Warner et al. 2024), and with it mmBERT: norms first, rotated positions, gated feed-forward.
+"""ModernBERT (Warner et al. 2024) and mmBERT: pre-norm, rotated positions, gated feed-forward.
 
-No segments, a final norm after the last layer. The first attention norm is the identity, since embeddings
-are normed already. Two of three layers have local attention (``local_attention``).
+No segments, and a final norm after the last layer. The first attention norm is the identity, because
+embeddings are already normalised. Two of three layers have local attention (``local_attention``).
 """
 
 XLM_ROBERTA_XL = replace(
@@ -209,9 +207,9 @@ XLM_ROBERTA_XL = replace(
         output_dropout="attention.output.dropout",
     ),
 )
-"""XLM-R XL and XXL (Goyal et al. 2021): XLM-R with norms first.
+"""XLM-R XL and XXL (Goyal et al. 2021): pre-norm XLM-R.
 
-The attention sub-layer is one module, its norm and residual within.
+The attention sub-layer is one module, which includes its norm and residual.
 """
 
 REMBERT = replace(
@@ -233,19 +231,19 @@ XMOD = replace(
     name="xmod",
     lacks={
         "post-norm": "normalises its feed-forward twice, or first (pre_norm)",
-        "new-encoders": "has adapters for its own languages (take xlm-roberta and modules instead)",
+        "new-encoders": "has adapters for its own languages (use xlm-roberta and modules instead)",
     },
     layer=replace(BERT.layer, own_adapters="output.adapter_modules"),
     languages=lambda config: tuple(str(name).partition("_")[0] for name in config.languages),
 )
 """X-MOD (Pfeiffer et al. 2022): XLM-R with an adapter for each language of its pretraining.
 
-A language's adapters stand in the feed-forward's output; where they reuse its norm, that runs twice.
+A language's adapters are in the feed-forward's output. If they reuse its norm, the norm runs twice.
 """
 
 
-def _own_or(name: str) -> Callable[[Model, Tensor], Tensor]:
-    """Return the function that applies our own head or the linear layer of a transformers class."""
+def _own_head_or(name: str) -> Callable[[Model, Tensor], Tensor]:
+    """Return a function that applies our own head, or else the linear layer of a transformers class."""
 
     def tag_scores(model: Model, states: Tensor) -> Tensor:
         if hasattr(model, "head"):
@@ -283,24 +281,24 @@ EUROBERT = replace(
     own_heads=("AutoModelForQuestionAnswering",),
     word_embeddings="embed_tokens",
 )
-"""EuroBERT (Boizard et al. 2025): built like Llama, without its mask.
+"""EuroBERT (Boizard et al. 2025): Llama's layers without its mask.
 
-A gated feed-forward; a final norm after the last layer.
+A gated feed-forward, and a final norm after the last layer.
 """
 
 LLAMA = replace(
     EUROBERT,
     name="llama",
     lacks={**EUROBERT.lacks, "new-encoders": "is a decoder, which learns by predicting the next subword"},
-    tag_scores=_own_or("score"),
+    tag_scores=_own_head_or("score"),
     lifted_where=("is_causal", False),
     renamed_weights={r"^transformer\.": "model."},
     own_heads=OWN_HEADS,
     loaded_with={"use_cache": False},
 )
-"""Llama 2 and 3 (Touvron et al. 2023) and those built like it: a decoder.
+"""Llama 2 and 3 (Touvron et al. 2023) and models with the same layers: a decoder.
 
-Keys of earlier subwords are not kept: each text is read once, and language modules would mix them up.
+Keys of earlier subwords are not cached: each text is read once, and language modules would mix them up.
 transformers calls the encoder of a question-answering model ``transformer``.
 """
 
@@ -321,7 +319,7 @@ GEMMA3 = replace(
 )
 """Gemma 3 (Kamath et al. 2025), text only: a decoder with norms around attention and feed-forward.
 
-Five of six layers see a window of neighbours; with the mask lifted, half of it stands to either side.
+Five of six layers attend to a window of neighbours. With the mask lifted, half of it is on either side.
 """
 
 M2M_100 = replace(
@@ -354,9 +352,9 @@ M2M_100 = replace(
     word_embeddings="embed_tokens",
     loaded_with={"encoder_layerdrop": 0.0},
 )
-"""The encoder of M2M-100 and NLLB (Fan et al. 2021; NLLB Team 2022): fixed positions, norms first.
+"""The encoder of M2M-100 and NLLB (Fan et al. 2021; NLLB Team 2022): fixed positions, pre-norm.
 
-All layers run in training too: no layer is dropped at random, as in pretraining.
+All layers run during training. Layers are not dropped at random as in pretraining.
 """
 
 MT5 = replace(
@@ -364,7 +362,7 @@ MT5 = replace(
     name="mt5",
     lacks={
         **M2M_100.lacks,
-        "new-positions": "sees how far apart subwords stand, and no positions",
+        "new-positions": "uses distances between subwords instead of positions",
         "attention-kinds": "adds distances to attention in its own way",
     },
     layers="encoder.block",
@@ -384,42 +382,48 @@ MT5 = replace(
     dropouts=("dropout_rate",),
     encoder_class="MT5EncoderModel",
     renamed_weights={},
-    tag_scores=_own_or("classifier"),
+    tag_scores=_own_head_or("classifier"),
     decoder_heads=("AutoModelForQuestionAnswering", "AutoModelForSequenceClassification"),
     word_embeddings="encoder.embed_tokens",
     longest=1024,
     loaded_with={},
 )
-"""The encoder of mT5 (Xue et al. 2021): relative positions, norms first, gated feed-forward.
+"""The encoder of mT5 (Xue et al. 2021): relative positions, pre-norm, gated feed-forward.
 
-The first layer's attention holds the weights of distances for all layers.
+The first layer's attention contains the weights of distances for all layers.
 """
 
 
 def family_of(model: Model) -> EncoderFamily:
-    """Return the family of an encoder or of a model with a head; ModelError for unsupported ones."""
+    """Return the family of an encoder or of a model with a head.
+
+    Raises ModelError for unsupported ones.
+    """
     return family_named(model.config.model_type, type(model).__name__)
 
 
 def longest_text(model: Model) -> int:
-    """Return the longest text that an encoder of any family reads, in subwords including special ones."""
+    """Return the maximum length of texts for an encoder of any family, in subwords including special ones."""
     config = model.config
     if config.model_type in FAMILIES:
         return FAMILIES[config.model_type].longest_text(config)
     longest = getattr(config, "max_position_embeddings", None)
-    if longest is None or longest < 1:  # Distances, or attention that decreases with them.
+    if longest is None or longest < 1:  # Positions are relative.
         return sys.maxsize
     tables = [
         module
         for name, module in model.named_modules()
         if name.endswith("position_embeddings") and isinstance(module, nn.Embedding)
     ]
-    unused = [table.padding_idx + 1 for table in tables if table.padding_idx is not None]
-    return int(longest) - max(unused, default=0)
+    unused_rows = [table.padding_idx + 1 for table in tables if table.padding_idx is not None]
+    return int(longest) - max(unused_rows, default=0)
 
 
 def family_named(model_type: str, where: str) -> EncoderFamily:
-    """Return the family of a ``model_type``; ModelError, naming ``where``, for unsupported ones."""
+    """Return the family of a ``model_type``.
+
+    Raises ModelError, naming ``where``, for unsupported ones.
+    """
     if model_type not in FAMILIES:
         raise ModelError(
             f"{where}: the architecture {model_type!r} is not supported."
@@ -429,7 +433,10 @@ def family_named(model_type: str, where: str) -> EncoderFamily:
 
 
 def has_known_layers(model: nn.Module) -> bool:
-    """Return whether a model's layers are where its family has them; those of a translation model are not."""
+    """Return whether a model's layers are where its family has them.
+
+    They are not in whole translation models.
+    """
     family = str(getattr(getattr(model, "config", None), "model_type", ""))
     if family not in FAMILIES:
         return False
@@ -442,15 +449,21 @@ def has_known_layers(model: nn.Module) -> bool:
 
 
 def languages_of(model: Model) -> tuple[str, ...]:
-    """Return the languages that an encoder of any family has modules of its own for."""
+    """Return the languages with separate modules in an encoder of any family."""
     config = model.config
     return FAMILIES[config.model_type].languages(config) if config.model_type in FAMILIES else ()
 
 
 def is_causal(config: Config) -> bool:
-    """Return whether an encoder is a decoder whose mask is not lifted: it sees no subword that follows."""
-    lifted = FAMILIES[config.model_type].lifted_where
-    return lifted is not None and getattr(config, lifted[0], None) is not lifted[1]
+    """Return whether an encoder is a decoder with a causal mask.
+
+    With it, subwords do not attend to later ones.
+    """
+    lifted_where = FAMILIES[config.model_type].lifted_where
+    if lifted_where is None:
+        return False
+    field, value = lifted_where
+    return getattr(config, field, None) is not value
 
 
 def check_new(name: str, where: str) -> None:
@@ -468,5 +481,9 @@ def require(family: EncoderFamily, *abilities: Ability, what: str) -> None:
     """
     for ability in abilities:
         if ability in family.lacks:
-            able = [name for name in FAMILIES.places if not FAMILIES[name].lacks.keys() & set(abilities)]
-            raise ModelError(f"{what}; {family.name} {family.lacks[ability]}. Use {' or '.join(able)}.")
+            alternatives = [
+                name for name in FAMILIES.places if not FAMILIES[name].lacks.keys() & set(abilities)
+            ]
+            raise ModelError(
+                f"{what}; {family.name} {family.lacks[ability]}. Use {' or '.join(alternatives)}."
+            )

@@ -1,4 +1,4 @@
-"""The description of an encoder family: where the parts of its layers are, and what else differs.
+"""The description of an encoder family: the places of modules in its layers, and other differences.
 
 The question "where is the feed-forward of layer i?" is answered here once, for mixup, adapters, language
 modules, freezing, pruning and similarity. The families themselves are values (``families``).
@@ -34,19 +34,18 @@ ModuleName = Literal[
 """A module of a layer."""
 
 BERTS_SPREAD = 0.02
-"""Standard deviation of BERT's initial weights, where config.json says none (mT5)."""
+"""Standard deviation of BERT's initial weights, used if config.json states none (mT5)."""
 
 SubLayer = Literal["block", "attention", "feed_forward"]
-"""A sub-layer, or the whole layer; attention and feed_forward together make up the block."""
+"""A sub-layer, or the whole layer. attention and feed_forward together are the block."""
 
 Ability = Literal["post-norm", "projections", "new-positions", "attention-kinds", "new-encoders"]
 """A property that a method may require and some families lack.
 
 post-norm: attention and feed-forward end in a norm, after the residual (else they begin with one).
-projections: queries, keys and values each have a module, named by the site.
-new-positions: position ids can be given, and hence be reset within a row.
-attention-kinds: the attention implementation can be chosen (else it is eager).
-new-encoders: one can be pretrained from random weights by masked language modelling.
+projections: queries, keys and values each have a module, named by the site. new-positions: position ids can
+be set, and hence be reset within a row. attention-kinds: the attention implementation can be chosen (else it
+is eager). new-encoders: one can be pretrained from random weights by masked language modelling.
 """
 
 
@@ -59,54 +58,56 @@ class Site:
     """
 
     layer: int = 0
-    """From 1, as in the papers."""
+    """Layer number from 1, as in the papers."""
 
     block: str = ""
-    """The whole layer."""
+    """Name of the whole layer."""
 
     attention: tuple[str, ...]
-    """The modules of the attention sub-layer with its norm, in order."""
+    """Modules of the attention sub-layer with its norm, in order."""
 
     query: str | None
     key: str | None
     value: str | None
-    """The projections; None in families without the ability "projections"."""
+    """Projections, or None in families without the ability "projections"."""
 
     attention_output: str
-    """The projection of all heads to the hidden size; adapters after attention follow it."""
+    """Projection of all heads to the hidden size. Adapters after attention follow it."""
 
     attention_norm: str
-    """The norm after attention and its residual; in families without post-norm, the norm before attention."""
+    """Norm after attention and its residual, or before attention in families without post-norm."""
 
     attention_dropout: str = ""
-    """The dropout of attention weights (fused attention reads its rate only); empty without "projections"."""
+    """Dropout of attention weights, or "" without "projections". Fused attention reads only its rate."""
 
     output_dropout: str = ""
-    """The dropout between the attention's output and the residual; empty for none."""
+    """Dropout between the attention's output and the residual, or "" for none."""
 
     feed_forward: tuple[str, ...]
-    """The modules of the feed-forward sub-layer with its norm, in order."""
+    """Modules of the feed-forward sub-layer with its norm, in order."""
 
     feed_forward_in: str
-    """The projection to the intermediate size, or to twice that in gated feed-forwards."""
+    """Projection to the intermediate size, or to twice that size in gated feed-forwards."""
 
     feed_forward_out: str
-    """The projection to the hidden size; adapters after the feed-forward follow it."""
+    """Projection to the hidden size. Adapters after the feed-forward follow it."""
 
     feed_forward_norm: str
-    """The norm after feed-forward and residual; in families without post-norm, the norm before the former."""
+    """Norm after feed-forward and residual, or before the feed-forward in families without post-norm."""
 
     own_adapters: str = ""
-    """The adapters that each language has from pretraining, by its name; empty in families without."""
+    """Adapters of each language from pretraining, by its name, or "" in families without them."""
 
     def module(self, model: nn.Module, name: ModuleName) -> nn.Module:
-        """Return a module of this layer in the site's model, or in a copy of that.
+        """Return a module of this layer in the site's model, or in a copy of the model.
 
-        ModelError for a projection without a module of its own.
+        Raises ModelError for a projection that is not a separate module.
         """
         path: str | None = getattr(self, name)
         if path is None:
-            raise ModelError(f"layer {self.layer}: the {name} projection is no module of its own here.")
+            raise ModelError(
+                f"layer {self.layer}: the {name} projection is not a separate module in this family."
+            )
         return model.get_submodule(path)
 
     def parameters(self, model: nn.Module, sub_layer: SubLayer) -> Iterator[tuple[str, nn.Parameter]]:
@@ -115,18 +116,21 @@ class Site:
         for name in names[sub_layer]:
             yield from model.get_submodule(name).named_parameters(prefix=name)
 
-    def renamed(self, rename: Callable[[str], str]) -> "Site":
+    def rename_modules(self, rename: Callable[[str], str]) -> "Site":
         """Return the site with all module names inside the layer mapped by a function."""
-        changed: dict[str, Any] = {}
+        new_paths: dict[str, Any] = {}
         for name in (attribute.name for attribute in fields(self)[2:]):
             path = getattr(self, name)
-            changed[name] = tuple(map(rename, path)) if isinstance(path, tuple) else path and rename(path)
-        return replace(self, **changed)
+            if isinstance(path, tuple):
+                new_paths[name] = tuple(rename(part) for part in path)
+            else:
+                new_paths[name] = path and rename(path)
+        return replace(self, **new_paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderFamily:
-    """A family of Hugging Face encoders. All methods take an encoder or a model with a head."""
+    """A family of Hugging Face encoders. All methods accept an encoder or a model with a head."""
 
     name: str
     """The family's ``model_type`` in config.json."""
@@ -135,7 +139,7 @@ class EncoderFamily:
     """Position id of the first subword of a text."""
 
     lacks: Mapping[Ability, str]
-    """The abilities it lacks, with what it does instead; see ``require``."""
+    """Missing abilities, with what the family does instead (see ``require``)."""
 
     layers: str
     """Name of the list of layers in the encoder."""
@@ -147,55 +151,61 @@ class EncoderFamily:
     """Field of config.json for each field of ``Architecture``."""
 
     extra_config: Callable[[Architecture], Mapping[str, object]]
-    """Further fields of config.json; ConfigError for architectures that the family does not allow."""
+    """Function that returns further fields of config.json.
+
+    It raises ConfigError for architectures that the family does not allow.
+    """
 
     dropouts: tuple[str, ...]
-    """The dropout rates in config.json."""
+    """Dropout rates in config.json."""
 
     tokenizer: str
     """Class in transformers of a new encoder's tokenizer."""
 
     masked_lm_scores: Callable[[Model, Tensor], Tensor]
-    """Apply a masked-LM model's head to last-layer states [… dim]; returns [… vocabulary]."""
+    """Function that applies a masked-LM model's head to last-layer states [… dim] and returns […
+    vocabulary]."""
 
     tag_scores: Callable[[Model, Tensor], Tensor]
-    """Apply a token classifier's head to last-layer states [… dim]; returns [… label]."""
+    """Function that applies a token classifier's head to last-layer states [… dim] and returns [… label]."""
 
     lifted_where: tuple[str, bool] | None = None
-    """Of a decoder, the field of config.json that lifts its mask, with its value then; else None.
+    """Field of config.json that lifts a decoder's mask, with its value for a lifted mask. Default: not a
+    decoder.
 
-    With the mask, a subword attends to itself and to those before it.
+    With the mask, a subword attends to itself and to earlier ones.
     """
 
     encoder_class: str = "AutoModel"
-    """Class in transformers that loads the encoder alone; the half of a translation model needs its own."""
+    """Class in transformers that loads only the encoder. Halves of translation models need their own
+    class."""
 
     renamed_weights: Mapping[str, str] = field(default_factory=dict)
-    """Regular expressions of weights' names in a folder, with the names that class has for them."""
+    """Regular expressions of weights' names in a folder, with their names in that class."""
 
     renamed_choices: Mapping[str, str] = field(default_factory=dict)
-    """The same, where a head for multiple choice is read as a sequence classifier with one score."""
+    """The same, if a head for multiple choice is read as a sequence classifier with one score."""
 
     own_heads: tuple[str, ...] = ()
-    """The Auto classes whose new heads are linear layers of our own, as transformers has none that fits."""
+    """Auto classes for which new heads are our own linear layers, because transformers has none that fits."""
 
     decoder_heads: tuple[str, ...] = ()
-    """The Auto classes whose heads read the states of a decoder, which is not run here."""
+    """Auto classes with heads that read the states of a decoder, which does not run here."""
 
     is_rotary: bool = False
-    """Whether positions are rotations, without a table of them."""
+    """Whether positions are rotations, without a table."""
 
     word_embeddings: str = "embeddings"
     """Name in the encoder of the module with the weights of embeddings."""
 
     longest: int = 0
-    """Longest text of its pretraining, where config.json does not say."""
+    """Maximum length of texts in pretraining, if config.json does not state it."""
 
     loaded_with: Mapping[str, object] = field(default_factory=dict)
     """Fields of config.json that are set whenever an encoder is loaded."""
 
     languages: Callable[[Config], tuple[str, ...]] = lambda _: ()
-    """Return the codes of the languages that an encoder of this family has modules of its own for."""
+    """Function that returns the codes of the languages with separate modules in an encoder of this family."""
 
     @property
     def is_decoder(self) -> bool:
@@ -205,9 +215,9 @@ class EncoderFamily:
     def sites(self, encoder: Model) -> list[Site]:
         """Return the layers from first to last."""
         prefix = f"{encoder_prefix(encoder)}{self.layers}."
-        blocks = [f"{prefix}{number}" for number in range(encoder.config.num_hidden_layers)]
+        blocks = [f"{prefix}{index}" for index in range(encoder.config.num_hidden_layers)]
         return [
-            replace(self.layer.renamed(f"{block}.".__add__), layer=layer, block=block)
+            replace(self.layer.rename_modules(f"{block}.".__add__), layer=layer, block=block)
             for layer, block in enumerate(blocks, start=1)
         ]
 
@@ -217,20 +227,20 @@ class EncoderFamily:
         return module
 
     def longest_text(self, config: Config) -> int:
-        """Return the longest text seen in pretraining, in subwords including special ones.
+        """Return the maximum length of texts in pretraining, in subwords including special ones.
 
         Longer texts fail with absolute positions, and lose accuracy with relative ones.
         """
         return self.longest or int(config.max_position_embeddings) - self.first_position
 
     def shape(self, architecture: Architecture, *, padding: int) -> dict[str, object]:
-        """Return an architecture as fields of config.json; ConfigError if the family does not allow it.
+        """Return an architecture as fields of config.json.
 
         ``padding`` is the id of the padding subword. Vocabulary, special subwords and dropout are set
-        elsewhere.
+        elsewhere. Raises ConfigError if the family does not allow the architecture.
         """
         shape = {field: getattr(architecture, name) for name, field in self.architecture.items()}
-        if self.first_position:  # The position table also has rows for ids up to that of padding.
+        if self.first_position:  # The position table also has rows for ids up to the padding's id.
             shape[self.architecture["positions"]] += padding + 1
         return {**shape, **self.extra_config(architecture)}
 
@@ -241,7 +251,7 @@ def encoder_prefix(model: Model) -> str:
 
 
 def head_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
-    """Return the parameters of a model's head by name, including the pooler, which may be as new."""
+    """Return the parameters of a model's head by name, including the pooler, which may be new."""
     prefix = encoder_prefix(model)
     return {
         name: weight
@@ -251,17 +261,18 @@ def head_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def initial_spread(config: Config) -> float:
-    """Return the standard deviation that new weights of an encoder are drawn with."""
-    fields_of_config = (getattr(config, name, None) for name in ("initializer_range", "init_std"))
-    return float(next(filter(None, fields_of_config), BERTS_SPREAD))
+    """Return the standard deviation of new weights of an encoder."""
+    spreads = (getattr(config, name, None) for name in ("initializer_range", "init_std"))
+    return float(next((spread for spread in spreads if spread), BERTS_SPREAD))
 
 
 _MARK = "isogloss_frozen"
-"""An attribute, as other parameters without gradients are the state of a training (``meta_learning``)."""
+"""Attribute of frozen parameters. Other parameters without gradients belong to a training's state
+(``meta_learning``)."""
 
 
 def freeze(parameters: Iterable[nn.Parameter]) -> None:
-    """Freeze parameters: no training changes them until they are thawed."""
+    """Freeze parameters, so that training does not change them until they are thawed."""
     for parameter in parameters:
         parameter.requires_grad_(False)
         setattr(parameter, _MARK, True)
@@ -274,7 +285,7 @@ def thaw(model: nn.Module) -> None:
         vars(parameter).pop(_MARK, None)
 
 
-def unfrozen(model: nn.Module) -> dict[str, nn.Parameter]:
+def unfrozen_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters that are not frozen, by name."""
     return {name: parameter for name, parameter in model.named_parameters() if not hasattr(parameter, _MARK)}
 

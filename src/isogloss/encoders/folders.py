@@ -1,6 +1,6 @@
 """Model folders: found locally or on the Hugging Face hub, checked, and loaded safely.
 
-A folder is checked before anything is loaded from it. No code that comes with a model is ever run.
+A folder is checked before anything is loaded from it. Code that comes with a model is never run.
 """
 
 import re
@@ -37,23 +37,24 @@ CONFIG = "config.json"
 WEIGHTS = "model.safetensors"
 SHARDS = "model.safetensors.index.json"
 FURTHER = "tasks"
-"""Folder within a model's, with the head of each task that it learned in addition to its own."""
+"""Folder inside a model folder, with the head of each task learned in addition to its main task."""
 
 DIFFERENCE = "difference.json"
-"""Names the model that the weights of a folder are the difference from (``differences``)."""
+"""File that names the model from which the weights of a folder are the difference (``differences``)."""
 
 TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "sentencepiece.bpe.model", "spm.model")
-"""Files of which a single one suffices to build a fast tokenizer."""
+"""Files that suffice, each by itself, to build a fast tokenizer."""
 
 SENTENCEPIECE = ("sentencepiece.bpe.model", "spm.model")
-"""The tokenizer files that require the packages sentencepiece and protobuf."""
+"""Tokenizer files that require the packages sentencepiece and protobuf."""
 
 GGUF_START = b"GGUF"
 GGUF = ".gguf"
-"""Suffix of a file that holds config, tokenizer and weights, the latter mostly in 4 to 8 bits."""
+"""Suffix of a file with config, tokenizer and weights, mostly in 4 to 8 bits."""
 
 READS_GGUF = (5, 18)
-"""The first transformers that splits words as the file's tokenizer; 5.17 does not (observed with Gemma)."""
+"""First version of transformers that tokenizes like the file's tokenizer; 5.17 does not (observed with
+Gemma)."""
 
 TOKENIZER_FILES = ("*.json", "*.txt", "*.model")
 MODEL_FILES = (*TOKENIZER_FILES, "*.safetensors")
@@ -63,11 +64,11 @@ Json: TypeAlias = dict[str, Any]
 Shape: TypeAlias = tuple[int, ...] | None
 
 SHIPPED = "shipped"
-"""The small encoder that comes with the package."""
+"""Folder of the small encoder that comes with the package."""
 
 
 def find_folder(source: str | Path, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
-    """Return the folder of a path or hub name; hub files matching the patterns are downloaded."""
+    """Return the folder of a path or hub name, downloading the hub's files that match the patterns."""
     if isinstance(source, str) and is_hub_name(source):
         return hub_folder(source, patterns, complete)
     return existing_folder(from_home(source))
@@ -79,13 +80,16 @@ def shipped_folder() -> Path:
 
 
 def existing_folder(path: Path) -> Path:
-    """Return the path of an existing folder; ModelError with the nearest name otherwise."""
+    """Return the path of an existing folder.
+
+    Raises ModelError, with the nearest name, if it does not exist.
+    """
     check_unicode(path)
     exists = is_there(path)
     if exists and path.is_dir():
         return path
     what = "this is a file, not a model folder" if exists else "no such folder"
-    neighbours = [other.name for other in path.parent.iterdir()] if path.parent.is_dir() else []
+    neighbours = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
     raise ModelError(
         f"{path}: {what}.{did_you_mean(path.name, neighbours)} Give a folder with {CONFIG} and {WEIGHTS}, "
         f"or a model's name on the Hugging Face hub."
@@ -93,25 +97,28 @@ def existing_folder(path: Path) -> Path:
 
 
 def read_config(folder: Path) -> Json:
-    """Return the content of config.json."""
+    """Return the content of config.json, or of a GGUF file's config.
+
+    Raises ModelError without either.
+    """
     if path := gguf_file(folder):
         content: Json = _gguf_config(path, path.stat().st_mtime_ns).to_dict()
         return content
     if not (folder / CONFIG).is_file():
         raise ModelError(
-            f"{folder}: no {CONFIG}, so this is no model folder{_found(folder)}. Give a folder written by "
-            f"isogloss or by save_pretrained of transformers."
+            f"{folder}: no {CONFIG}, so this is not a model folder{_contents(folder)}. Give a folder written "
+            f"by isogloss or by save_pretrained of transformers."
         )
     return read_json(folder / CONFIG)
 
 
 def check_tokenizer(folder: Path) -> None:
-    """Raise ModelError unless the folder holds a usable tokenizer."""
+    """Raise ModelError unless the folder contains a usable tokenizer."""
     if gguf_file(folder):
         return
     if not any((folder / name).is_file() for name in TOKENIZERS):
         raise ModelError(
-            f"{folder}: no tokenizer ({', '.join(TOKENIZERS)}){_found(folder)}. Save the encoder's own "
+            f"{folder}: no tokenizer ({', '.join(TOKENIZERS)}){_contents(folder)}. Save the encoder's own "
             f"tokenizer there: AutoTokenizer.from_pretrained(NAME).save_pretrained({str(folder)!r})."
         )
     if not any((folder / name).is_file() for name in TOKENIZERS if name not in SENTENCEPIECE):
@@ -122,7 +129,7 @@ def check_tokenizer(folder: Path) -> None:
             raise ModelError(
                 f"{model}: this tokenizer is read with the packages sentencepiece and protobuf, which are "
                 f"not both installed. Install them (pip install sentencepiece protobuf), or save the "
-                f"tokenizer as tokenizer.json where they are."
+                f"tokenizer as tokenizer.json on a machine with both."
             ) from error
 
 
@@ -143,66 +150,67 @@ def check_weights(folder: Path, auto_class: str) -> None:
                 raise reading_error(path, failure) from error
             raise ModelError(
                 f"{path}: these weights are damaged ({error}). Copy or download the file again; if a run of "
-                f"isogloss made it, delete the run's folder and run again."
+                f"isogloss wrote it, delete the run's folder and run again."
             ) from error
 
 
 def stored_shapes(folder: Path, auto_class: str) -> "dict[str, Tensor]":
-    """Return the weights of a folder by name, with their shapes and without their numbers."""
+    """Return the weights of a folder by name, as tensors with shapes but without numbers."""
     import torch
     from safetensors import safe_open
 
-    stored: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     for path in weight_files(folder, auto_class):
         with safe_open(path, framework="pt") as file:
-            for name in file.keys():  # noqa: SIM118 (no dict)
+            for name in file.keys():  # noqa: SIM118 (not a dict)
                 part = file.get_slice(name)
                 is_fraction = str(part.get_dtype()).startswith(("F", "BF"))
                 dtype = torch.float32 if is_fraction else torch.int64
-                stored[name] = torch.empty(part.get_shape(), dtype=dtype, device="meta")
-    return stored
+                tensors[name] = torch.empty(part.get_shape(), dtype=dtype, device="meta")
+    return tensors
 
 
 def gguf_file(folder: Path) -> Path | None:
-    """Return the GGUF file of a folder without a config of its own; ModelError for several, or a damaged one.
+    """Return the GGUF file of a folder without config.json, or None.
 
-    ModelError as well if the package gguf is not installed, or transformers would misread the tokenizer.
+    Raises ModelError for several GGUF files, a damaged one, a missing package gguf, and a version of
+    transformers that would misread the tokenizer.
     """
     paths = [] if (folder / CONFIG).is_file() else sorted(folder.glob(f"*{GGUF}"))
     if not paths:
         return None
     if len(paths) > 1:
         names = ", ".join(path.name for path in paths)
-        raise ModelError(f"{folder}: several GGUF files ({names}). Leave one there: each is a whole model.")
+        raise ModelError(f"{folder}: several GGUF files ({names}). Keep only one: each is a whole model.")
     with paths[0].open("rb") as file:
         start = file.read(len(GGUF_START))
     if start != GGUF_START:
-        raise ModelError(f"{paths[0]}: this is no GGUF file, or a damaged one. Copy or download it again.")
+        raise ModelError(f"{paths[0]}: this is not a GGUF file, or a damaged one. Copy or download it again.")
     if find_spec("gguf") is None:
         raise ModelError(
             f"{paths[0]}: GGUF files are read with the package gguf, which is not installed. Install it "
             f'(pip install "isogloss[gguf]").'
         )
-    installed = version("transformers")
-    if tuple(map(int, re.findall(r"\d+", installed)[:2])) < READS_GGUF:
+    installed_version = version("transformers")
+    if tuple(int(part) for part in re.findall(r"\d+", installed_version)[:2]) < READS_GGUF:
         raise ModelError(
-            f"{paths[0]}: transformers {installed} splits words otherwise than a GGUF file's tokenizer says, "
-            f"without an error. Install {READS_GGUF[0]}.{READS_GGUF[1]} or later "
+            f"{paths[0]}: transformers {installed_version} tokenizes GGUF models incorrectly, without an "
+            f"error. Install {READS_GGUF[0]}.{READS_GGUF[1]} or later "
             f'(pip install "isogloss[gguf]").'
         )
     return paths[0]
 
 
 @lru_cache(maxsize=4)
-def _gguf_config(path: Path, _changed: int) -> Config:
-    """Read the config in a GGUF file, once: the whole vocabulary is read with it."""
+def _gguf_config(path: Path, _modification_time: int) -> Config:
+    """Read the config in a GGUF file once, because the whole vocabulary is read with it."""
     from transformers import AutoConfig
 
     return from_pretrained(AutoConfig, path.parent, {"gguf_file": path.name})
 
 
 def has_weights(folder: Path) -> bool:
-    """Return whether config and safetensors, including all shards, are in the folder."""
+    """Return whether the folder contains config and safetensors, including all shards."""
     if not (folder / CONFIG).is_file():
         return False
     if (folder / WEIGHTS).is_file():
@@ -211,17 +219,20 @@ def has_weights(folder: Path) -> bool:
 
 
 def has_tokenizer(folder: Path) -> bool:
-    """Return whether a config and a tokenizer are in the folder."""
+    """Return whether the folder contains a config and a tokenizer."""
     return (folder / CONFIG).is_file() and any((folder / name).is_file() for name in TOKENIZERS)
 
 
 def has_config(folder: Path) -> bool:
-    """Return whether a config is in the folder."""
+    """Return whether the folder contains a config."""
     return (folder / CONFIG).is_file()
 
 
 def weight_files(folder: Path, auto_class: str) -> list[Path]:
-    """Return the safetensors files of a folder; ModelError if there are none."""
+    """Return the safetensors files of a folder.
+
+    Raises ModelError without any.
+    """
     if (folder / DIFFERENCE).is_file():
         name = str(read_json(folder / DIFFERENCE).get("weights"))
         return [below(folder, name, folder / DIFFERENCE, ModelError)]
@@ -237,7 +248,7 @@ def weight_files(folder: Path, auto_class: str) -> list[Path]:
             f"{auto_class}.from_pretrained({str(folder)!r}).save_pretrained({str(folder)!r})"
         )
     raise ModelError(
-        f"{folder}: no {WEIGHTS}{_found(folder)}. Copy or download the folder again, with its weights."
+        f"{folder}: no {WEIGHTS}{_contents(folder)}. Copy or download the folder again, with its weights."
     )
 
 
@@ -246,12 +257,12 @@ def _shards(folder: Path) -> list[Path]:
     names = index.get("weight_map")
     if not isinstance(names, dict) or not all(isinstance(name, str) for name in names.values()):
         raise ModelError(f"{folder / SHARDS}: no weight_map of names. Copy or download the folder again.")
-    return [below(folder, name, folder / SHARDS, ModelError) for name in sorted({*names.values()})]
+    return [below(folder, name, folder / SHARDS, ModelError) for name in sorted(set(names.values()))]
 
 
 @dataclass
 class _CheckedFields:
-    """The fields of a config that isogloss reads; transformers reads the others."""
+    """Fields of a config that isogloss reads. transformers reads the others."""
 
     model_type: str = ""
     architectures: list[str] | None = None
@@ -259,17 +270,22 @@ class _CheckedFields:
     problem_type: str | None = None
     num_hidden_layers: Annotated[int, Field(ge=0, le=1000)] | None = None
     num_labels: Annotated[int, Field(ge=0, le=100_000)] | None = None
-    """transformers makes a name for each."""
+    """Number of labels. transformers creates a name for each."""
 
 
 def read_json(path: Path) -> Json:
-    """Return the object in a JSON file of a model; ModelError for anything else."""
+    """Return the object in a JSON file of a model.
+
+    Raises ModelError for anything else.
+    """
     try:
         content: Json = parse_json(read_regular(path))
     except (OSError, ValueError) as error:
-        raise ModelError(f"{path}: this is no JSON ({error}). Copy or download the file again.") from error
+        raise ModelError(f"{path}: invalid JSON ({error}). Copy or download the file again.") from error
     if not isinstance(content, dict):
-        raise ModelError(f"{path}: a JSON object is expected, not a list or a single value.")
+        raise ModelError(
+            f"{path}: expected a JSON object, not a list or a single value. Copy or download the file again."
+        )
     try:
         fitting(_CheckedFields, content)
     except ValueError as error:
@@ -277,13 +293,13 @@ def read_json(path: Path) -> Json:
     return content
 
 
-def _found(folder: Path) -> str:
+def _contents(folder: Path) -> str:
     names = sorted(path.name for path in folder.iterdir())
     return f" (found: {', '.join(names[:6])}{' …' if len(names) > 6 else ''})" if names else " (it is empty)"
 
 
 def fingerprint(folder: Path) -> str:
-    """Return a fingerprint of a model's files: other weights in the same folder are another model."""
+    """Return a fingerprint of a model's files, which differs for other weights in the same folder."""
     kinds = {".json", ".safetensors", ".model", ".txt", ".spm", ".gguf"}
     paths = [path for path in sorted(folder.iterdir()) if path.suffix in kinds]
     digest = sha256()
@@ -296,19 +312,22 @@ def fingerprint(folder: Path) -> str:
 def differing_shapes(
     parameters: Mapping[str, Any], weights: Mapping[str, Any]
 ) -> Iterator[tuple[str, Shape, Shape]]:
-    """Yield name, actual and expected shape of all weights that do not fit; None for a missing one."""
-    expected, actual = (
-        {name: tuple(tensor.shape) for name, tensor in tensors.items()} for tensors in (parameters, weights)
-    )
-    for name in sorted({**expected, **actual}):
-        if expected.get(name) != actual.get(name):
-            yield name, actual.get(name), expected.get(name)
+    """Yield name, actual and expected shape of all weights that do not fit.
+
+    A missing weight or parameter has the shape None.
+    """
+    expected_shapes = {name: tuple(tensor.shape) for name, tensor in parameters.items()}
+    actual_shapes = {name: tuple(tensor.shape) for name, tensor in weights.items()}
+    for name in sorted({**expected_shapes, **actual_shapes}):
+        if expected_shapes.get(name) != actual_shapes.get(name):
+            yield name, actual_shapes.get(name), expected_shapes.get(name)
 
 
 def hub_commit(name: str) -> str | None:
-    """Return the commit of a hub name in the cache, else on the hub; None if the hub cannot be reached.
+    """Return the commit of a hub name in the cache, or else on the hub.
 
-    The config is downloaded into the cache. ModelError for a name or revision that the hub does not have.
+    None is returned if the hub cannot be reached. The config is downloaded into the cache. Raises ModelError
+    for a name or revision that the hub lacks.
     """
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -321,7 +340,10 @@ def hub_commit(name: str) -> str | None:
 
 
 def load_encoder_config(source: str | Path) -> Config:
-    """Load the configuration of a folder or hub name; ModelError for unsupported architectures."""
+    """Load the configuration of a folder or hub name.
+
+    Raises ModelError for unsupported architectures.
+    """
     from transformers import AutoConfig
 
     folder = find_folder(source, (CONFIG,), has_config)
@@ -331,43 +353,44 @@ def load_encoder_config(source: str | Path) -> Config:
         if path:
             return deepcopy(_gguf_config(path, path.stat().st_mtime_ns))
         config: Config = from_pretrained(AutoConfig, folder, {})
-    if sorted(config.id2label) != [*range(len(config.id2label))]:
+    if sorted(config.id2label) != list(range(len(config.id2label))):
         raise ModelError(
-            f"{folder / CONFIG}: id2label has the ids {some(map(str, config.id2label))}; expected 0 to "
-            f"{len(config.id2label) - 1}, each once. Correct it."
+            f"{folder / CONFIG}: id2label has the ids {some(str(key) for key in config.id2label)}; expected "
+            f"0 to {len(config.id2label) - 1}, each once. Correct it."
         )
     config.id2label = dict(sorted(config.id2label.items()))  # Other programs write 10 before 2.
     return config
 
 
 def from_pretrained(auto_class: type, folder: Path, options: Mapping[str, object]) -> Any:
-    """Call ``from_pretrained`` of a class of transformers, offline and without remote code; ModelError.
+    """Call ``from_pretrained`` of a class of transformers, offline and without remote code.
 
-    With ``state_dict`` among the options, no weights are read from the folder.
+    With ``state_dict`` among the options, weights are not read from the folder. Raises ModelError if it
+    fails.
     """
     if path := gguf_file(folder):
         options = {"gguf_file": path.name, **options}
-    # GGUF has a bar of its own.
+    # Reading GGUF shows a separate progress bar.
     with (
         loading(folder, auto_class.__name__),
         quiet(),
         redirect_stderr(StringIO()) if path else nullcontext(),
     ):
-        loaded = auto_class.from_pretrained(  # type: ignore[attr-defined]
+        result = auto_class.from_pretrained(  # type: ignore[attr-defined]
             None if "state_dict" in options else folder,
             local_files_only=True,
             trust_remote_code=False,
             **options,
         )
-    model = loaded[0] if isinstance(loaded, tuple) else loaded
-    if quantizer := getattr(model, "hf_quantizer", None):  # Weights from GGUF are in full by now.
+    model = result[0] if isinstance(result, tuple) else result
+    if quantizer := getattr(model, "hf_quantizer", None):  # Weights from GGUF are dequantized by now.
         quantizer.remove_quantization_config(model)
-    return loaded
+    return result
 
 
 @contextmanager
 def loading(folder: Path, what: str) -> Iterator[None]:
-    """Turn what transformers raises at the files of a folder, each time something else, into a ModelError."""
+    """Turn the various errors of transformers for a folder into a ModelError."""
     try:
         yield
     except IsoglossError:
@@ -383,10 +406,11 @@ def loading(folder: Path, what: str) -> Iterator[None]:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Suppress transformers' progress bars and warnings; isogloss raises errors instead."""
+    """Suppress transformers' progress bars and warnings, because isogloss raises errors instead."""
     from transformers.utils import logging
 
-    level, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    level = logging.get_verbosity()
+    has_bars = logging.is_progress_bar_enabled()
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     try:
@@ -395,5 +419,5 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.set_verbosity(level)
-        if bars:
+        if has_bars:
             logging.enable_progress_bar()

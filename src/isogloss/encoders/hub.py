@@ -1,4 +1,4 @@
-"""Models on the Hugging Face hub: a name is looked up in the local cache, then downloaded."""
+"""Models on the Hugging Face hub, read from the local cache or else downloaded."""
 
 import errno
 import re
@@ -11,11 +11,11 @@ from isogloss.core.errors import IsoglossError, ModelError, one_line
 from isogloss.core.untrusted import from_home, is_there
 
 HUB_NAME = re.compile(r"(?![^@]*(--|\.\.|\.git(@|$)))(\b[\w.-]+\b/)?\b[\w.-]{1,96}\b(@[\w.-]+)?")
-"""A model's name on the hub, as its client takes it; what follows @ is a branch, tag or commit."""
+"""A model's name on the hub, as its client accepts it. The part after @ is a branch, tag or commit."""
 
 
 def is_hub_name(source: str) -> bool:
-    """Return whether a text is a hub name: of its form, and neither it nor its parent is a path."""
+    """Return whether a text has the form of a hub name, and neither it nor its parent is a path."""
     path = from_home(source)
     path_exists = is_there(path) or ("/" in source and path.parent.is_dir())
     return bool(HUB_NAME.fullmatch(source)) and not path_exists
@@ -24,7 +24,7 @@ def is_hub_name(source: str) -> bool:
 def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bool]) -> Path:
     """Return the folder of a hub model (``name`` or ``name@revision``), with the files matching the patterns.
 
-    A ``complete`` folder in the cache is used without the network. Interrupted downloads are resumed.
+    A ``complete`` folder in the cache is used without the network. Interrupted downloads are resumed. Raises
     ModelError if the hub lacks required files.
     """
     from huggingface_hub import snapshot_download
@@ -35,13 +35,13 @@ def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bo
         snapshot_download, repository, revision=revision or None, allow_patterns=list(patterns)
     )
     try:
-        cached: Path | None = Path(download(local_files_only=True))
+        cache_folder: Path | None = Path(download(local_files_only=True))
     except LocalEntryNotFoundError:
-        cached = None
-    if cached and complete(cached):
-        return cached
+        cache_folder = None
+    if cache_folder and complete(cache_folder):
+        return cache_folder
     try:
-        folder = Path(download(ignore_patterns=["*/*"]))  # Subfolders hold the weights in other formats.
+        folder = Path(download(ignore_patterns=["*/*"]))  # Subfolders contain the weights in other formats.
     except Exception as error:  # The hub's client raises errors of several HTTP libraries.
         raise _download_error(name, error) from error
     if not complete(folder):
@@ -50,12 +50,12 @@ def hub_folder(name: str, patterns: Sequence[str], complete: Callable[[Path], bo
 
 
 def pinned_name(name: str, commit: str | None) -> str:
-    """Return a hub name at a commit, replacing its own revision; the name itself without a commit."""
+    """Return a hub name at a commit, which replaces its revision, or the name itself without a commit."""
     return f"{name.partition('@')[0]}@{commit}" if commit else name
 
 
 def unreachable(name: str) -> ModelError:
-    """Return the error for a model that is not in the cache while the hub cannot be reached."""
+    """Build the error for a model that is not in the cache while the hub cannot be reached."""
     return ModelError(
         f"{name}: not found locally, and the Hugging Face hub cannot be reached. On a connected machine: "
         f"hf download {name.replace('@', ' --revision ')} --local-dir FOLDER; then give that folder instead "
@@ -73,8 +73,8 @@ def _download_error(name: str, error: Exception) -> IsoglossError:
     repository, _, revision = name.partition("@")
     if isinstance(error, RevisionNotFoundError):
         return ModelError(
-            f"{name}: {repository} is on the Hugging Face hub, and has no revision {revision!r}. Give one of "
-            f"its branches, tags or commits, or leave @{revision} out."
+            f"{name}: {repository} is on the Hugging Face hub, but has no revision {revision!r}. Give one of "
+            f"its branches, tags or commits, or remove @{revision}."
         )
     if isinstance(error, RepositoryNotFoundError):
         return ModelError(
@@ -102,7 +102,7 @@ def _incomplete(name: str, folder: Path, patterns: Sequence[str]) -> ModelError:
             f"{repository}{revision} --local-dir FOLDER; then give that folder."
         )
     return ModelError(
-        f"{name}: of {', '.join(patterns)} the Hugging Face hub has {names}, which is not enough. If its "
+        f"{name}: the Hugging Face hub has {names}, but {', '.join(patterns)} are needed. If its "
         f"weights are only there as pickle (.bin), which can run code when it is read, convert them, if you "
         f"trust where they come from: from transformers import AutoModel, AutoTokenizer; "
         f"AutoModel.from_pretrained({arguments}).save_pretrained('FOLDER'); "

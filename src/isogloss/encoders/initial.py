@@ -1,8 +1,8 @@
-"""Encoders that pretraining starts from: new ones with random weights, and existing ones trained further.
+"""Encoders from which pretraining starts: new ones with random weights, and existing ones trained further.
 
 A decoder can be trained further with its mask lifted, so that each subword attends to both sides
 (BehnamGhader et al. 2024, "LLM2Vec: Large Language Models Are Secretly Powerful Text Encoders", Section 2.1).
-The mask is lifted in config.json, so that the encoder is read as it was trained.
+The mask is lifted in config.json, so the encoder is read as it was trained.
 """
 
 import json
@@ -33,15 +33,21 @@ def new_encoder(
     attention: str = "eager",
     dropout: float = 0.0,
 ) -> Model:
-    """Return an encoder with its masked-LM head; weights depend on the seed alone.
+    """Return an encoder with its masked-LM head.
 
-    ``dropout`` is that of pretraining, where small encoders underfit; ``set_dropout`` sets the rate of
-    fine-tuning before the encoder is saved.
+    Weights depend only on the seed. ``dropout`` is the rate of pretraining, where small encoders underfit;
+    ``set_dropout`` sets the rate of fine-tuning before the encoder is saved.
     """
     from transformers import AutoModelForMaskedLM
 
-    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    special = {"bos_token_id": first, "eos_token_id": last, "cls_token_id": first, "sep_token_id": last}
+    opening = tokenizer.cls_token_id
+    closing = tokenizer.sep_token_id
+    special = {
+        "bos_token_id": opening,
+        "eos_token_id": closing,
+        "cls_token_id": opening,
+        "sep_token_id": closing,
+    }
     config = config_of(
         replace(architecture, vocabulary=len(tokenizer)), padding=tokenizer.pad_token_id, **special
     )
@@ -54,9 +60,10 @@ def new_encoder(
 
 
 def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -> Config:
-    """Return the configuration of an architecture; ConfigError for an impossible one.
+    """Return the configuration of an architecture.
 
-    ``padding`` and ``special`` are the ids of special subwords.
+    ``padding`` and ``special`` are the ids of special subwords. Raises ConfigError for an impossible
+    architecture.
     """
     from transformers import AutoConfig
 
@@ -64,7 +71,7 @@ def config_of(architecture: Architecture, *, padding: int = 0, **special: int) -
     if architecture.dim % architecture.heads:
         raise ConfigError(
             f"architecture: {architecture.heads} heads do not divide a width (dim) of {architecture.dim}. "
-            f"Take heads of 64, that is heads = dim / 64."
+            f"Use heads with a width of 64, that is heads = dim / 64."
         )
     shape = FAMILIES[architecture.family].shape(architecture, padding=padding)
     config: Config = AutoConfig.for_model(
@@ -79,7 +86,7 @@ def count_parameters(config: Config) -> int:
 
     family = FAMILIES[config.model_type]
     with torch.device("meta"), quiet():
-        if family.encoder_class != "AutoModel":  # The half of a translation model, by its own class.
+        if family.encoder_class != "AutoModel":  # Halves of translation models have their own classes.
             model = attrgetter(family.encoder_class)(transformers)(config)
         elif family.is_decoder:
             model = transformers.AutoModelForCausalLM.from_config(config)
@@ -89,7 +96,7 @@ def count_parameters(config: Config) -> int:
 
 
 def set_dropout(config: Config, rate: float) -> None:
-    """Set the dropout rate in a configuration; it takes effect when the encoder is loaded."""
+    """Set the dropout rate in a configuration, which takes effect when the encoder is loaded."""
     for field in FAMILIES[config.model_type].dropouts:
         setattr(config, field, rate)
 
@@ -105,11 +112,12 @@ def load_to_continue(
 ) -> Model:
     """Load an encoder with its pretraining head (masked LM, or a decoder's) and a dropout, in fp32.
 
-    A pooler stays as it is. An encoder that was saved without the head gets a new one, whose weights depend
-    on the seed and their names; where the family ties it to the embeddings, it starts from these.
+    A pooler is unchanged. An encoder that was saved without the head gets a new one, whose weights depend on
+    the seed and their names. If the family ties the head to the embeddings, it starts from these.
     """
     folder = model_folder(source)
-    encoder, config = load_model(folder, attention=attention), load_encoder_config(folder)
+    encoder = load_model(folder, attention=attention)
+    config = load_encoder_config(folder)
     set_dropout(config, dropout)
     decoder = FAMILIES[config.model_type].is_decoder
     kind: AutoClass = "AutoModelForCausalLM" if decoder else "AutoModelForMaskedLM"
@@ -130,35 +138,36 @@ def load_text_tokenizer(source: str | Path) -> Tokenizer:
 
 
 def check_attention(source: str | Path, attention: TextAttention) -> None:
-    """Raise ConfigError for an encoder that is no decoder: it has no mask to lift."""
+    """Raise ConfigError for an encoder that is not a decoder, because it has no mask to lift."""
     name = load_encoder_config(source).model_type
     if not FAMILIES[name].is_decoder:
         decoders = [name for name in FAMILIES.places if FAMILIES[name].is_decoder]
         raise ConfigError(
-            f"attention: {attention}: {source} is no decoder ({name}) and attends to both sides always. "
-            f"Leave attention out, or take {' or '.join(decoders)}."
+            f"attention: {attention}: {source} is not a decoder ({name}) and always attends to both sides. "
+            f"Remove attention, or use {' or '.join(decoders)}."
         )
 
 
-def prepared(source: str | Path, attention: TextAttention | None, folder: Path) -> Path:
-    """Make an ordinary folder of an encoder with this attention, unless it exists, and return it.
+def prepare_folder(source: str | Path, attention: TextAttention | None, folder: Path) -> Path:
+    """Create an ordinary folder of an encoder with this attention, unless it exists, and return it.
 
-    All files but config.json are links. A GGUF file, slow to read, is converted to safetensors.
+    All files except for config.json are links. A GGUF file, which is slow to read, is converted to
+    safetensors.
     """
     if (folder / folders.CONFIG).exists() and folders.has_weights(folder):
         return folder
     original = model_folder(source)
-    with atomic_folder(folder.parent, folder.name) as new:
+    with atomic_folder(folder.parent, folder.name) as new_folder:
         if folders.gguf_file(original):
-            _convert(original, new)
+            _convert(original, new_folder)
         else:
             for path in original.iterdir():
-                _link(path, new / path.name)
-        config = new / folders.CONFIG
+                _link(path, new_folder / path.name)
+        config = new_folder / folders.CONFIG
         body = json.loads(config.read_text(encoding="utf-8"))
-        lifted = FAMILIES[body["model_type"]].lifted_where
-        if attention is not None and lifted is not None:
-            name, value = lifted
+        lifted_where = FAMILIES[body["model_type"]].lifted_where
+        if attention is not None and lifted_where is not None:
+            name, value = lifted_where
             body[name] = value if attention == "bidirectional" else not value
         config.unlink()
         config.write_text(json.dumps(body, indent=2) + "\n", encoding="utf-8")
@@ -177,5 +186,5 @@ def _convert(original: Path, folder: Path) -> None:
 def _link(path: Path, link: Path) -> None:
     try:
         link.symlink_to(path.resolve())
-    except OSError:  # As on Windows, where links take a privilege.
+    except OSError:  # On Windows, links require a privilege.
         shutil.copyfile(path, link)

@@ -1,14 +1,14 @@
-"""Encoders and models from disk: ordinary Hugging Face folders, read safely (``saving`` writes them).
+"""Load encoders and models from ordinary Hugging Face folders, safely (``saving`` writes them).
 
-Weights are read from safetensors only. A model with a head of our own is such a folder too: AutoModel loads
+Weights are read only from safetensors. A model with one of our heads is also such a folder: AutoModel loads
 the encoder from it, and the head's weights are in the same safetensors file as ``head.…``.
 
-Of what is loaded, every parameter has stored weights, and every stored weight has a parameter: ``_check_fit``
-holds each folder to that before memory is allocated. What may be new, or unused, is the choice of each
-function: the parameters of a new head, the weights of a head that is not asked for.
+Every parameter must have stored weights, and every stored weight must have a parameter. ``_check_fit`` checks
+each folder before memory is allocated. Each function chooses the parameters that may be new (a new head) and
+the weights that may be unused (a head that is not needed).
 
 ``attention`` is "sdpa" (fused), "eager" (explicit, the only one that can return its probabilities) or our
-explicit attention; families without a choice ignore it.
+explicit attention. Families without a choice ignore it.
 """
 
 import re
@@ -46,22 +46,22 @@ AutoClass = Literal[
 ]
 
 HEAD = "head."
-"""Prefix of the weights of a head of our own."""
+"""Prefix of the weights of our heads."""
 
 
 def load_model(source: str | Path, auto_class: AutoClass = "AutoModel", *, attention: str = "sdpa") -> Model:
     """Load an encoder (AutoModel) or a complete model in fp32 and evaluation mode.
 
-    A pooler without weights is removed from the encoder. ModelError if other weights are missing, or weights
-    of the encoder are unused; those of heads of other classes may be.
+    A pooler without weights is removed from the encoder. Raises ModelError if other weights are missing, or
+    if weights of the encoder are unused. Weights of heads of other classes may be unused.
     """
     return _read_encoder(model_folder(source), auto_class, attention)[0]
 
 
 def _read_encoder(folder: Path, auto_class: AutoClass, attention: str) -> tuple[Model, "_WeightMatch"]:
-    new: Part = "pooler" if auto_class == "AutoModel" else "nothing"
-    allowed = _Allowed(new=new, unused="heads")
-    model, fit = _read_model(folder, auto_class, load_encoder_config(folder), attention, allowed)
+    new_part: Part = "pooler" if auto_class == "AutoModel" else "nothing"
+    tolerance = _Allowed(new=new_part, unused="heads")
+    model, fit = _read_model(folder, auto_class, load_encoder_config(folder), attention, tolerance)
     if fit.missing:
         model.pooler = None
     if (folder / PARTS).is_file():
@@ -70,14 +70,17 @@ def _read_encoder(folder: Path, auto_class: AutoClass, attention: str) -> tuple[
 
 
 def load_masked_lm(source: str | Path, *, attention: str = "sdpa") -> Model:
-    """Load an encoder with its masked-LM head; ModelError for an encoder without."""
+    """Load an encoder with its masked-LM head.
+
+    Raises ModelError for an encoder without the head.
+    """
     return load_model(source, "AutoModelForMaskedLM", attention=attention)
 
 
 def load_whole(source: str | Path, *, attention: str = "sdpa") -> Model:
     """Load all pretrained weights: the encoder, with its masked-LM head and its pooler if it has them.
 
-    Saved again after a change, the model retains all weights that a new head may be initialised from.
+    Saved again after a change, the model retains all weights from which a new head may be initialised.
     """
     encoder = load_model(source, attention=attention)
     if not has_masked_lm_head(load_encoder_config(source)):
@@ -94,7 +97,10 @@ def has_masked_lm_head(config: Config) -> bool:
 
 
 def has_text_head(config: Config) -> bool:
-    """Return whether an encoder was saved with its pretraining head; a decoder's may be its embeddings."""
+    """Return whether an encoder was saved with its pretraining head.
+
+    A decoder's head may be its embeddings.
+    """
     decoder = FAMILIES[config.model_type].is_decoder
     causal_head = any(kind.endswith("ForCausalLM") for kind in config.architectures or ())
     return has_masked_lm_head(config) or (decoder and (causal_head or bool(config.tie_word_embeddings)))
@@ -113,10 +119,10 @@ def load_with_new_head(
 
     A saved head of the same class with the same labels is loaded, whatever their order and letter case, as
     are the layers that a head shares with a pretrained masked-LM head (in ModernBERT). Each new weight
-    depends on the seed and its name alone. Where transformers has no head that fits, it is a linear layer of
-    our own (``EncoderFamily.own_heads``).
+    depends only on the seed and its name. If transformers has no suitable head, it is one of our linear
+    layers (``EncoderFamily.own_heads``).
 
-    With ``seed`` None nothing is new: ModelError unless a head for these labels is saved.
+    With ``seed`` None nothing is new: ModelError is raised unless a head for these labels is saved.
     """
     folder = model_folder(source)
     config = load_encoder_config(folder)
@@ -130,22 +136,22 @@ def load_with_new_head(
     if has_same_head and auto_class in family.decoder_heads:
         if seed is None:
             raise ModelError(
-                f"{folder}: {saved_as[0]} answers from the states of its decoder, and isogloss runs the "
-                f"encoder alone. Predict with transformers, or fine-tune the encoder here."
+                f"{folder}: {saved_as[0]} answers from the states of its decoder, but isogloss runs only the "
+                f"encoder. Predict with transformers, or fine-tune the encoder here."
             )
         has_same_head = False
     if auto_class in family.own_heads and not has_same_head:
-        headed = load_with_own_head(
+        model_with_head = load_with_own_head(
             folder, lambda dim: nn.Linear(dim, len(labels)), labels=labels, seed=seed, attention=attention
         )
-        _set_problem(headed.config, problem_type)
-        return headed
+        _set_problem(model_with_head.config, problem_type)
+        return model_with_head
     if seed is None and not has_same_head:
         raise _no_head(folder, config, labels)
     _set_labels(config, labels)
     _set_problem(config, problem_type)
-    allowed = _Allowed() if has_same_head else _Allowed(new="heads", unused="heads")
-    model, fit = _read_model(folder, auto_class, config, attention, allowed)
+    tolerance = _Allowed() if has_same_head else _Allowed(new="heads", unused="heads")
+    model, fit = _read_model(folder, auto_class, config, attention, tolerance)
     if has_same_head:
         if order:
             _reorder(model, _head_names(model), order)
@@ -163,13 +169,13 @@ def _head_names(model: Model) -> set[str]:
 def _no_head(folder: Path, config: Config, labels: Sequence[str]) -> ModelError:
     kinds = ", ".join(config.architectures or ()) or "no class"
     return ModelError(
-        f"{folder}: no trained head for the labels {some(labels)} is here: config.json names {kinds} and the "
-        f"labels {some([*config.id2label.values()])}. Give a model of this task, or fine-tune this one."
+        f"{folder}: no trained head for the labels {some(labels)}: config.json names {kinds} and the "
+        f"labels {some(config.id2label.values())}. Give a model of this task, or fine-tune this one."
     )
 
 
 CHOICE_AS = ("ForMultipleChoice", "ForSequenceClassification")
-"""A head for multiple choice, and the head with one score that it is read as."""
+"""Class of a head for multiple choice, and the class with one score as which it is read."""
 
 
 def _is_choice(config: Config) -> bool:
@@ -179,37 +185,39 @@ def _is_choice(config: Config) -> bool:
 def _order(
     config: Config, labels: Sequence[str], auto_class: AutoClass, problem_type: str
 ) -> list[int] | None:
-    """Return the id of each label in a saved head, [] if ids do not matter; None for other labels."""
-    saved = tuple(config.id2label.values())
-    if saved == tuple(labels):
+    """Return the id of each label in a saved head, [] if ids do not matter, or None for other labels."""
+    saved_labels = tuple(config.id2label.values())
+    if saved_labels == tuple(labels):
         return []
     if auto_class == "AutoModelForQuestionAnswering":
-        return []  # Its two labels are start and end, whatever they are called.
-    if _is_choice(config):  # Its config counts options, if anything.
+        return []  # The two labels are start and end under any names.
+    if _is_choice(config):  # The labels of such a config are options, if any.
         return [] if len(labels) == 1 and not problem_type else None
-    if problem_type == "regression" and len(saved) == len(labels) == 1:
-        return []  # The name of the only score means nothing.
-    ids = {str(label).casefold(): number for number, label in enumerate(saved)}
+    if problem_type == "regression" and len(saved_labels) == len(labels) == 1:
+        return []  # The name of the only score is arbitrary.
+    ids = {str(label).casefold(): index for index, label in enumerate(saved_labels)}
     order = [ids[label.casefold()] for label in labels if label.casefold() in ids]
-    return order if len(ids) == len(saved) == len(labels) == len({*order}) else None
+    return order if len(ids) == len(saved_labels) == len(labels) == len(set(order)) else None
 
 
 def _reorder(model: nn.Module, head: Iterable[str], order: Sequence[int]) -> None:
-    """Put the rows of a head's last layer, which are labels, into another order."""
+    """Put the rows of a head's last layer, which are labels, into a different order."""
     if list(order) == sorted(order):
         return
-    last = [name for name, _ in model.named_parameters() if name in {*head}][-1].rpartition(".")[0]
+    head_names = set(head)
+    names = [name for name, _ in model.named_parameters() if name in head_names]
+    last_layer = names[-1].rpartition(".")[0]
     with torch.no_grad():
-        for parameter in model.get_submodule(last).parameters():
+        for parameter in model.get_submodule(last_layer).parameters():
             parameter.copy_(parameter[list(order)].clone())
 
 
 def load_with_head(
     folder: Path, auto_class: AutoClass, config: Config, *, attention: str = "sdpa"
 ) -> tuple[Model, set[str]]:
-    """Load a model whose head (or pooler) may lack weights; return it with the names of the missing ones.
+    """Load a model whose head (or pooler) may lack weights, and return it with their names.
 
-    ModelError if weights of the encoder are missing.
+    Raises ModelError if weights of the encoder are missing.
     """
     model, fit = _read_model(folder, auto_class, config, attention, _Allowed(new="heads", unused="heads"))
     return model, fit.new
@@ -227,14 +235,14 @@ def draw_parameters(model: nn.Module, names: Iterable[str], *, seed: int) -> Non
         with torch.no_grad():
             if parameter.ndim > 1:
                 generator = torch.Generator().manual_seed(derive(seed, name))
-                drawn = torch.empty(parameter.shape)
-                parameter.copy_(drawn.normal_(0.0, initial_spread(config), generator=generator))
+                weights = torch.empty(parameter.shape)
+                parameter.copy_(weights.normal_(0.0, initial_spread(config), generator=generator))
             else:
                 parameter.fill_(1.0 if name.endswith("weight") else 0.0)
 
 
 class HeadedEncoder(nn.Module):
-    """An encoder with a head of our own; behaves, and is saved, like a model of transformers."""
+    """An encoder with one of our heads, which behaves and is saved like a model of transformers."""
 
     def __init__(self, encoder: Model, head: nn.Module) -> None:
         super().__init__()
@@ -254,7 +262,7 @@ class HeadedEncoder(nn.Module):
 
 
 def has_own_head(model: nn.Module) -> bool:
-    """Return whether the head of a model is one of our own, and not one of transformers."""
+    """Return whether the head of a model is one of ours, instead of transformers'."""
     return isinstance(model, HeadedEncoder)
 
 
@@ -268,20 +276,21 @@ def load_with_own_head(
 ) -> HeadedEncoder:
     """Load an encoder with the head that ``make`` returns for its hidden size, in fp32 and evaluation mode.
 
-    A saved head for the same labels is loaded, any other replaced. New weights depend on the seed and their
-    names alone. ModelError for a saved head of other shapes; with ``seed`` None, also where none is saved.
+    A saved head for the same labels is loaded, any other replaced. New weights depend only on the seed and
+    their names. Raises ModelError for a saved head with other shapes, and with ``seed`` None also without a
+    saved head.
     """
     folder = model_folder(source)
     encoder, fit = _read_encoder(folder, "AutoModel", attention)
-    encoder.pooler = None  # Unused by these heads: it would be saved untrained.
+    encoder.pooler = None  # These heads do not use it, so it would be saved untrained.
     with torch.random.fork_rng(devices=[]):
         model = HeadedEncoder(encoder, make(encoder.config.hidden_size))
-    saved = _head_weights(folder) if tuple(encoder.config.id2label.values()) == tuple(labels) else {}
-    if seed is None and not saved:
+    saved_weights = _head_weights(folder) if tuple(encoder.config.id2label.values()) == tuple(labels) else {}
+    if seed is None and not saved_weights:
         raise _no_head(folder, encoder.config, labels)
     _set_labels(encoder.config, labels)
-    if saved:
-        _load_head(model.head, saved, folder)
+    if saved_weights:
+        _load_head(model.head, saved_weights, folder)
         if seed is None:
             _check_used(folder, {name for name in fit.unused if not name.startswith(HEAD)})
     else:
@@ -294,21 +303,21 @@ def _head_weights(folder: Path) -> dict[str, Tensor]:
 
     weights: dict[str, Tensor] = {}
     if difference := difference_of(folder):
-        stored = read_weights(folder / difference.weights)
-        weights = {name.removeprefix(PREFIX): weight for name, weight in stored.items()}
+        difference_weights = read_weights(folder / difference.weights)
+        weights = {name.removeprefix(PREFIX): weight for name, weight in difference_weights.items()}
     elif not folders.gguf_file(folder):
         for path in folders.weight_files(folder, "AutoModel"):
             with safe_open(path, framework="pt") as file:
-                names = [name for name in file.keys() if name.startswith(HEAD)]  # noqa: SIM118 (no dict)
+                names = [name for name in file.keys() if name.startswith(HEAD)]  # noqa: SIM118 (not a dict)
                 weights |= {name: file.get_tensor(name) for name in names}
     return {name.removeprefix(HEAD): weight for name, weight in weights.items() if name.startswith(HEAD)}
 
 
 def _load_head(head: nn.Module, weights: Mapping[str, Tensor], folder: Path) -> None:
-    for name, shape, expected in folders.differing_shapes(head.state_dict(), weights):
+    for name, shape, head_shape in folders.differing_shapes(head.state_dict(), weights):
         raise ModelError(
-            f"{folder}: this head is not this task's: {HEAD}{name} has the shape {shape} in the weights, and "
-            f"{expected} is expected. Give a model of this task, or an encoder alone."
+            f"{folder}: this head is not this task's: {HEAD}{name} has the shape {shape} in the weights; "
+            f"expected {head_shape}. Give a model of this task, or only an encoder."
         )
     head.load_state_dict(dict(weights))
 
@@ -321,12 +330,12 @@ def model_folder(source: str | Path) -> Path:
 def unmerge(model: Model, folder: Path) -> None:
     """Subtract the merged adapters of a model from its weights, and add them as adapters again.
 
-    Its outputs stay the same within rounding. ModelError for a folder without adapters.
+    Its outputs change only by rounding. Raises ModelError for a folder without adapters.
     """
     difference = difference_of(folder)
     if difference is None or difference.format != "peft":
         raise ModelError(
-            f"{folder}: this model was trained without adapters (lora, dora, ia3), so there are no factors. "
+            f"{folder}: this model was trained without adapters (lora, dora, ia3), so it has no factors. "
             f"Measure its weights instead."
         )
     class_name = type(model).__name__
@@ -339,29 +348,29 @@ def unmerge(model: Model, folder: Path) -> None:
         auto_class,
         deepcopy(model.config),
         attention="eager",
-        allowed=_Allowed(new="heads", unused="heads"),
+        tolerance=_Allowed(new="heads", unused="heads"),
     )
-    merged = dict((model.base_model if auto_class == "AutoModel" else model).named_parameters())
+    parameters = dict((model.base_model if auto_class == "AutoModel" else model).named_parameters())
     with torch.no_grad():
         for name, weight in base.named_parameters():
-            if name in merged and name not in fit.new:
-                merged[name].copy_(weight)
+            if name in parameters and name not in fit.new:
+                parameters[name].copy_(weight)
     load_adapters(model, folder)
 
 
 def _set_labels(config: Config, labels: Sequence[str]) -> None:
     config.id2label = dict(enumerate(labels))
-    config.label2id = {label: number for number, label in enumerate(labels)}
+    config.label2id = {label: index for index, label in enumerate(labels)}
 
 
 def _set_problem(config: Config, problem_type: str) -> None:
-    """Set a problem type other than classification, and remove that of another head."""
+    """Set a problem type other than classification, or remove the type of a previous head."""
     if problem_type or config.problem_type in ("regression", "multi_label_classification"):
         config.problem_type = problem_type or None
 
 
 Part = Literal["nothing", "pooler", "heads"]
-"""Parts of a model: none of it, the encoder's pooler, or all but the encoder, the pooler included."""
+"""Parts of a model: none of it, the encoder's pooler, or everything but the encoder, including the pooler."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,49 +378,49 @@ class _Allowed:
     """Parts of a model that a folder may lack, and parts that may stay unused."""
 
     new: Part = "nothing"
-    """The part whose parameters may be without stored weights, or of another shape."""
+    """Part whose parameters may lack stored weights, or have a different shape."""
     unused: Literal["pooler", "heads"] = "pooler"
-    """The part whose stored weights may be unused; transformers, too, drops a pooler that a class has not."""
+    """Part whose stored weights may be unused. transformers also drops a pooler that a class lacks."""
 
 
 @dataclass(frozen=True)
 class _WeightMatch:
-    """How the weights of a folder fit a model: names of parameters and of weights."""
+    """Match of the weights in a folder with a model, as names of parameters and of weights."""
 
     missing: set[str]
     """Parameters without stored weights."""
     misshapen: set[str]
-    """Parameters whose stored weights have another shape."""
+    """Parameters whose stored weights have a different shape."""
     unused: set[str]
-    """Stored weights that no parameter has, under the names that they have for the model."""
+    """Stored weights without a parameter, under their names for the model."""
 
     @property
     def new(self) -> set[str]:
-        """The parameters that are not read from the folder."""
+        """Parameters that are not read from the folder."""
         return self.missing | self.misshapen
 
 
 def _read_model(
-    folder: Path, auto_class: AutoClass, config: Config, attention: str, allowed: _Allowed
+    folder: Path, auto_class: AutoClass, config: Config, attention: str, tolerance: _Allowed
 ) -> tuple[Model, _WeightMatch]:
-    """Return a checked folder's model, and how the weights fit it."""
+    """Return a checked folder's model, and the match of its weights."""
     folders.check_weights(folder, auto_class)
     if difference := difference_of(folder):
         base = base_folder(folder, difference)
-        # A head is the difference's own, whatever the base has.
+        # A head belongs to the difference, even if the base has one.
         model, fit = _read_model(base, auto_class, config, attention, _Allowed(new="heads", unused="heads"))
         head = FORMATS[difference.format](model, folder)
         fit = _WeightMatch(fit.missing - head, fit.misshapen - head, set())
-        _check_fit(folder, model, fit, allowed, auto_class, is_difference=True)
+        _check_fit(folder, model, fit, tolerance, auto_class, is_difference=True)
         return model, fit
     family = FAMILIES[config.model_type]
     choices = dict(family.renamed_choices) if _is_choice(config) and auto_class.endswith(CHOICE_AS[1]) else {}
-    renamed = {**(family.renamed_weights if auto_class == "AutoModel" else {}), **choices}
+    key_mapping = {**(family.renamed_weights if auto_class == "AutoModel" else {}), **choices}
     config.update(dict(family.loaded_with))
     options: dict[str, object] = {
         "config": config,
         "attn_implementation": "eager" if "attention-kinds" in family.lacks else attention,
-        "key_mapping": renamed or None,
+        "key_mapping": key_mapping or None,
         "dtype": torch.float32,
         "use_safetensors": True,
         "ignore_mismatched_sizes": True,
@@ -419,19 +428,19 @@ def _read_model(
     }
     kind = _class_of(folder, config, auto_class)
     with torch.random.fork_rng(devices=[]):
-        if not folders.gguf_file(folder):  # Of which the file is the configuration, too.
-            # Without numbers first, so that a configuration that does not fit the weights takes no memory.
-            stored = folders.stored_shapes(folder, auto_class)
-            _check_sizes(folder, config, stored)
-            alone = {**options, "state_dict": stored, "device_map": "meta"}
-            empty, info = from_pretrained(kind, folder, alone)
-            _check_fit(folder, empty, _fit_of(info), allowed, auto_class)
-            _check_fractions(folder, stored, info["unexpected_keys"])
+        if not folders.gguf_file(folder):  # A GGUF file includes its configuration.
+            # First without numbers, so that a configuration that does not fit the weights uses no memory.
+            shapes = folders.stored_shapes(folder, auto_class)
+            _check_sizes(folder, config, shapes)
+            shape_options = {**options, "state_dict": shapes, "device_map": "meta"}
+            empty_model, info = from_pretrained(kind, folder, shape_options)
+            _check_fit(folder, empty_model, _fit_of(info), tolerance, auto_class)
+            _check_fractions(folder, shapes, info["unexpected_keys"])
         model, info = from_pretrained(kind, folder, options)
         fit = _fit_of(info)
-        _check_fit(folder, model, fit, allowed, auto_class)
-    if renamed:
-        model._weight_conversions = None  # It is saved by its own names.
+        _check_fit(folder, model, fit, tolerance, auto_class)
+    if key_mapping:
+        model._weight_conversions = None  # The model is saved under its own names.
     cast_outputs_back(model)
     maps = read_language_maps(folder, config.hidden_size)
     if maps is not None:
@@ -453,7 +462,10 @@ _CLASSES: Mapping[AutoClass, str] = {
 
 
 def _class_of(folder: Path, config: Config, auto_class: AutoClass) -> type:
-    """Return the class of transformers for a model; ModelError where it has none."""
+    """Return the class of transformers for a model.
+
+    Raises ModelError if it has none.
+    """
     import transformers
 
     family = FAMILIES[config.model_type]
@@ -462,7 +474,7 @@ def _class_of(folder: Path, config: Config, auto_class: AutoClass) -> type:
     classes = getattr(transformers, _CLASSES[auto_class])
     if type(config) not in classes:
         raise ModelError(
-            f"{folder}: transformers has no {auto_class} for {config.model_type}. Give another model."
+            f"{folder}: transformers has no {auto_class} for {config.model_type}. Give a different model."
         )
     return cast(type, classes[type(config)])
 
@@ -478,28 +490,28 @@ def _fit_of(info: Mapping[str, Iterable[Any]]) -> _WeightMatch:
 COMPUTED = re.compile(
     r"(^|\.)(position_ids|token_type_ids|embed_positions\.weights?|word_embeddings\._weight)$"
 )
-"""Stored by older versions of transformers or by other libraries, and computed, or unused, by all."""
+"""Weights stored by older versions of transformers or by other libraries, but always computed or unused."""
 
 
 def _check_fit(
     folder: Path,
     model: Model,
     fit: _WeightMatch,
-    allowed: _Allowed,
+    tolerance: _Allowed,
     auto_class: AutoClass,
     *,
     is_difference: bool = False,
 ) -> None:
     """Raise ModelError unless all parameters have stored weights, and all stored weights are used."""
-    lacking = {name for name in fit.missing if _part(model, name) not in _PARTS[allowed.new]}
+    lacking = {name for name in fit.missing if _part(model, name) not in _PARTS[tolerance.new]}
     if lacking and is_difference:
         raise ModelError(
-            f"{folder}: these adapters were saved without {_shortened(lacking)}, which their base lacks: it "
-            f"was random when they were trained. Save it with them (modules_to_save), or use the encoder."
+            f"{folder}: these adapters were saved without {_shorten(lacking)}, which their base also lacks: "
+            f"it was random when they were trained. Save it with them (modules_to_save), or use the encoder."
         )
-    check_complete(folder, auto_class if allowed.new != "heads" else "whole encoder", lacking)
-    _check_shapes(folder, {name for name in fit.misshapen if _part(model, name) not in _PARTS[allowed.new]})
-    _check_used(folder, {name for name in fit.unused if _part(model, name) not in _PARTS[allowed.unused]})
+    check_complete(folder, auto_class if tolerance.new != "heads" else "encoder", lacking)
+    _check_shapes(folder, {name for name in fit.misshapen if _part(model, name) not in _PARTS[tolerance.new]})
+    _check_used(folder, {name for name in fit.unused if _part(model, name) not in _PARTS[tolerance.unused]})
 
 
 _PARTS: Mapping[str, tuple[str, ...]] = {
@@ -513,41 +525,41 @@ def _part(model: Model, name: str) -> Literal["encoder", "pooler", "head"]:
     """Return the part of a model that a parameter, or a stored weight without one, belongs to."""
     inside = f"{model.base_model_prefix}."
     encoder = model.base_model
-    first = name.removeprefix(inside).partition(".")[0]
-    around = () if encoder is model else [child for child, _ in model.named_children()]
-    if not name.startswith(inside) and first in around:
+    child_name = name.removeprefix(inside).partition(".")[0]
+    siblings = () if encoder is model else [child for child, _ in model.named_children()]
+    if not name.startswith(inside) and child_name in siblings:
         return "head"
-    if first == "pooler":
+    if child_name == "pooler":
         return "pooler"
-    return "encoder" if first in [child for child, _ in encoder.named_children()] else "head"
+    return "encoder" if child_name in [child for child, _ in encoder.named_children()] else "head"
 
 
 LEAST_NUMBERS = 1 << 20
-"""Numbers that any model may have, however few its weights are: 4 MB."""
+"""Number of numbers that any model may have, even with few weights: 4 MB."""
 
 
-def _check_sizes(folder: Path, config: Config, stored: Mapping[str, Tensor]) -> None:
-    """Raise ModelError if sizes in config.json exceed those of the stored weights."""
+def _check_sizes(folder: Path, config: Config, weights: Mapping[str, Tensor]) -> None:
+    """Raise ModelError if sizes in config.json exceed the sizes of the stored weights."""
     family = FAMILIES[config.model_type]
-    numbers = max(LEAST_NUMBERS, sum(tensor.numel() for tensor in stored.values()))
+    numbers = max(LEAST_NUMBERS, sum(tensor.numel() for tensor in weights.values()))
     fields = (*family.architecture.values(), "head_dim", "vocab_size", "type_vocab_size")
-    most = dict.fromkeys(fields, numbers)
-    most[family.architecture["layers"]] = len(stored)
+    limits = dict.fromkeys(fields, numbers)
+    limits[family.architecture["layers"]] = len(weights)
     if not family.is_rotary:
-        most[family.architecture["positions"]] = numbers // max(1, config.hidden_size)
-    check_sizes(folder, config, most)
+        limits[family.architecture["positions"]] = numbers // max(1, config.hidden_size)
+    check_sizes(folder, config, limits)
 
 
-def check_sizes(folder: Path, config: Config, most: Mapping[str, int]) -> None:
-    """Raise ModelError for fields of config.json that are larger than they can be.
+def check_sizes(folder: Path, config: Config, limits: Mapping[str, int]) -> None:
+    """Raise ModelError for fields of config.json that are larger than possible.
 
-    Some tables, of positions, are computed when a model is made, before any weights are compared.
+    Some tables, such as positions, are computed when a model is created, before its weights are compared.
     """
-    for field, limit in most.items():
+    for field, limit in limits.items():
         size = getattr(config, field, None)
         if isinstance(size, int) and size > limit:
             raise ModelError(
-                f"{folder}: config.json and the weights do not belong together: {field} is {size}, and with "
+                f"{folder}: config.json and the weights do not belong together: {field} is {size}, but with "
                 f"these weights it is {limit} at most. Copy or download the folder again."
             )
 
@@ -556,42 +568,43 @@ def check_complete(folder: Path, kind: str, missing: set[str]) -> None:
     """Raise ModelError if weights are missing that this kind of model requires."""
     if missing:
         raise ModelError(
-            f"{folder}: this is no {kind}: the weights have no {_shortened(missing)}. Give a folder of that "
-            f"kind, or copy or download this one again."
+            f"{folder}: the weights lack {_shorten(missing)}, so this is not a complete {kind}. Give a "
+            f"complete one, or copy or download this one again."
         )
 
 
-def _check_shapes(folder: Path, misshapen: set[str]) -> None:
-    if misshapen:
+def _check_shapes(folder: Path, names: set[str]) -> None:
+    if names:
         raise ModelError(
-            f"{folder}: config.json and the weights do not belong together: {_shortened(misshapen)} has "
-            f"another shape in the weights. Copy or download the folder again."
+            f"{folder}: config.json and the weights do not belong together: {_shorten(names)} has "
+            f"a different shape in the weights. Copy or download the folder again."
         )
 
 
-def _check_used(folder: Path, unused: set[str]) -> None:
-    if unused:
+def _check_used(folder: Path, names: set[str]) -> None:
+    if names:
         raise ModelError(
-            f"{folder}: config.json and the weights do not belong together: a model as it says has no "
-            f"{_shortened(unused)}, which the weights have. Copy or download the folder again."
+            f"{folder}: config.json and the weights do not belong together: the weights have "
+            f"{_shorten(names)}, which a model of this configuration lacks. Copy or download the folder "
+            f"again."
         )
 
 
-def _check_fractions(folder: Path, stored: Mapping[str, Tensor], unused: Iterable[str]) -> None:
+def _check_fractions(folder: Path, weights: Mapping[str, Tensor], unused_names: Iterable[str]) -> None:
     """Raise ModelError for a quantized model, whose weights are integers."""
-    passed_over = {*unused}
+    skipped_names = set(unused_names)
     integers = {
         name
-        for name, tensor in stored.items()
-        if not (tensor.is_floating_point() or COMPUTED.search(name) or name in passed_over)
+        for name, tensor in weights.items()
+        if not (tensor.is_floating_point() or COMPUTED.search(name) or name in skipped_names)
     }
     if integers:
         raise ModelError(
-            f"{folder}: {_shortened(integers)} is stored in whole numbers: these weights are quantized. "
+            f"{folder}: {_shorten(integers)} is stored as integers: these weights are quantized. "
             f"Give the folder of the model in 16 or 32 bits."
         )
 
 
-def _shortened(names: set[str]) -> str:
-    first, *others = sorted(names)
-    return f"{first} (and {len(others)} more)" if others else first
+def _shorten(names: set[str]) -> str:
+    first_name, *other_names = sorted(names)
+    return f"{first_name} (and {len(other_names)} more)" if other_names else first_name

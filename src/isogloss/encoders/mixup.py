@@ -1,9 +1,9 @@
-"""Manifold mixup in one layer of an encoder: the states of a translation are mixed with its source's.
+"""Manifold mixup in one layer of an encoder: states of a translation are mixed with its source's.
 
 Yang et al. (2022), "Enhancing Cross-lingual Transfer by Manifold Mixup", Section 4.1, Eqs 2-5. The encoder
 runs on [source rows; target rows] in one pass. In one layer the self-attention sub-layer, with residual and
 norm, gives h_S and h_T (Eq. 2). For target rows, a second sub-layer with the same weights attends to the
-source (Eq. 3); its residual is the (1-λ) term of Eq. 4, and its norm the layer's own. The feed-forward
+source (Eq. 3); its residual is the (1-λ) term of Eq. 4, and its norm is the layer's norm. The feed-forward
 follows for all rows.
 
 Eq. 3's weights were trained to attend within a text, and need not find a word's translation. With ``attends``
@@ -12,10 +12,11 @@ links are an upper bound.
 
 The ratio λ follows from the entropy of attention (Eq. 5 and the line after it). A is the attention of Eq. 3,
 head by head. For H(A) its raw weights are normalised over the source's subwords, for H(Aᵀ) the same raw
-weights over the target's: only a distribution has an entropy. Padding is neither attended to nor counted.
+weights over the target's, because only distributions have an entropy. Padding is neither attended to nor
+counted.
 
-Mixing states requires no such sub-layer, so that encoders with norms first and decoders mix too: the states
-that the layer returns become h̃_T = (1-λ)h_T + λ·A·h_S, with the same A and λ.
+Mixing states requires no such sub-layer, so it also works in pre-norm encoders and decoders: the states that
+the layer returns become h̃_T = (1-λ)h_T + λ·A·h_S, with the same A and λ.
 """
 
 import json
@@ -41,7 +42,8 @@ from isogloss.encoders.added.language_modules import encoder_of, language_site
 from isogloss.encoders.families import family_named, family_of, require
 from isogloss.encoders.family import Config, Model, Output, Site
 
-SETTINGS, WEIGHTS = "mixup.json", "mixup.safetensors"
+SETTINGS = "mixup.json"
+WEIGHTS = "mixup.safetensors"
 """Files in the folder of an ordinary model."""
 
 NEEDS = (
@@ -58,20 +60,20 @@ MAKE_LINKS = (
 Residual = Literal["normed", "summed"]
 
 Attends = Literal["cosine", "links"]
-"""What the weights of Eq. 3 are made of instead of queries and keys."""
+"""Source of Eq. 3's weights, instead of queries and keys."""
 
 Mixed = Literal["states"]
-"""What is mixed instead of the outputs of self-attention."""
+"""States that are mixed, instead of the outputs of self-attention."""
 
 SHARPNESS = 20.0
-"""Weights by cosine are a softmax of so many times the cosine."""
+"""Factor of the cosine in the softmax of weights by cosine."""
 
 UNLINKED = -1e4
-"""Raw weight of subwords without a link, next to 0 of linked ones: its softmax is 0 in any precision."""
+"""Raw weight of subwords without a link, compared with 0 for links. Its softmax is 0 in any precision."""
 
 
 class LearnedRatio(nn.Module):
-    """λ = λ₀·σ((H(A)+H(Aᵀ))·W+b), one for each pair; W and b are trained.
+    """λ = λ₀·σ((H(A)+H(Aᵀ))·W+b) for each pair, with trained W and b.
 
     Both begin at 0, where the sigmoid is steepest: every pair has half of the largest ratio, and the first
     update already distinguishes low entropy from high. (The authors' code has W = 1, which puts λ within
@@ -90,13 +92,13 @@ class LearnedRatio(nn.Module):
 
 @dataclass(frozen=True, kw_only=True)
 class Mixup:
-    """The layer that mixes, and the ratio λ."""
+    """The mixup layer and the ratio λ."""
 
     layer: int
-    """The layer that mixes, from 1 (l+1 in the equations)."""
+    """The mixup layer, from 1 (l+1 in the equations)."""
 
     ratio: float = 0.5
-    """λ₀: the largest ratio, or the ratio of all pairs if it is not learned; 0 disables mixup."""
+    """λ₀: the largest ratio, or the ratio of all pairs if it is not learned. 0 disables mixup."""
 
     learned: bool = True
     """Whether each pair has its own learned ratio (Eq. 5)."""
@@ -108,34 +110,33 @@ class Mixup:
     """
 
     attends: Attends | None = None
-    """cosine: a subword attends to the source by the cosine of h_T and h_S, the same in all heads; links:
-    evenly to the subwords of the words that its word is linked to, and one without any is not mixed; by the
-    layer's queries and keys (the paper) when left out.
+    """Weights of Eq. 3. cosine: a subword attends to the source by the cosine of h_T and h_S, the same in all
+    heads. links: evenly to the subwords of linked words; a subword without links is not mixed. Default:
+    the layer's queries and keys (the paper).
 
-    With links, Eq. 5 reads the entropies of these weights. Those of a subword without a link are even over
-    the whole text, so a pair with few links counts as uncertain.
+    With links, Eq. 5 reads the entropies of these weights. The weights of a subword without a link are even
+    over the whole text, so a pair with few links counts as uncertain.
     """
 
     mixed: Mixed | None = None
-    """states: those that the layer returns, in any family, by cosine unless by links; ``residual`` is unused.
-    The outputs of self-attention (the paper) when left out.
-    """
+    """states: mix the states that the layer returns, in any family, by cosine unless by links; ``residual``
+    is unused. Default: the outputs of self-attention (the paper)."""
 
     ratio_module: LearnedRatio = field(default_factory=LearnedRatio, compare=False)
-    """W and b of Eq. 5; unused if the ratio is not learned."""
+    """W and b of Eq. 5, unused if the ratio is not learned."""
 
 
 @dataclass
 class MixingTrace:
-    """The ratios used by a layer that mixes."""
+    """The ratios and weights in a mixup layer."""
 
     ratios: Tensor | None = None
-    """[pair]: λ of each pair in the last pass, of one without links 0; None before it, and if nothing is
-    mixed."""
+    """[pair]: λ of each pair in the last pass, 0 for a pair without links. None before the first pass, and if
+    nothing is mixed."""
 
     weights: Tensor = field(default_factory=lambda: torch.empty(0))
-    """[pair head target source]: the weights of Eq. 3 in the last pass, before dropout; else empty. By links,
-    those of a subword that has none are there too, and unused."""
+    """[pair head target source]: the weights of Eq. 3 in the last pass, before dropout, or empty before the
+    first pass. With links, the unused weights of subwords without links are included."""
 
     def __repr__(self) -> str:
         """Return the number of pairs, and the shape of the weights."""
@@ -148,9 +149,9 @@ def check_mixup(config: Config, layer: int, mixed: Mixed | None = None) -> None:
     family = family_named(config.model_type, "X-Mixup")
     if mixed is None:
         require(family, "post-norm", "projections", what=NEEDS)
-    last = config.num_hidden_layers
-    if not 1 <= layer <= last:
-        raise ConfigError(f"X-Mixup: no layer {layer} to mix in: this encoder has the layers 1 to {last}.")
+    layers = config.num_hidden_layers
+    if not 1 <= layer <= layers:
+        raise ConfigError(f"X-Mixup: no layer {layer} to mix in: this encoder has the layers 1 to {layers}.")
 
 
 @contextmanager
@@ -163,44 +164,44 @@ def mixing(
     *,
     in_this_thread: bool = False,
 ) -> Iterator[MixingTrace]:
-    """Let one layer mix while a model runs on [source rows; target rows], equally many of each.
+    """Mix in one layer while a model runs on [source rows; target rows].
 
-    Row i of one half is the translation of row i of the other. ``mask`` [row subword] is 1 at real subwords,
-    None without padding. ``languages`` are those of the rows, by default the active ones. ``links`` [pair
-    target source] are true between subwords of linked words, or weights such as those of a translator's
-    cross-attention; ConfigError where the mixup attends to these and there are none. With ``ratio`` 0 the
-    model is unchanged. With ``in_this_thread`` nothing is mixed in other threads that run the model; layers
-    that are recomputed for gradients may be run by another one.
+    The number of source and target rows must be equal.
     """
     check_mixup(model.config, mixup.layer, mixup.mixed)
     trace = MixingTrace()
     if mixup.ratio == 0:
         yield trace
         return
-    site, read = family_of(model).sites(model)[mixup.layer - 1], _links_read(mixup, links)
+    site = family_of(model).sites(model)[mixup.layer - 1]
+    links = _check_links(mixup, links)
     hook = partial(_hook, thread=get_ident() if in_this_thread else None)
     if mixup.mixed == "states":
-        layer = _MixingLayer(model, site, mixup, mask, trace, read)
+        layer = _MixingLayer(model, site, mixup, mask, trace, links)
         with ExitStack() as hooks:
             hook(hooks, site.module(model, "block"), layer.after_block)
             yield trace
         return
     source, target = languages_of_halves(model, languages)
-    first, second = (language_site(model, site, language) for language in (source, target))
-    layer = _MixingLayer(model, second, mixup, mask, trace, read)
-    separate = first.attention_norm != second.attention_norm
+    source_site = language_site(model, site, source)
+    target_site = language_site(model, site, target)
+    layer = _MixingLayer(model, target_site, mixup, mask, trace, links)
+    has_two_norms = source_site.attention_norm != target_site.attention_norm
     with ExitStack() as hooks:
-        if separate and site.attention_norm not in site.attention:
-            hook(hooks, first.module(model, "attention_norm"), layer.after_source)
-            hook(hooks, second.module(model, "attention_norm"), layer.after_target)
+        if has_two_norms and site.attention_norm not in site.attention:
+            hook(hooks, source_site.module(model, "attention_norm"), layer.after_source)
+            hook(hooks, target_site.module(model, "attention_norm"), layer.after_target)
         else:  # Both sides pass one norm together.
-            norm = (site if separate else second).module(model, "attention_norm")
+            norm = (site if has_two_norms else target_site).module(model, "attention_norm")
             hook(hooks, norm, layer.after_both)
         yield trace
 
 
-def _links_read(mixup: Mixup, links: Tensor | None) -> Tensor | None:
-    """Return the links where a mixup attends to these; ConfigError where there are none."""
+def _check_links(mixup: Mixup, links: Tensor | None) -> Tensor | None:
+    """Return the links for a mixup by links, or None for any other mixup.
+
+    Raises ConfigError for a mixup by links without links.
+    """
     if mixup.attends != "links":
         return None
     if links is None:
@@ -209,7 +210,7 @@ def _links_read(mixup: Mixup, links: Tensor | None) -> Tensor | None:
 
 
 def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Any], *, thread: int | None) -> None:
-    """Let a function follow a module until the context ends, in one thread or in all."""
+    """Call a function after a module's forward pass until the context ends, in one thread or in all."""
 
     def hook_here(*run: Any) -> Any:
         return hook(*run) if get_ident() == thread else None
@@ -219,7 +220,10 @@ def _hook(hooks: ExitStack, module: nn.Module, hook: Callable[..., Any], *, thre
 
 @contextmanager
 def last_states(model: Model) -> Iterator[list[Tensor]]:
-    """Record the last states [row subword dim] of each pass, as a head reads them; filled on exit."""
+    """Record the last states [row subword dim] of each pass, as a head reads them.
+
+    The list is filled when the context ends.
+    """
     outputs: list[Output] = []
     states: list[Tensor] = []
     handle = encoder_of(model).register_forward_hook(lambda _, __, output: outputs.append(output))
@@ -232,7 +236,7 @@ def last_states(model: Model) -> Iterator[list[Tensor]]:
 
 @dataclass(frozen=True)
 class _MixingLayer:
-    """The second sub-layer of a layer that mixes, with the target language's modules if it has any."""
+    """The second sub-layer of a mixup layer, with the target language's modules if it has any."""
 
     model: Model
     site: Site
@@ -240,48 +244,51 @@ class _MixingLayer:
     mask: Tensor | None
     trace: MixingTrace
     links: Tensor | None
-    """[pair target source], where it attends to these."""
+    """[pair target source], for a mixup by links."""
     source: list[Tensor] = field(default_factory=list)
-    """h_S, if the source has a norm of its own."""
+    """h_S, if the source has a separate norm."""
 
-    def after_both(self, norm: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
-        """Mix the target rows after the self-attention sub-layer; source rows are unchanged."""
-        source, target = normed.chunk(2)
-        return torch.cat((source, self._mixed(norm, inputs[0].chunk(2)[1], target, source)))
+    def after_both(self, norm: nn.Module, inputs: tuple[Tensor, ...], states: Tensor) -> Tensor:
+        """Mix the target rows after the self-attention sub-layer, leaving source rows unchanged."""
+        source, target = states.chunk(2)
+        return torch.cat((source, self._mix(norm, inputs[0].chunk(2)[1], target, source)))
 
-    def after_source(self, _: nn.Module, __: tuple[Tensor, ...], normed: Tensor) -> None:
-        """Keep h_S: the source language's sub-layer runs before the target's."""
-        self.source[:] = [normed]
+    def after_source(self, _: nn.Module, __: tuple[Tensor, ...], states: Tensor) -> None:
+        """Store h_S, because the source language's sub-layer runs before the target's."""
+        self.source[:] = [states]
 
-    def after_target(self, norm: nn.Module, inputs: tuple[Tensor, ...], normed: Tensor) -> Tensor:
+    def after_target(self, norm: nn.Module, inputs: tuple[Tensor, ...], states: Tensor) -> Tensor:
         """Mix the target rows with h_S."""
-        return self._mixed(norm, inputs[0], normed, self.source.pop())
+        return self._mix(norm, inputs[0], states, self.source.pop())
 
     def after_block(self, _: nn.Module, __: tuple[Tensor, ...], output: Any) -> Any:
-        """Mix the target rows of the states that the layer returns, alone or as the first of a tuple."""
-        states, *rest = output if isinstance(output, tuple) else (output,)
+        """Mix the target rows of the states that the layer returns, by themselves or first in a tuple."""
+        states, *other_outputs = output if isinstance(output, tuple) else (output,)
         source, target = states.chunk(2)
         weights, ratio = self._weights(target, source, source.dtype)
-        mixed = (ratio * torch.matmul(weights[:, 0], source) + (1 - ratio) * target).to(states.dtype)
-        joined = torch.cat((source, self._where_linked(mixed, target)))
-        return (joined, *rest) if isinstance(output, tuple) else joined
+        mixture = (ratio * torch.matmul(weights[:, 0], source) + (1 - ratio) * target).to(states.dtype)
+        all_rows = torch.cat((source, self._where_linked(mixture, target)))
+        return (all_rows, *other_outputs) if isinstance(output, tuple) else all_rows
 
-    def _mixed(self, norm: nn.Module, summed: Tensor, target: Tensor, source: Tensor) -> Tensor:
-        """Return Eq. 4; ``summed`` are the target rows before their norm."""
+    def _mix(self, norm: nn.Module, target_sums: Tensor, target: Tensor, source: Tensor) -> Tensor:
+        """Return Eq. 4, with the target rows before their norm in ``target_sums``."""
         with active_rows(self.model, slice(len(target), None)):
-            crossed, ratio = self._attend(target, source)
-            residual = target if self.mixup.residual == "normed" else summed
+            source_states, ratio = self._attend(target, source)
+            residual = target if self.mixup.residual == "normed" else target_sums
             # A call of the module would run this hook again.
-            mixed: Tensor = norm.forward(ratio * crossed + (1 - ratio) * residual)
-        return self._where_linked(mixed, target).to(target.dtype)
+            mixture: Tensor = norm.forward(ratio * source_states + (1 - ratio) * residual)
+        return self._where_linked(mixture, target).to(target.dtype)
 
-    def _where_linked(self, mixed: Tensor, target: Tensor) -> Tensor:
-        """Return mixed states; by links those of subwords without any as they were, which no ratio leaves."""
-        return mixed if self.links is None else torch.where(self.links.any(2, keepdim=True), mixed, target)
+    def _where_linked(self, mixture: Tensor, target: Tensor) -> Tensor:
+        """Return mixed states, with unmixed states of subwords without links (which no ratio gives)."""
+        if self.links is None:
+            return mixture
+        return torch.where(self.links.any(2, keepdim=True), mixture, target)
 
     def _attend(self, target: Tensor, source: Tensor) -> tuple[Tensor, Tensor]:
         """Return h_T|S = MultiHead(h_T, h_S, h_S) (Eq. 3) and λ [pair 1 1]."""
-        module, model = self.site.module, self.model
+        module = self.site.module
+        model = self.model
         value = self._heads(module(model, "value")(source))
         weights, ratio = self._weights(target, source, value.dtype)
         weights = self._dropout(self.site.attention_dropout)(weights)
@@ -291,21 +298,22 @@ class _MixingLayer:
     def _weights(self, target: Tensor, source: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """Return the weights of Eq. 3 [pair head target source], in a precision, and λ [pair 1 1]."""
         raw = self._raw(target, source)
-        real_source, real_target = self._real(raw)
-        log_weights = log_attention(raw, real_source)
+        source_mask, target_mask = self._masks(raw)
+        log_weights = log_attention(raw, source_mask)
         weights = log_weights.exp().to(dtype)
         if self.mixup.learned:
-            entropy = two_way_entropy(raw, target=real_target, source=real_source, log_weights=log_weights)
+            entropy = two_way_entropy(raw, target=target_mask, source=source_mask, log_weights=log_weights)
             ratio = self.mixup.ratio_module(entropy, self.mixup.ratio)
         else:
             ratio = raw.new_full((len(raw),), self.mixup.ratio, dtype=torch.float32)
         if self.links is not None:
             ratio = ratio * self.links.flatten(1).any(dim=1)
-        self.trace.weights, self.trace.ratios = weights.detach(), ratio.detach()
+        self.trace.weights = weights.detach()
+        self.trace.ratios = ratio.detach()
         return weights, ratio.to(target.dtype)[:, None, None]
 
     def _raw(self, target: Tensor, source: Tensor) -> Float[Tensor, "pair head target source"]:
-        """Return the logits of Eq. 3's weights: for one head by cosine and of states, else for all.
+        """Return the logits of Eq. 3's weights, for one head by cosine or for states, else for all.
 
         With links they are equal in all heads, but attention dropout is not.
         """
@@ -316,7 +324,8 @@ class _MixingLayer:
         if self.mixup.attends == "cosine" or self.mixup.mixed:
             target, source = (normalize(side, dim=-1) for side in (target, source))
             return SHARPNESS * torch.matmul(target, source.transpose(1, 2))[:, None]
-        module, model = self.site.module, self.model
+        module = self.site.module
+        model = self.model
         query = self._heads(module(model, "query")(target))
         key = self._heads(module(model, "key")(source))
         raw: Tensor = torch.matmul(query, key.transpose(2, 3)) * query.size(-1) ** -0.5
@@ -327,12 +336,12 @@ class _MixingLayer:
     ) -> Float[Tensor, "pair head subword head_dim"]:
         return states.view(*states.shape[:2], self.model.config.num_attention_heads, -1).transpose(1, 2)
 
-    def _real(self, raw: Tensor) -> tuple[Tensor, Tensor]:
+    def _masks(self, raw: Tensor) -> tuple[Tensor, Tensor]:
         """Return the masks [pair subword] of source and target."""
         pairs, _, longest, _ = raw.shape
         if self.mask is None:
-            unpadded = torch.ones(pairs, longest, dtype=torch.bool, device=raw.device)
-            return unpadded, unpadded
+            full_mask = torch.ones(pairs, longest, dtype=torch.bool, device=raw.device)
+            return full_mask, full_mask
         source, target = self.mask.bool().chunk(2)
         return source, target
 
@@ -349,7 +358,10 @@ def save_mixup(mixup: Mixup, folder: Path) -> None:
 
 
 def load_mixup(folder: str | Path) -> Mixup | None:
-    """Read what ``save_mixup`` wrote, if anything; ModelError for damaged files."""
+    """Read the mixup written by ``save_mixup``, or None without one.
+
+    Raises ModelError for damaged files.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -385,9 +397,10 @@ def two_way_entropy(
     source: Bool[Tensor, "pair source"],
     log_weights: Float[Tensor, "pair head target source"] | None = None,
 ) -> Float[Tensor, " pair"]:
-    """Return H(A)+H(Aᵀ) in nats from raw weights, before any softmax; the masks are true at real subwords.
+    """Return H(A)+H(Aᵀ) in nats from raw weights, before any softmax.
 
-    ``log_weights`` are ``log_attention`` of them over the source, where attention has made it already.
+    The masks are true at subwords of the text. ``log_weights`` are ``log_attention`` of the raw weights over
+    the source. Default: computed.
     """
     log_weights = log_attention(raw, source) if log_weights is None else log_weights
     forward = attention_entropy(log_weights, queries=target, keys=source)
@@ -398,10 +411,10 @@ def two_way_entropy(
 def log_attention(
     raw: Float[Tensor, "pair head query key"], keys: Bool[Tensor, "pair key"]
 ) -> Float[Tensor, "pair head query key"]:
-    """Return the logarithm of attention over real subwords, at least in float32."""
+    """Return the logarithm of attention over subwords of the text, at least in float32."""
     raw = raw.to(torch.promote_types(raw.dtype, torch.float32))
-    unseen = ~keys[:, None, None, :]
-    return torch.log_softmax(raw.masked_fill(unseen, torch.finfo(raw.dtype).min), dim=-1)
+    padding = ~keys[:, None, None, :]
+    return torch.log_softmax(raw.masked_fill(padding, torch.finfo(raw.dtype).min), dim=-1)
 
 
 def attention_entropy(
@@ -410,8 +423,8 @@ def attention_entropy(
     queries: Bool[Tensor, "pair query"],
     keys: Bool[Tensor, "pair key"],
 ) -> Float[Tensor, " pair"]:
-    """Return the mean over heads and real queries of the entropy of attention (Eq. 5)."""
-    # Outside, the weight is 0 and its logarithm huge: their product must be 0, and so must its gradient.
+    """Return the mean entropy of attention (Eq. 5) over heads and queries of the text."""
+    # At padding the weight is 0 and its logarithm huge; their product and its gradient must be 0.
     inside = log_weights.masked_fill(~keys[:, None, None, :], 0.0)
     entropies = -(log_weights.exp() * inside).sum(dim=3).mean(dim=1)
     return (entropies * queries).sum(dim=1) / queries.sum(dim=1)

@@ -1,4 +1,4 @@
-"""Models written as ordinary Hugging Face folders, whole or not at all."""
+"""Models written as ordinary Hugging Face folders, completely or not at all."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -23,22 +23,22 @@ def save_model(
     extra_writers: Iterable[Callable[[Path], None]] = (),
     difference: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write model and tokenizer into a folder, atomically; an existing folder is replaced.
+    """Write model and tokenizer into a folder atomically, replacing an existing folder.
 
-    ``extra_writers`` write further files. Language maps and language modules get files of their own.
+    ``extra_writers`` write further files. Language maps and language modules are written to separate files.
     ``difference`` writes the trained part of the weights, instead of all (``encoders.added.differences``).
     """
     try:
-        with atomic_folder(folder.parent, folder.name) as new, quiet():
-            tokenizer.save_pretrained(new)
+        with atomic_folder(folder.parent, folder.name) as new_folder, quiet():
+            tokenizer.save_pretrained(new_folder)
             if difference:
-                _save_config(model, new)
-                difference(new)
+                _save_config(model, new_folder)
+                difference(new_folder)
             else:
-                _save_whole(model, new)
+                _save_whole(model, new_folder)
             for write in extra_writers:
-                write(new)
-    except Exception as error:  # Files are written by libraries with errors of their own, or of no kind.
+                write(new_folder)
+    except Exception as error:  # The writing libraries raise various errors.
         if system_error(error) is None:
             raise
         raise storage_error(folder, as_os_error(error)) from error
@@ -54,7 +54,7 @@ def _save_whole(model: Model, folder: Path) -> None:
 
 
 def _save_config(model: Model, folder: Path) -> None:
-    """Write the configuration with the name of the class, as ``save_pretrained`` does."""
-    saved = model.base_model if isinstance(model, HeadedEncoder) else model
-    model.config.architectures = [type(saved).__name__]
+    """Write the configuration with the name of the class, like ``save_pretrained``."""
+    saved_model = model.base_model if isinstance(model, HeadedEncoder) else model
+    model.config.architectures = [type(saved_model).__name__]
     model.config.save_pretrained(folder)

@@ -1,7 +1,7 @@
-"""The files of a folder of sentence-transformers that say how a vector of a text is made.
+"""The files of a folder of sentence-transformers that define the vector of a text.
 
-The file ``modules.json`` lists the parts: the encoder, a pooling, then perhaps further layers. Parts of other
-kinds, and weights as a pickle, are not read.
+The file ``modules.json`` lists the parts: the encoder, a pooling, then optionally further layers. Parts of
+other kinds, and weights as a pickle, are not read.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ from isogloss.encoders.added.added_weights import read_weights
 from isogloss.encoders.sentence_parts import POOLINGS, SentenceParts
 
 PARTS = "modules.json"
-"""The file by which sentence-transformers finds its parts."""
+"""File that lists the parts for sentence-transformers."""
 
 SETTINGS = "sentence_bert_config.json"
 PROMPTS = "config_sentence_transformers.json"
@@ -31,7 +31,7 @@ _FIELDS = {"cls": "pooling_mode_cls_token"} | {
 _FIELDS |= {"lasttoken": "pooling_mode_lasttoken"}
 
 _ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
-    "Identity": lambda values: values,
+    "Identity": nn.Identity(),
     "Tanh": torch.tanh,
     "ReLU": torch.relu,
     "GELU": nn.GELU(),
@@ -40,17 +40,20 @@ _ACTIVATIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 
 
 def read_sentence_parts(folder: Path) -> SentenceParts:
-    """Read the parts of an encoder's folder; ModelError for parts of other kinds."""
-    parts = _listed(folder)
+    """Read the parts of an encoder's folder.
+
+    Raises ModelError for parts of other kinds.
+    """
+    parts = _list_parts(folder)
     if [kind for kind, _ in parts[:2]] != ["Transformer", "Pooling"]:
-        raise _unread(folder, f"the list {', '.join(kind for kind, _ in parts)}")
+        raise _unsupported(folder, f"the list {', '.join(kind for kind, _ in parts)}")
     steps = tuple(_step(folder, kind, path) for kind, path in parts[2:])
     settings = _json(folder / SETTINGS)
     prompts = _json(folder / PROMPTS)
     name = prompts.get("default_prompt_name")
     pooling = _json(parts[1][1] / folders.CONFIG)
     if name is not None and not pooling.get("include_prompt", True):
-        raise _unread(folder, "a pooling that leaves its prompt out")
+        raise _unsupported(folder, "a pooling without its prompt")
     return SentenceParts(
         _poolings(pooling, folder),
         steps,
@@ -60,17 +63,17 @@ def read_sentence_parts(folder: Path) -> SentenceParts:
     )
 
 
-def _listed(folder: Path) -> list[tuple[str, Path]]:
+def _list_parts(folder: Path) -> list[tuple[str, Path]]:
     """Return kind and folder of each part."""
     try:
         body = parse_json(read_regular(folder / PARTS))
-        listed = [(str(part["type"]).rpartition(".")[2], str(part["path"])) for part in body]
+        parts = [(str(part["type"]).rpartition(".")[2], str(part["path"])) for part in body]
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise ModelError(
-            f"{folder / PARTS}: this is no list of parts with type and path. Copy the folder again."
+            f"{folder / PARTS}: expected a list of parts with type and path. Copy the folder again."
         ) from error
     return [
-        (kind, below(folder, path, folder / PARTS, ModelError) if path else folder) for kind, path in listed
+        (kind, below(folder, path, folder / PARTS, ModelError) if path else folder) for kind, path in parts
     ]
 
 
@@ -79,45 +82,45 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _poolings(body: Mapping[str, Any], folder: Path) -> tuple[str, ...]:
-    """Return the names of the poolings, as older and as newer versions write them."""
-    named = body.get("pooling_mode")
-    if named is not None:
-        chosen = [named] if isinstance(named, str) else [*named]
+    """Return the names of the poolings, as written by older or newer versions."""
+    mode = body.get("pooling_mode")
+    if mode is not None:
+        names = [mode] if isinstance(mode, str) else list(mode)
     else:
-        chosen = [name for name, field in _FIELDS.items() if body.get(field)]
-    if not chosen or not {*chosen} <= POOLINGS.keys():
-        raise _unread(folder, f"pooling {chosen}")
-    return tuple(name for name in POOLINGS if name in chosen)
+        names = [name for name, field in _FIELDS.items() if body.get(field)]
+    if not names or not set(names) <= POOLINGS.keys():
+        raise _unsupported(folder, f"pooling {names}")
+    return tuple(name for name in POOLINGS if name in names)
 
 
 def _step(folder: Path, kind: str, path: Path) -> Callable[[Tensor], Tensor]:
     if kind == "Normalize":
         return lambda vectors: normalize(vectors, dim=1)
     if kind != "Dense":
-        raise _unread(folder, kind)
+        raise _unsupported(folder, kind)
     body = _json(path / folders.CONFIG)
     activation = str(body.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(".")[2]
     if activation not in _ACTIVATIONS:
-        raise _unread(folder, f"Dense with activation {activation}")
+        raise _unsupported(folder, f"Dense with activation {activation}")
     if not (path / folders.WEIGHTS).is_file():
-        raise _unread(folder, f"Dense without {path.name}/{folders.WEIGHTS}")
+        raise _unsupported(folder, f"Dense without {path.name}/{folders.WEIGHTS}")
     weights = read_weights(path / folders.WEIGHTS)
-    expected = {"linear.weight", *(["linear.bias"] if body.get("bias", True) else [])}
-    if weights.keys() != expected:
-        raise _unread(folder, f"Dense with {', '.join(sorted(weights))}")
+    weight_names = {"linear.weight", *(["linear.bias"] if body.get("bias", True) else [])}
+    if weights.keys() != weight_names:
+        raise _unsupported(folder, f"Dense with {', '.join(sorted(weights))}")
     weight = weights["linear.weight"].float()
     bias = weights.get("linear.bias")
 
     def dense(vectors: Tensor) -> Tensor:
-        placed = [None if part is None else part.to(vectors) for part in (weight, bias)]
-        return _ACTIVATIONS[activation](linear(vectors, placed[0], placed[1]))  # type: ignore[arg-type]
+        device_bias = None if bias is None else bias.to(vectors)
+        return _ACTIVATIONS[activation](linear(vectors, weight.to(vectors), device_bias))
 
     return dense
 
 
-def _unread(folder: Path, what: str) -> ModelError:
+def _unsupported(folder: Path, what: str) -> ModelError:
     return ModelError(
-        f"{folder / PARTS}: {what} is not read here. Known: Transformer, Pooling ({', '.join(POOLINGS)}), "
-        f'Dense ({", ".join(_ACTIVATIONS)}, as safetensors), Normalize. Leave pooling = "model" out, or make '
+        f"{folder / PARTS}: {what} is not supported. Known: Transformer, Pooling ({', '.join(POOLINGS)}), "
+        f'Dense ({", ".join(_ACTIVATIONS)}, as safetensors), Normalize. Remove pooling = "model", or compute '
         f"the vectors with sentence-transformers."
     )

@@ -1,6 +1,6 @@
-"""How a folder of sentence-transformers makes a vector of a text, from the states of its encoder.
+"""The computation of a text's vector from the states of its encoder, as in sentence-transformers.
 
-A pooling of its last states, then perhaps linear layers and a division by the length (Reimers & Gurevych
+A pooling of its last states, then optionally linear layers and a division by the length (Reimers & Gurevych
 2019, "Sentence-BERT", Section 3). ``sentence_part_files`` reads them.
 """
 
@@ -57,17 +57,17 @@ POOLINGS: Mapping[str, Callable[[States, Mask], Vectors]] = {
     "weightedmean": _weighted_mean,
     "lasttoken": _last,
 }
-"""In the order in which the vectors of several are joined."""
+"""Functions by name, in the order in which several vectors are joined."""
 
 
 @dataclass(frozen=True)
 class SentenceParts:
-    """The parts after an encoder that make the vector of a text."""
+    """The parts after an encoder that compute the vector of a text."""
 
     poolings: tuple[str, ...]
     steps: tuple[Callable[[Tensor], Tensor], ...]
     limit: int | None
-    """Subwords after which a text is cut; None for the tokenizer's."""
+    """Maximum subwords of a text, or None for the tokenizer's limit."""
     prompt: str
     """Text before every text."""
     is_lower: bool
@@ -81,26 +81,29 @@ class SentenceParts:
         return vectors
 
     def text(self, text: str) -> str:
-        """Return a text as it is read."""
+        """Return a text with the prompt, in lower case if required."""
         return f"{self.prompt}{text.lower() if self.is_lower else text}"
 
 
 def keep_sentence_parts(encoder: nn.Module, read: Callable[[], SentenceParts]) -> None:
-    """Record in an encoder how its parts are read from the folder that it comes from."""
+    """Store in an encoder the function that reads its parts from its folder."""
     setattr(encoder, _ATTRIBUTE, read)
 
 
 def has_sentence_parts(encoder: nn.Module) -> bool:
-    """Return whether an encoder was read from a folder that says how to make vectors of texts."""
+    """Return whether an encoder was read from a folder that defines vectors of texts."""
     return hasattr(encoder, _ATTRIBUTE)
 
 
 def sentence_parts_of(encoder: nn.Module) -> SentenceParts:
-    """Read the parts of an encoder's folder; ModelError for an encoder without, or parts of other kinds."""
+    """Read the parts of an encoder's folder.
+
+    Raises ModelError for an encoder without parts, or for parts of other kinds.
+    """
     read: Callable[[], SentenceParts] | None = getattr(encoder, _ATTRIBUTE, None)
     if read is None:
         raise ModelError(
-            "pooling: this encoder has no pooling of its own: its folder has no modules.json, as those of "
-            'sentence-transformers have. Leave pooling = "model" out.'
+            "pooling: this encoder has no pooling: its folder has no modules.json, unlike folders of "
+            'sentence-transformers. Remove pooling = "model".'
         )
     return read()

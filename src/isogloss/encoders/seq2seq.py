@@ -24,22 +24,26 @@ from isogloss.encoders.tokenizers import ModelJson, check_size, reading, unigram
 
 AUTO_CLASS = "AutoModelForSeq2SeqLM"
 POSITIONS = 512
-"""Longest input of models with relative positions."""
+"""Maximum input length of models with relative positions."""
 
-RATIO, EXTRA = 3, 16
+RATIO = 3
+EXTRA = 16
 """A translation has at most RATIO times as many subwords as its text, plus EXTRA: longer ones are loops."""
 
 _SPECIAL = 3
-"""Special subwords of a translation: start, language and end."""
+"""Number of special subwords of a translation: start, language and end."""
 
 _FILES = ("*.json", "*.txt", "*.model", "*.spm", "*.safetensors")
 _TOKENIZERS = (*folders.TOKENIZERS, "source.spm", "spiece.model")
 
-_OPEN, _CLOSE = ">>", "<<"
+_OPEN = ">>"
+_CLOSE = "<<"
 
-END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
+END = "</s>"
+UNKNOWN = "<unk>"
+PADDING = "<pad>"
 NEVER = -1e9
-"""Added to the score of padding, so that it is never generated."""
+"""Number added to the score of padding, which prevents its generation."""
 
 
 class DirectionCodes(NamedTuple):
@@ -58,10 +62,10 @@ class TranslationSubwords:
     tokenizer: Tokenizer
     direction: DirectionCodes
     longest: int
-    """Most subwords of an input or output, special ones included."""
+    """Maximum subwords of an input or output, special ones included."""
 
     def encode(self, texts: Sequence[str]) -> list[list[int]]:
-        """Return the model's inputs; they are not truncated here."""
+        """Return the model's inputs, without truncation."""
         if not texts:
             return []
         rows = self.tokenizer(list(texts), add_special_tokens=False)["input_ids"]
@@ -79,7 +83,10 @@ class TranslationSubwords:
 
 
 def seq2seq_folder(source: str | Path) -> Path:
-    """Return the checked folder of a sequence-to-sequence model, given a path or hub name; ModelError."""
+    """Return the checked folder of a sequence-to-sequence model, given a path or hub name.
+
+    Raises ModelError if the folder lacks a config, tokenizer or undamaged weights.
+    """
     folder = folders.find_folder(source, _FILES, folders.has_weights)
     folders.read_config(folder)
     if not any((folder / name).is_file() for name in _TOKENIZERS):
@@ -115,21 +122,24 @@ def subwords_for(
 
 
 def load_seq2seq(source: str | Path) -> Model:
-    """Load a sequence-to-sequence model in fp32 and evaluation mode; ModelError for missing weights."""
+    """Load a sequence-to-sequence model in fp32 and evaluation mode.
+
+    Raises ModelError for missing weights.
+    """
     from transformers import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING, AutoConfig
 
     folder = seq2seq_folder(source)
     config = from_pretrained(AutoConfig, folder, {})
-    stored = folders.stored_shapes(folder, AUTO_CLASS)
-    numbers = max(LEAST_NUMBERS, sum(tensor.numel() for tensor in stored.values()))
+    shapes = folders.stored_shapes(folder, AUTO_CLASS)
+    numbers = max(LEAST_NUMBERS, sum(tensor.numel() for tensor in shapes.values()))
     layers = ("encoder_layers", "decoder_layers", "num_layers", "num_decoder_layers", "num_hidden_layers")
     positions = {"max_position_embeddings": numbers // max(1, config.hidden_size)}
-    check_sizes(folder, config, {**dict.fromkeys(layers, len(stored)), "vocab_size": numbers, **positions})
+    check_sizes(folder, config, {**dict.fromkeys(layers, len(shapes)), "vocab_size": numbers, **positions})
     kind = MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING[type(config)]
     options = {"config": config, "dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
     with torch.random.fork_rng(devices=[]):
-        # Without numbers first, so that a configuration that does not fit the weights takes no memory.
-        _, info = from_pretrained(kind, folder, {**options, "state_dict": stored, "device_map": "meta"})
+        # First without numbers, so that a configuration that does not fit the weights uses no memory.
+        _, info = from_pretrained(kind, folder, {**options, "state_dict": shapes, "device_map": "meta"})
         # Sinusoidal positions are computed, not saved.
         missing = {name for name in info["missing_keys"] if "embed_positions" not in name}
         check_complete(folder, AUTO_CLASS, missing)
@@ -145,20 +155,23 @@ def generate(
     beams: int = 1,
     longest: int = 256,
 ) -> list[list[int]]:
-    """Translate rows of subword ids by beam search; return the generated ids without special ones.
+    """Translate rows of subword ids by beam search, and return the generated ids without special ones.
 
-    One beam is greedy search. A translation's limit depends on its own text alone. ``longest`` includes
+    One beam is greedy search. A translation's limit depends only on its own text. ``longest`` includes
     special subwords, and is at most the model's limit.
     """
     from transformers import GenerationConfig
 
-    device, padding = next(model.parameters()).device, model.config.pad_token_id
-    start, end = model.generation_config.decoder_start_token_id, model.config.eos_token_id
+    device = next(model.parameters()).device
+    padding = model.config.pad_token_id
+    start = model.generation_config.decoder_start_token_id
+    end = model.config.eos_token_id
     end = end[0] if isinstance(end, list) else end
-    ids, mask = pad_rows(rows, padding), padding_mask([len(row) for row in rows])
+    ids = pad_rows(rows, padding)
+    mask = padding_mask([len(row) for row in rows])
     limits = torch.tensor([translation_limit(row, longest) for row in rows], device=device)
-    with quiet():  # transformers warns at each call if the model has a max_length of its own.
-        written = model.generate(
+    with quiet():  # transformers warns at each call if the model has a max_length.
+        generated_rows = model.generate(
             input_ids=ids.to(device),
             attention_mask=mask.to(device),
             generation_config=GenerationConfig(
@@ -171,7 +184,7 @@ def generate(
             ),
             logits_processor=[_Constraints(limits, beams, end, padding, first)],
         )
-    return [trimmed(row, end, padding, first) for row in written[:, 1:].tolist()]
+    return [trim_row(row, end, padding, first) for row in generated_rows[:, 1:].tolist()]
 
 
 def translation_limit(row: Sequence[int], longest: int) -> int:
@@ -179,32 +192,32 @@ def translation_limit(row: Sequence[int], longest: int) -> int:
     return min(longest - _SPECIAL, RATIO * len(row) + EXTRA)
 
 
-def trimmed(row: Sequence[int], end: int, padding: int, first: int | None) -> list[int]:
-    """Return a generated row without its forced first id and everything from the end on."""
+def trim_row(row: Sequence[int], end: int, padding: int, first: int | None) -> list[int]:
+    """Return a generated row without its forced first id, up to the end."""
     stop = next((index for index, subword in enumerate(row) if subword in (end, padding)), len(row))
     return list(row[1 if stop and row[0] == first else 0 : stop])
 
 
 @dataclass(frozen=True)
 class _Constraints:
-    """Force each translation's first id and its end at the limit, and exclude padding."""
+    """Constraints that force each translation's first id and its end at the limit, and exclude padding."""
 
     limits: Tensor
-    """[batch]: the limit of each translation."""
+    """[batch]: limit of each translation."""
     beams: int
     end: int
     padding: int
     first: int | None
 
     def __call__(self, input_ids: Tensor, scores: Tensor) -> Tensor:
-        written = input_ids.size(1) - 1
+        length = input_ids.size(1) - 1
         scores = scores.clone()
         scores[:, self.padding] = -torch.inf
-        if written == 0 and self.first is not None:
+        if length == 0 and self.first is not None:
             return _only(scores, torch.ones(len(scores), dtype=torch.bool), self.first)
-        forced = 0 if self.first is None else 1
-        late = (written - forced >= self.limits).repeat_interleave(self.beams)
-        return _only(scores, late, self.end) if bool(late.any()) else scores
+        first_ids = 0 if self.first is None else 1
+        is_at_limit = (length - first_ids >= self.limits).repeat_interleave(self.beams)
+        return _only(scores, is_at_limit, self.end) if bool(is_at_limit.any()) else scores
 
 
 def _only(scores: Tensor, rows: Tensor, subword: int) -> Tensor:
@@ -219,7 +232,7 @@ FLORES = {
     "ne": "npi_Deva", "no": "nob_Latn", "ps": "pbt_Arab", "qu": "quy_Latn", "sq": "als_Latn",
     "sw": "swh_Latn", "tl": "tgl_Latn", "uz": "uzn_Latn",
 }  # fmt: skip
-"""NLLB's codes (FLORES-200) of languages that ISO 639-3 or ISO 15924 has another usual code for."""
+"""NLLB's codes (FLORES-200) of languages with a different usual code in ISO 639-3 or ISO 15924."""
 
 MBART = {
     "af": "ZA", "ar": "AR", "az": "AZ", "bn": "IN", "cs": "CZ", "de": "DE", "en": "XX", "es": "XX",
@@ -234,50 +247,52 @@ MBART = {
 
 _BOTH_SIDES: dict[str, Callable[[str], tuple[str, ...]]] = {
     "eng_Latn": lambda language: (language, *_with_script(language)),
-    "__en__": lambda language: tuple(f"__{code}__" for code in _plain(language)),
-    "en_XX": lambda language: tuple(f"{code}_{MBART.get(code, '')}" for code in _plain(language)),
+    "__en__": lambda language: tuple(f"__{name}__" for name in _codes_without_script(language)),
+    "en_XX": lambda language: tuple(
+        f"{name}_{MBART.get(name, '')}" for name in _codes_without_script(language)
+    ),
 }
-"""NLLB, M2M-100 and mBART-50: source code before the text, target code before the translation.
+"""Spellings of a language's code, by a code that identifies the vocabulary.
 
-The spellings of a language's code, by a code that identifies the vocabulary.
+NLLB, M2M-100 and mBART-50 have the source code before the text and the target code before the translation.
 """
 
 
 def direction_between(vocabulary: Mapping[str, int], source: str, target: str, where: str) -> DirectionCodes:
-    """Return the language codes of a direction in a vocabulary; empty for models of a single pair.
+    """Return the language codes of a direction in a vocabulary, or none for models of a single pair.
 
-    ModelError if the vocabulary has codes, but none for these languages.
+    Raises ModelError if the vocabulary has codes, but none for these languages.
     """
     for english, spell in _BOTH_SIDES.items():
         if english in vocabulary:
-            first, second = (
-                _number(vocabulary, spell(language), language, where) for language in (source, target)
-            )
-            return DirectionCodes((first,), second)
+            source_id = _code_id(vocabulary, spell(source), source, where)
+            target_id = _code_id(vocabulary, spell(target), target, where)
+            return DirectionCodes((source_id,), target_id)
     if any(piece.startswith(_OPEN) and piece.endswith(_CLOSE) for piece in vocabulary):
-        names = (*_plain(target), *_with_script(target))
-        return DirectionCodes((_number(vocabulary, map(language_subword, names), target, where),))
+        names = (*_codes_without_script(target), *_with_script(target))
+        spellings = [language_subword(name) for name in names]
+        return DirectionCodes((_code_id(vocabulary, spellings, target, where),))
     return DirectionCodes()
 
 
-def _plain(language: str) -> tuple[str, ...]:
-    """Return the codes of a language, by those of ISO 639-3 too where it is written in its usual script."""
+def _codes_without_script(language: str) -> tuple[str, ...]:
+    """Return the codes of a language, including ISO 639-3 codes if it is written in its usual script."""
     base, script = base_and_script(language)
-    of_flores = FLORES.get(base, "").partition("_")[0]
-    also = (base, of_flores, *codes_of_three_letters(base))
-    return _unique(language, *(also if is_usual_script(script, base) else ()))
+    flores_code = FLORES.get(base, "").partition("_")[0]
+    further_codes = (base, flores_code, *codes_of_three_letters(base))
+    return _unique(language, *(further_codes if is_usual_script(script, base) else ()))
 
 
 def _with_script(language: str) -> tuple[str, ...]:
-    """Return a language's codes of three letters with a script, the likely one if unsaid, as in NLLB."""
+    """Return a language's codes of three letters with a script (default: the usual one), as in NLLB."""
     base, script = base_and_script(language)
     usual = FLORES.get(base, "") if is_usual_script(script, base) else ""
     codes = (base, *codes_of_three_letters(base))
-    return _unique(FLORES.get(language, ""), usual, *(f"{code}_{script}" for code in codes))
+    return _unique(FLORES.get(language, ""), usual, *(f"{name}_{script}" for name in codes))
 
 
 def _unique(*codes: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, codes)))
+    return tuple(dict.fromkeys(name for name in codes if name))
 
 
 def language_subword(language: str) -> str:
@@ -285,21 +300,22 @@ def language_subword(language: str) -> str:
     return f"{_OPEN}{language}{_CLOSE}"
 
 
-def _number(vocabulary: Mapping[str, int], spellings: Iterable[str], language: str, where: str) -> int:
-    tried = [spelling for spelling in spellings if spelling]
-    for spelling in tried:
+def _code_id(vocabulary: Mapping[str, int], spellings: Iterable[str], language: str, where: str) -> int:
+    candidates = [spelling for spelling in spellings if spelling]
+    for spelling in candidates:
         if spelling in vocabulary:
             return vocabulary[spelling]
     codes = [piece for piece in vocabulary if "_" in piece or piece.startswith(_OPEN)]
     raise ModelError(
-        f"{where}: this model knows no language {language!r} (looked for {', '.join(tried)})."
-        f"{did_you_mean(tried[0], codes)} Choose another model, or write the language as the model does."
+        f"{where}: this model has no language {language!r} (tried {', '.join(candidates)})."
+        f"{did_you_mean(candidates[0], codes)} Choose a different model, or write the language as the model "
+        f"does."
     )
 
 
 def train_translation_tokenizer(lines: Iterable[str], *, languages: Sequence[str], size: int) -> Tokenizer:
     """Train a fast Unigram tokenizer of at most ``size`` subwords, including one per target language."""
-    special = (END, UNKNOWN, *map(language_subword, languages))
+    special = (END, UNKNOWN, *(language_subword(language) for language in languages))
     pieces = unigram_pieces(
         list(lines), size - 1, special, lambda model: _marian_tokenizer(model, special).backend_tokenizer
     )
@@ -309,7 +325,10 @@ def train_translation_tokenizer(lines: Iterable[str], *, languages: Sequence[str
 
 
 def read_translation_tokenizer(path: Path) -> Tokenizer:
-    """Read a tokenizer written by ``write_tokenizer``; StorageError for a damaged file."""
+    """Read a tokenizer written by ``write_tokenizer``.
+
+    Raises StorageError for a damaged file.
+    """
     with reading(path) as content:
         model = content["model"]
         special = [
@@ -325,21 +344,21 @@ class MarianShape:
     """The size of a translation model."""
 
     layers: int
-    """In the encoder."""
+    """Number of layers in the encoder."""
     decoder_layers: int
     dim: int
     heads: int
     feed_forward: int
     positions: int = 512
-    """Longest text in subwords."""
+    """Maximum length of texts in subwords."""
     dropout: float = 0.1
 
 
 def new_marian(shape: MarianShape, tokenizer: Tokenizer, *, seed: int, attention: str) -> Model:
-    """Return a MarianMTModel; weights depend on the seed alone.
+    """Return a new MarianMTModel.
 
-    Both embeddings and the output share one matrix. As in Marian, decoding starts from a zero embedding: that
-    of padding, the last id.
+    Weights depend only on the seed. Both embeddings and the output share one matrix. As in Marian, decoding
+    starts from a zero embedding, the one of padding, which is the last id.
     """
     from transformers import MarianConfig, MarianMTModel
 
@@ -381,7 +400,7 @@ def _marian_tokenizer(model: ModelJson | None, special: Sequence[str]) -> Tokeni
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    pieces = [(name, 0.0) for name in special] if model is None else [(*pair,) for pair in model["vocab"]]
+    pieces = [(name, 0.0) for name in special] if model is None else [tuple(pair) for pair in model["vocab"]]
     names = [name for name, _ in pieces]
     backend = Tokenizer(models.Unigram(pieces, unk_id=names.index(UNKNOWN)))
     backend.normalizer = normalizers.NFKC()

@@ -1,9 +1,9 @@
 """Copies of models that share their weights: threads that use one model see nothing of each other.
 
 A measurement switches modes, hooks, active languages, gates and the type of weights. It does so on a copy,
-where nobody else sees it and nothing has to be restored after an error. A copy has the model's modules anew,
-each with its own attributes and hooks, but the model's numbers: it takes little memory, and less time than
-one forward pass. An update in place, such as an optimizer's, changes the numbers of both.
+where nobody else sees it and nothing has to be restored after an error. A copy
+has new modules with their own attributes and hooks, but the model's numbers: it takes little memory, and less
+time than one forward pass. An update in place, such as an optimizer's, changes the numbers of both.
 """
 
 from collections import OrderedDict
@@ -24,7 +24,7 @@ AsParameter = Callable[[nn.Parameter], nn.Parameter]
 """From a parameter of a model to the one that its copy has instead."""
 
 SHARED = ("config", "generation_config", "language_maps")
-"""Attributes of modules that are only read, and so are the model's own in a copy too."""
+"""Attributes of modules that are only read and therefore shared with a copy."""
 
 _ATOMS = {
     bool,
@@ -68,25 +68,30 @@ def copy_sharing_weights(
             if kind in _ATOMS:
                 attributes[name] = value
             elif kind in _CONTAINERS:
-                attributes[name] = _copied(value.copy(), memo, hooks="hooks" in name) if value else kind()
+                attributes[name] = (
+                    _copy_values(value.copy(), memo, hooks="hooks" in name) if value else kind()
+                )
             else:
                 attributes[name] = deepcopy(value, memo)
-    copied: AnyModule = memo[id(model)]
-    return copied
+    copy_of_model: AnyModule = memo[id(model)]
+    return copy_of_model
 
 
 def _copy_tensors(
     attributes: Iterable[Mapping[str, Any]], memo: dict[int, Any], parameter_of: AsParameter
 ) -> None:
-    """Note what stands in a copy for each tensor of a module: one parameter for all names of it."""
+    """Record the tensor of a copy for each tensor of a module, one parameter for all of its names."""
     for values in attributes:
         for tensor in values.values():
             if isinstance(tensor, Tensor) and id(tensor) not in memo:
                 memo[id(tensor)] = parameter_of(tensor) if type(tensor) is nn.Parameter else tensor
 
 
-def _copied(values: Any, memo: dict[int, Any], *, hooks: bool) -> Any:
-    """Copy the values of a container; hooks stay the same objects unless they are methods of a module."""
+def _copy_values(values: Any, memo: dict[int, Any], *, hooks: bool) -> Any:
+    """Copy the values of a container.
+
+    Hooks stay the same objects unless they are methods of a copied module.
+    """
     if isinstance(values, set):
         return deepcopy(values, memo)
     for name, value in values.items():
@@ -107,10 +112,10 @@ def evaluation_copy(model: AnyModule) -> AnyModule:
 
 
 def differentiable_copy(model: AnyModule) -> AnyModule:
-    """Return a copy in evaluation mode with the model's numbers at this moment, and gradients of its own.
+    """Return a copy in evaluation mode with the model's current numbers and separate gradients.
 
-    It has its own numbers, a second copy of the weights: those that a gradient is computed from must not
-    change before the gradient is there. It requires gradients of what requires some in the model.
+    It holds a second copy of the weights: numbers that a gradient is computed from must not change before the
+    gradient is available. A parameter requires gradients where it does in the model.
     """
 
     def parameter_of(parameter: nn.Parameter) -> nn.Parameter:
@@ -119,19 +124,19 @@ def differentiable_copy(model: AnyModule) -> AnyModule:
     return copy_sharing_weights(model, parameter_of).eval()
 
 
-def recomputing(copied: nn.Module) -> AbstractContextManager[object]:
-    """Recompute the layers of a copy for the gradients, if those of its model are recomputed in training.
+def recomputing(model_copy: nn.Module) -> AbstractContextManager[object]:
+    """Recompute the layers of a copy for the gradients, if its model recomputes them in training.
 
     transformers runs a layer again when the hooks and languages of its first run are gone.
     """
-    recomputed = keep_activations(copied)
-    return recomputed_layers(copied) if recomputed and copied.training else nullcontext()
+    has_recomputation = keep_activations(model_copy)
+    return recomputed_layers(model_copy) if has_recomputation and model_copy.training else nullcontext()
 
 
-def keep_activations(copied: nn.Module) -> bool:
-    """Let no layer of a copy be recomputed for the gradients; return whether any was to be."""
-    recomputed = False
-    for layer in transformer_layers(copied).values():
-        recomputed |= bool(getattr(layer, "gradient_checkpointing", False))
+def keep_activations(model_copy: nn.Module) -> bool:
+    """Turn off the recomputation of a copy's layers for gradients, and return whether any had it on."""
+    has_recomputation = False
+    for layer in transformer_layers(model_copy).values():
+        has_recomputation |= bool(getattr(layer, "gradient_checkpointing", False))
         vars(layer)["gradient_checkpointing"] = False
-    return recomputed
+    return has_recomputation

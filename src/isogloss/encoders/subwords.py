@@ -42,7 +42,7 @@ _CAUSAL = "isogloss_causal"
 """Attribute of a tokenizer whose encoder is causal."""
 
 _OWN_FRAME = "isogloss_own_frame"
-"""Attribute of a tokenizer that frames texts as the head of another program was trained."""
+"""Attribute of a tokenizer that frames texts as in the training of an external head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class SplitWords:
 _TOKENIZING = Lock()
 
 
-def tokenized(tokenizer: Tokenizer, *texts: Any, **options: Any) -> "BatchEncoding":
+def tokenize(tokenizer: Tokenizer, *texts: Any, **options: Any) -> "BatchEncoding":
     """Call a tokenizer, one thread after the other.
 
     A tokenizer keeps the truncation and padding of a call for all threads, and fails where it is in use.
@@ -79,30 +79,35 @@ def tokenized(tokenizer: Tokenizer, *texts: Any, **options: Any) -> "BatchEncodi
 
 
 def split_words(sentences: Sequence[Sequence[str]], tokenizer: Tokenizer) -> list[SplitWords]:
-    """Split the words of sentences into subwords; a word that the tokenizer drops becomes unknown.
+    """Split the words of sentences into subwords.
 
-    Each word is split as after a space in running text.
+    Each word is split as after a space in running text. A word that the tokenizer drops becomes the unknown
+    subword.
     """
     space = " " if needs_spaces(tokenizer) else ""
-    full = [[word and f"{space}{word}" for word in words] for words in sentences if words]
-    encoded = tokenized(tokenizer, full, is_split_into_words=True, **_SUBWORDS_ONLY).encodings if full else ()
-    parts: Iterator[Encoding] = iter(encoded)
-    # A tokenizer of bytes has no unknown subword, and drops what is no character at all.
-    unknown = padding_of(tokenizer) if tokenizer.unk_token_id is None else tokenizer.unk_token_id
+    spaced_sentences = [[word and f"{space}{word}" for word in words] for words in sentences if words]
+    encodings = (
+        tokenize(tokenizer, spaced_sentences, is_split_into_words=True, **_SUBWORDS_ONLY).encodings
+        if spaced_sentences
+        else ()
+    )
+    parts: Iterator[Encoding] = iter(encodings)
+    # A tokenizer of bytes has no unknown subword, and drops invalid characters.
+    unknown_id = padding_of(tokenizer) if tokenizer.unk_token_id is None else tokenizer.unk_token_id
     return [
-        _complete(next(parts), len(words), unknown) if words else SplitWords((), ()) for words in sentences
+        _complete(next(parts), len(words), unknown_id) if words else SplitWords((), ()) for words in sentences
     ]
 
 
 def set_causal(tokenizer: Tokenizer, *, causal: bool) -> None:
-    """Record in a tokenizer whether its encoder is causal; see ``for_causal``."""
+    """Record in a tokenizer whether its encoder is causal (see ``for_causal``)."""
     setattr(tokenizer, _CAUSAL, causal)
 
 
 def for_causal(tokenizer: Tokenizer) -> bool:
     """Return whether a tokenizer's encoder is causal: no subword attends to following ones.
 
-    Then the last subword of a word represents the word, and that of a text the text; else the first does.
+    Then the last subword represents a word or text, otherwise the first.
     """
     return bool(getattr(tokenizer, _CAUSAL, False))
 
@@ -113,7 +118,7 @@ def scored_subwords(split: SplitWords, tokenizer: Tokenizer) -> list[int]:
 
 
 def set_own_frame(tokenizer: Tokenizer) -> None:
-    """Record in a tokenizer that texts are framed as it says, or by nothing; see ``text_frame``."""
+    """Record in a tokenizer that its own template frames texts (see ``text_frame``)."""
     setattr(tokenizer, _OWN_FRAME, True)
 
 
@@ -123,10 +128,11 @@ def text_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
     These are the subwords that open and close it, or what the tokenizer itself adds, if it lacks one of them
     or is set to (``set_own_frame``).
     """
-    opening, closing = tokenizer.cls_token_id, tokenizer.sep_token_id
-    if None not in (opening, closing) and not getattr(tokenizer, _OWN_FRAME, False):
-        return (opening,), (closing,)
-    (encoding,) = tokenized(tokenizer, ["a"], verbose=False).encodings
+    opening_id = tokenizer.cls_token_id
+    closing_id = tokenizer.sep_token_id
+    if None not in (opening_id, closing_id) and not getattr(tokenizer, _OWN_FRAME, False):
+        return (opening_id,), (closing_id,)
+    (encoding,) = tokenize(tokenizer, ["a"], verbose=False).encodings
     letters = [index for index, text in enumerate(encoding.sequence_ids) if text == 0]
     if not letters:
         raise _letterless(tokenizer)
@@ -134,40 +140,47 @@ def text_frame(tokenizer: Tokenizer) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def special_subwords(tokenizer: Tokenizer) -> tuple[int, int]:
-    """Return the ids that open and close a text; ModelError for a tokenizer without them."""
-    first, last = tokenizer.cls_token_id, tokenizer.sep_token_id
-    if first is None or last is None:
+    """Return the ids that open and close a text.
+
+    Raises ModelError for a tokenizer without them.
+    """
+    opening = tokenizer.cls_token_id
+    closing = tokenizer.sep_token_id
+    if opening is None or closing is None:
         raise ModelError(
             f"{tokenizer.name_or_path or 'tokenizer'}: this tokenizer has no subwords that open and close a "
             f"text. Set cls_token and sep_token in its tokenizer_config.json."
         )
-    return first, last
+    return opening, closing
 
 
 def padding_of(tokenizer: Tokenizer) -> int:
-    """Return the id that fills up a batch; the first one for a tokenizer that has none, as it is masked."""
+    """Return the id that fills up a batch.
+
+    It is 0 for a tokenizer without a padding id, because padding is masked.
+    """
     return 0 if tokenizer.pad_token_id is None else tokenizer.pad_token_id
 
 
 def needs_spaces(tokenizer: Tokenizer) -> bool:
     """Return whether single words need a leading space to be split as in running text.
 
-    True if no Ġ or ▁ is prefixed to a text (ModernBERT, mmBERT, RoBERTa): "the" alone would be the end of
-    another word, not "Ġthe".
+    True if no Ġ or ▁ is prefixed to a text (ModernBERT, mmBERT, RoBERTa): a single "the" would be the end of
+    a longer word, not "Ġthe".
     """
-    running = tokenized(tokenizer, PROBE, **_SUBWORDS_ONLY)["input_ids"]
-    alone = tokenized(tokenizer, PROBE.split()[1:], is_split_into_words=True, **_SUBWORDS_ONLY)["input_ids"]
-    return bool(running[-len(alone) :] != alone)
+    running_text = tokenize(tokenizer, PROBE, **_SUBWORDS_ONLY)["input_ids"]
+    single = tokenize(tokenizer, PROBE.split()[1:], is_split_into_words=True, **_SUBWORDS_ONLY)["input_ids"]
+    return bool(running_text[-len(single) :] != single)
 
 
-def _complete(encoding: "Encoding", count: int, unknown: int) -> SplitWords:
-    """Return the subwords of ``count`` words; words without any become unknown."""
+def _complete(encoding: "Encoding", count: int, unknown_id: int) -> SplitWords:
+    """Return the subwords of ``count`` words, with unknown subwords for words that have none."""
     subwords = encoding.ids
     words = [word for word in encoding.word_ids if word is not None]  # None for special subwords.
     if len(set(words)) == count:
         return SplitWords(tuple(subwords), tuple(words))
-    dropped = set(range(count)) - set(words)
-    pairs = [*zip(words, subwords, strict=True), *((word, unknown) for word in dropped)]
+    missing_words = set(range(count)) - set(words)
+    pairs = [*zip(words, subwords, strict=True), *((word, unknown_id) for word in missing_words)]
     pairs.sort(key=lambda pair: pair[0])  # Stable: the subwords of a word keep their order.
     return SplitWords(tuple(subword for _, subword in pairs), tuple(word for word, _ in pairs))
 
@@ -183,7 +196,7 @@ class SplitText:
     subwords: "array[int]"
 
     span_subwords: Sequence[int]
-    """Indices of the subwords that a span can start or end with; a range if all can.
+    """Indices of the subwords that a span can start or end with, as a range if all can.
 
     Excluded are subwords of white space only, and those that start where the next one does: XLM-R's lone ▁,
     the first bytes of a character.
@@ -195,8 +208,8 @@ class SplitText:
     def between(self, begin: int, end: int) -> range:
         """Return the range of ``span_subwords`` that overlap characters ``begin`` to ``end`` (excluded)."""
         indices = range(len(self.span_subwords))
-        first = bisect_right(indices, begin, key=lambda index: self.characters[2 * index + 1])
-        return range(first, bisect_left(indices, end, key=lambda index: self.characters[2 * index]))
+        start = bisect_right(indices, begin, key=lambda index: self.characters[2 * index + 1])
+        return range(start, bisect_left(indices, end, key=lambda index: self.characters[2 * index]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,22 +220,23 @@ class PairFrame:
     between: tuple[int, ...]
     closing: tuple[int, ...]
     segments: tuple[int, int, int, int, int] | None
-    """Of opening, first text, between, second text, closing; None for encoders without segments."""
+    """Ids for opening, first text, between, second text and closing, or None for encoders without
+    segments."""
 
     @property
     def special(self) -> int:
         """Number of special subwords."""
         return len(self.opening) + len(self.between) + len(self.closing)
 
-    def subwords(self, first: Sequence[int], second: Sequence[int]) -> "array[int]":
+    def subwords(self, left: Sequence[int], right: Sequence[int]) -> "array[int]":
         """Return the subwords of a pair."""
-        return array("I", (*self.opening, *first, *self.between, *second, *self.closing))
+        return array("I", (*self.opening, *left, *self.between, *right, *self.closing))
 
-    def segments_of(self, first: int, second: int) -> bytes | None:
+    def segments_of(self, left_length: int, right_length: int) -> bytes | None:
         """Return the segment ids of a pair, from the lengths of its texts."""
         if self.segments is None:
             return None
-        lengths = (len(self.opening), first, len(self.between), second, len(self.closing))
+        lengths = (len(self.opening), left_length, len(self.between), right_length, len(self.closing))
         parts = zip(self.segments, lengths, strict=True)
         return b"".join(bytes((segment,)) * length for segment, length in parts)
 
@@ -231,29 +245,39 @@ def split_texts(texts: Sequence[str], tokenizer: Tokenizer) -> list[SplitText]:
     """Split texts into subwords with character offsets."""
     if not texts:
         return []
-    encoded = tokenized(tokenizer, list(texts), return_offsets_mapping=True, **_SUBWORDS_ONLY)
+    encoding = tokenize(tokenizer, list(texts), return_offsets_mapping=True, **_SUBWORDS_ONLY)
     return [
         _split(text, subwords, offsets)
         for text, subwords, offsets in zip(
-            texts, encoded["input_ids"], encoded["offset_mapping"], strict=True
+            texts, encoding["input_ids"], encoding["offset_mapping"], strict=True
         )
     ]
 
 
 def pair_frame(tokenizer: Tokenizer) -> PairFrame:
     """Return a tokenizer's frame of pairs, read off an example."""
-    (encoding,) = tokenized(tokenizer, ["a"], ["a"], verbose=False).encodings
-    first, second = (
-        [index for index, of in enumerate(encoding.sequence_ids) if of == text] for text in (0, 1)
+    (encoding,) = tokenize(tokenizer, ["a"], ["a"], verbose=False).encodings
+    first_indices, second_indices = (
+        [index for index, side in enumerate(encoding.sequence_ids) if side == text] for text in (0, 1)
     )
-    if not first or not second:
+    if not first_indices or not second_indices:
         raise _letterless(tokenizer)
-    parts = (slice(0, first[0]), slice(first[-1] + 1, second[0]), slice(second[-1] + 1, None))
+    parts = (
+        slice(0, first_indices[0]),
+        slice(first_indices[-1] + 1, second_indices[0]),
+        slice(second_indices[-1] + 1, None),
+    )
     opening, between, closing = (tuple(encoding.ids[part]) for part in parts)
     kinds = encoding.type_ids
-    segments = (kinds[0], kinds[first[0]], kinds[second[0] - 1], kinds[second[0]], kinds[-1])
-    used = "token_type_ids" in tokenizer.model_input_names and any(segments)
-    return PairFrame(opening, between, closing, segments if used else None)
+    segments = (
+        kinds[0],
+        kinds[first_indices[0]],
+        kinds[second_indices[0] - 1],
+        kinds[second_indices[0]],
+        kinds[-1],
+    )
+    has_segments = "token_type_ids" in tokenizer.model_input_names and any(segments)
+    return PairFrame(opening, between, closing, segments if has_segments else None)
 
 
 def _letterless(tokenizer: Tokenizer) -> ModelError:
@@ -264,11 +288,12 @@ def _letterless(tokenizer: Tokenizer) -> ModelError:
 
 
 def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> SplitText:
-    span_subwords, characters = array("I"), array("I")
+    span_subwords = array("I")
+    characters = array("I")
     following = [*(begin for begin, _ in offsets), len(text)][1:]
-    for index, (offset, after) in enumerate(zip(offsets, following, strict=True)):
-        begin, end = _trimmed(text, *offset, after)
-        if begin < end and (begin < after or index + 1 == len(offsets)):
+    for index, (offset, next_begin) in enumerate(zip(offsets, following, strict=True)):
+        begin, end = _strip_span(text, *offset, next_begin)
+        if begin < end and (begin < next_begin or index + 1 == len(offsets)):
             span_subwords.append(index)
             characters.extend((begin, end))
     if len(span_subwords) == len(subwords):
@@ -276,20 +301,20 @@ def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> Sp
     return SplitText(array("I", subwords), span_subwords, characters)
 
 
-def _trimmed(text: str, begin: int, end: int, after: int) -> tuple[int, int]:
+def _strip_span(text: str, begin: int, end: int, next_begin: int) -> tuple[int, int]:
     """Strip white space from a span, and extend it over characters dropped before ``after``."""
     while begin < end and text[begin].isspace():
         begin += 1
     while begin < end and text[end - 1].isspace():
         end -= 1
-    while begin < end < after and not text[end].isspace():
+    while begin < end < next_begin and not text[end].isspace():
         end += 1
     return begin, end
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Visible positions ``start`` to ``stop``, scored ones ``own_start`` to ``own_stop``; stops excluded."""
+    """A range of visible positions and the range that is scored within it, stops excluded."""
 
     start: int
     stop: int
@@ -309,8 +334,11 @@ def windows(length: int, *, limit: int, overlap: int) -> list[Window]:
     stops = [min(start + limit, length) for start in starts]
     # The border between neighbours is the middle of their overlap.
     borders = [(stop + start + 1) // 2 for stop, start in zip(stops, starts[1:], strict=False)]
-    owned = pairwise([0, *borders, length])
-    return [Window(start, stop, *scored) for start, stop, scored in zip(starts, stops, owned, strict=True)]
+    own_ranges = pairwise([0, *borders, length])
+    return [
+        Window(start, stop, *own_range)
+        for start, stop, own_range in zip(starts, stops, own_ranges, strict=True)
+    ]
 
 
 class EncodedText(NamedTuple):
@@ -319,7 +347,7 @@ class EncodedText(NamedTuple):
     subwords: Sequence[int]
     """Special ones included."""
     segments: Sequence[int]
-    """Of each subword; empty where the encoder has none, or all are in the first."""
+    """The segment of each subword, empty if the encoder has no segments or all subwords are in the first."""
 
 
 def encode_texts(texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, *, limit: int) -> list[EncodedText]:
@@ -327,19 +355,19 @@ def encode_texts(texts: Sequence[tuple[str, ...]], tokenizer: Tokenizer, *, limi
     if not texts:
         return []
     options = {"padding": False, "return_attention_mask": False, "verbose": False}
-    sides = map(list, zip(*texts, strict=True))
-    encoded = tokenized(tokenizer, *sides, truncation="longest_first", max_length=limit, **options)
-    segments = encoded.get("token_type_ids") or [()] * len(texts)
+    sides = [list(side) for side in zip(*texts, strict=True)]
+    encodings = tokenize(tokenizer, *sides, truncation="longest_first", max_length=limit, **options)
+    segments = encodings.get("token_type_ids") or [()] * len(texts)
     nothing = (tokenizer.pad_token_id,)  # An empty text that no subword frames.
     return [
         EncodedText(tuple(subwords) or nothing, tuple(kinds) if any(kinds) else ())
-        for subwords, kinds in zip(encoded["input_ids"], segments, strict=True)
+        for subwords, kinds in zip(encodings["input_ids"], segments, strict=True)
     ]
 
 
 def pad_rows(rows: Sequence[Sequence[int]], padding: int) -> Tensor:
     """Return rows of ids as one tensor [row subword], padded to the longest."""
-    longest = max(map(len, rows))
+    longest = max(len(row) for row in rows)
     return torch.tensor([[*row, *[padding] * (longest - len(row))] for row in rows])
 
 

@@ -33,7 +33,7 @@ SMALLEST_COUNT = 2
 """Fewest occurrences of a learned subword."""
 
 ROUNDS = 2
-"""Re-estimations of the Unigram probabilities; more change little."""
+"""Re-estimations of the Unigram probabilities. More change little."""
 
 _BERT = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _XLM_R = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
@@ -60,10 +60,12 @@ SEGMENTS = 2
 
 
 def load_tokenizer(source: str | Path, *, own_frame: bool = False) -> "PreTrainedTokenizerFast":
-    """Load the tokenizer of a folder or hub name; its model_max_length is the encoder's longest text.
+    """Load the tokenizer of a folder or hub name.
 
-    With ``own_frame`` texts are framed as the tokenizer says, and a word is its first subword, as for heads
-    that other programs trained. Otherwise all texts are opened and closed, and a decoder's word is its last.
+    Its model_max_length is at most the encoder's longest text. With ``own_frame`` texts are framed by the
+    tokenizer's own template, and the first subword represents a word, as in heads trained by other programs.
+    Otherwise all texts are opened and closed, and in a decoder the last subword represents a word. Raises
+    ModelError for a tokenizer that cannot be used.
     """
     from transformers import AutoTokenizer
 
@@ -73,10 +75,10 @@ def load_tokenizer(source: str | Path, *, own_frame: bool = False) -> "PreTraine
     tokenizer = from_pretrained(AutoTokenizer, folder, {})
     with folders.loading(folder, "AutoTokenizer"):
         restore_character_map(tokenizer, folder)
-        tokenizer("a \u16a0", truncation=True)  # Wrong types, and no unknown subword, show when used.
-    for name, other in STAND_INS:
-        if getattr(tokenizer, name) is None and getattr(tokenizer, other) is not None:
-            setattr(tokenizer, name, getattr(tokenizer, other))
+        tokenizer("a \u16a0", truncation=True)  # Fails for wrong types or a missing unknown subword.
+    for name, substitute in STAND_INS:
+        if getattr(tokenizer, name) is None and getattr(tokenizer, substitute) is not None:
+            setattr(tokenizer, name, getattr(tokenizer, substitute))
     lacking = [name for name in ("pad", "cls", "sep") if getattr(tokenizer, f"{name}_token_id") is None]
     if lacking or not tokenizer.is_fast:
         what = f"it has no {'_token, '.join(lacking)}_token" if lacking else "it has no tokenizer.json"
@@ -86,7 +88,7 @@ def load_tokenizer(source: str | Path, *, own_frame: bool = False) -> "PreTraine
     if own_frame:
         set_own_frame(tokenizer)
     else:
-        tokenizer = _framed(tokenizer)
+        tokenizer = _add_frame(tokenizer)
     set_causal(tokenizer, causal=is_causal(config) and not own_frame)
     longest = FAMILIES[config.model_type].longest_text(config)
     tokenizer.model_max_length = min(tokenizer.model_max_length, longest)
@@ -98,7 +100,7 @@ def load_tokenizer(source: str | Path, *, own_frame: bool = False) -> "PreTraine
     return tokenizer
 
 
-def _framed(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedTokenizerFast":
+def _add_frame(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedTokenizerFast":
     """Frame texts by the subwords that open and close them, if a tokenizer leaves pairs undivided.
 
     A decoder's opens a text at most, and marks no border between the two texts of a pair.
@@ -109,15 +111,18 @@ def _framed(tokenizer: "PreTrainedTokenizerFast") -> "PreTrainedTokenizerFast":
     frame = pair_frame(tokenizer)
     if frame.between and frame.closing:
         return tokenizer
-    first, last = tokenizer.cls_token, tokenizer.sep_token
-    special = {name: tokenizer.convert_tokens_to_ids(name) for name in (first, last)}
+    opening = tokenizer.cls_token
+    closing = tokenizer.sep_token
+    special = {name: tokenizer.convert_tokens_to_ids(name) for name in (opening, closing)}
     framing = processors.TemplateProcessing(
-        single=[first, "$A", last], pair=[first, "$A", last, "$B", last], special_tokens=list(special.items())
+        single=[opening, "$A", closing],
+        pair=[opening, "$A", closing, "$B", closing],
+        special_tokens=list(special.items()),
     )
     tokenizer.backend_tokenizer.post_processor = framing
     if pair_frame(tokenizer).between:
         return tokenizer
-    # The class of NLLB's tokenizer frames texts by a language anew at each call.
+    # The class of NLLB's tokenizer changes the frame of texts by language at each call.
     names = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token")
     generic = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer.backend_tokenizer,
@@ -173,7 +178,7 @@ def _sentencepiece_map(model: Path) -> bytes:
 def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> "PreTrainedTokenizerFast":
     """Train a fast tokenizer of at most ``size`` subwords for an encoder family.
 
-    ConfigError if the characters alone are more. All lines are held in memory.
+    Raises ConfigError if the characters exceed ``size``. All lines stay in memory.
     """
     check_new(family, "vocabulary")
     train, make = _KINDS[FAMILIES[family].tokenizer]
@@ -182,12 +187,12 @@ def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> "PreTrai
     return tokenizer
 
 
-def check_size(learned: int, size: int, field: str, *, of: str = "with the special ones ") -> None:
-    """Raise ConfigError, naming the field to raise, for more learned subwords than were asked for."""
-    if learned > size:
+def check_size(count: int, size: int, field: str, *, content: str = "with the special ones ") -> None:
+    """Raise ConfigError, naming the field to raise, if ``learned`` exceeds ``size`` subwords."""
+    if count > size:
         raise ConfigError(
-            f"vocabulary: {size} subwords are too few for the characters of this text, which {of}take "
-            f"{learned}. Raise {field}, to several times that."
+            f"vocabulary: {size} subwords are too few for the characters of this text, which {content}take "
+            f"{count}. Raise {field}, to several times that."
         )
 
 
@@ -197,7 +202,10 @@ def write_tokenizer(tokenizer: "PreTrainedTokenizerFast", path: Path) -> None:
 
 
 def read_tokenizer(path: Path, *, family: str) -> "PreTrainedTokenizerFast":
-    """Read a tokenizer written by ``write_tokenizer``; StorageError for a damaged file."""
+    """Read a tokenizer written by ``write_tokenizer``.
+
+    Raises StorageError for a damaged file.
+    """
     with reading(path) as content:
         _, make = _KINDS[FAMILIES[family].tokenizer]
         return make(content["model"])
@@ -205,10 +213,13 @@ def read_tokenizer(path: Path, *, family: str) -> "PreTrainedTokenizerFast":
 
 @contextmanager
 def reading(path: Path) -> Iterator[Mapping[str, Any]]:
-    """Yield the content of a file written by ``write_tokenizer``; StorageError if it cannot be used."""
+    """Yield the content of a file written by ``write_tokenizer``.
+
+    Raises StorageError for a damaged file.
+    """
     try:
         yield json.loads(path.read_text(encoding="utf-8"))
-    except Exception as error:  # tokenizers raises no error of its own.
+    except Exception as error:  # tokenizers raises plain exceptions.
         if failure := disk_error(error):
             raise reading_error(path, failure) from error
         raise StorageError(f"{path}: this tokenizer is damaged. Delete the folder and run again.") from error
@@ -232,10 +243,11 @@ def word_pieces(lines: Sequence[str], size: int, blank: "Tokenizer") -> dict[str
         min_frequency=SMALLEST_COUNT,
         show_progress=False,
     )
-    trained = Tokenizer(models.WordPiece(unk_token=_BERT[1]))
-    trained.normalizer, trained.pre_tokenizer = blank.normalizer, blank.pre_tokenizer
-    trained.train_from_iterator(lines, trainer)
-    vocabulary: dict[str, int] = trained.get_vocab()
+    tokenizer = Tokenizer(models.WordPiece(unk_token=_BERT[1]))
+    tokenizer.normalizer = blank.normalizer
+    tokenizer.pre_tokenizer = blank.pre_tokenizer
+    tokenizer.train_from_iterator(lines, trainer)
+    vocabulary: dict[str, int] = tokenizer.get_vocab()
     return vocabulary
 
 
@@ -279,7 +291,7 @@ def unigram_pieces(
     merging.train_from_iterator(lines, trainer)
     numbers: dict[str, int] = merging.get_vocab()
     pieces = sorted(numbers, key=numbers.__getitem__)
-    words = Counter(chain.from_iterable(map(str.split, lines)))
+    words = Counter(word for line in lines for word in line.split())
     counts = _counts(merging, words, len(pieces))
     for _ in range(ROUNDS):
         tokenizer = make({"vocab": _with_log_probabilities(special, pieces, counts)})
@@ -315,11 +327,13 @@ def _counts(tokenizer: "Tokenizer", words: Counter[str], size: int) -> np.ndarra
 def _with_log_probabilities(
     special: Sequence[str], pieces: Sequence[str], counts: np.ndarray
 ) -> list[tuple[str, float]]:
-    """Return each piece with its log probability; unused pieces count as used once."""
-    used = np.maximum(counts, 1)
-    total = math.log(max(1, used.sum()))
-    weighed = [(piece, math.log(count) - total) for piece, count in zip(pieces, used, strict=True)]
-    return [(name, 0.0) for name in special] + weighed
+    """Return each piece with its log probability, counting an unused piece as used once."""
+    floor_counts = np.maximum(counts, 1)
+    total = math.log(max(1, floor_counts.sum()))
+    pieces_with_weights = [
+        (piece, math.log(count) - total) for piece, count in zip(pieces, floor_counts, strict=True)
+    ]
+    return [(name, 0.0) for name in special] + pieces_with_weights
 
 
 def _byte_pairs(lines: Sequence[str], size: int, make: "Make") -> "PreTrainedTokenizerFast":
@@ -356,33 +370,33 @@ def _modernbert(model: ModelJson | None) -> "PreTrainedTokenizerFast":
     # With a prefix space, the first word of a text is split like later ones.
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=True)
     backend.decoder = decoders.ByteLevel()
-    padding, unknown, first, last, mask = _BERT
+    padding, unknown_token, opening, closing, mask = _BERT
     backend.post_processor = processors.TemplateProcessing(
-        single=f"{first} $A {last}",
-        pair=f"{first} $A {last} $B {last}",
-        special_tokens=[(name, model_json["vocab"][name]) for name in (first, last)],
+        single=f"{opening} $A {closing}",
+        pair=f"{opening} $A {closing} $B {closing}",
+        special_tokens=[(name, model_json["vocab"][name]) for name in (opening, closing)],
     )
     return PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token=padding,
-        unk_token=unknown,
-        cls_token=first,
-        sep_token=last,
+        unk_token=unknown_token,
+        cls_token=opening,
+        sep_token=closing,
         mask_token=mask,
         model_input_names=["input_ids", "attention_mask"],
     )
 
 
 def _only(special: Sequence[str]) -> ModelJson:
-    return {"vocab": {name: number for number, name in enumerate(special)}, "merges": []}
+    return {"vocab": {name: index for index, name in enumerate(special)}, "merges": []}
 
 
 def _merges(model: ModelJson) -> list[tuple[str, str]]:
-    return [(first, second) for first, second in model["merges"]]
+    return [(left, right) for left, right in model["merges"]]
 
 
 Make = Callable[[ModelJson | None], "PreTrainedTokenizerFast"]
-"""Build a family's tokenizer from a model; from its special subwords alone if None."""
+"""Build a family's tokenizer from a model, or from only its special subwords if the model is None."""
 
 _KINDS: dict[str, tuple[Callable[[Sequence[str], int, Make], "PreTrainedTokenizerFast"], Make]] = {
     "BertTokenizer": (_word_piece, partial(_bert, "BertTokenizer")),

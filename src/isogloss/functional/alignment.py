@@ -16,7 +16,7 @@ from isogloss.core.run_parts import Whole
 from isogloss.core.tag_schemes import are_bio
 from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import Symmetrization, pair_words
-from isogloss.data.projection.words import projected_tags, tokenize
+from isogloss.data.projection.words import project_tags, tokenize
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.given_models import TextModel, TextTokenizer
 from isogloss.functional.preparing import prepare
@@ -135,7 +135,7 @@ def project_labels(
     projected = []
     for pair, (_, tags) in zip(translations(originals, translated, linked), sentences, strict=True):
         words = pair_words(pair)[1]
-        of_words = projected_tags(tags, len(words), pair.links or (), bio=bio)
+        of_words = project_tags(tags, len(words), pair.links or (), bio=bio)
         projected.append(None if of_words is None else (words, of_words))
     return projected
 

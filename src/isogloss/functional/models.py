@@ -9,7 +9,7 @@ from isogloss.core.untrusted import from_home
 from isogloss.data.corpus import Split
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence, Translation
 from isogloss.data.sources import Sources
-from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.added.peft_folders import complete_folder
 from isogloss.encoders.folders import SHIPPED, shipped_folder
 from isogloss.encoders.hub import is_hub_name
 from isogloss.encoders.loading import load_model
@@ -36,7 +36,7 @@ def load_encoder(name: str | Path) -> "tuple[PreTrainedModel, PreTrainedTokenize
     """
     source: str | Path = shipped_folder() if name == SHIPPED else name
     if not (isinstance(source, str) and is_hub_name(source)):
-        source = completed(from_home(source))
+        source = complete_folder(from_home(source))
     return load_model(source), load_tokenizer(source)
 
 

@@ -67,7 +67,7 @@ from isogloss.encoders.added.differences import (
 )
 from isogloss.encoders.added.language_modules import TREE
 from isogloss.encoders.families import family_of
-from isogloss.encoders.family import EncoderFamily, Model, freeze, thaw, unfrozen
+from isogloss.encoders.family import EncoderFamily, Model, freeze, thaw, unfrozen_parameters
 from isogloss.training.distributed import is_main_process, main_process_first
 from isogloss.training.memory import AddedCost, Shape
 from isogloss.training.setting import ExtraWriter, Peft, PeftSetting, Prepared
@@ -324,7 +324,7 @@ class LayerFreezing(Peft):
 
     def finish(self, model: Model, base: str) -> ExtraWriter:
         """Thaw the model; write the weights that were trained."""
-        trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen(model).items()}
+        trained = {name: weight.detach().cpu().clone() for name, weight in unfrozen_parameters(model).items()}
         thaw(model)
         return partial(write_sparse, trained, base)
 

@@ -16,15 +16,15 @@ from isogloss.data.corpora.described import (
     BadRows,
     DescribedCorpus,
     fetching,
+    list_shipped,
     register,
-    shipped,
 )
-from isogloss.data.corpus import SPLITS, About, Split, spelled_there
-from isogloss.data.fetching.hub_address import pinned
+from isogloss.data.corpus import SPLITS, About, Split, find_spellings
+from isogloss.data.fetching.hub_address import pin_commit
 from isogloss.data.fetching.releases import releases
 from isogloss.data.files import DiskFolder
 from isogloss.data.formats.conllu import NAMES, is_column
-from isogloss.data.formats.kinds import KINDS, LINES_OF_WORDS, predicted
+from isogloss.data.formats.kinds import KINDS, LINES_OF_WORDS, predicts_of
 from isogloss.data.formats.labelled_lines import COLUMNS as LINE_COLUMNS
 from isogloss.data.formats.labelled_lines import LABEL
 from isogloss.data.formats.reading import KindName, Predicts
@@ -134,7 +134,7 @@ def _checked(spec: Description, name: str) -> Description:
     check_named("scheme", "scheme of tags", ("", *SCHEMES), spec.scheme)
     return replace(
         spec,
-        hub=pinned(spec.hub, user_cache() / HUB) if spec.hub else "",
+        hub=pin_commit(spec.hub, user_cache() / HUB) if spec.hub else "",
         files=_by_our_splits(spec.files) if isinstance(spec.files, dict) else spec.files,
         splits=_by_our_splits(spec.splits),
     )
@@ -151,7 +151,7 @@ def _described(spec: Description, path: Path, data: str, *, assume: bool) -> Des
         _check_lines(spec)
     form: FileFormat = "jsonl" if of_lines else _format(spec, files)
     columns = LINE_COLUMNS if of_lines else _columns(spec, kind, form)
-    predicts = predicted(form, columns, spec.predicts)  # type: ignore[arg-type]
+    predicts = predicts_of(form, columns, spec.predicts)  # type: ignore[arg-type]
     _check_rules(spec, predicts)
     here = [path.replace("{language}", "*").replace(LABEL, "*") for path in files.values()]
     absent = assume and not (data or spec.hub or DiskFolder(path.parent).find(here))
@@ -443,7 +443,7 @@ def _languages(
         spellings = (
             code
             for root in folders_of(folder, data_source(data))
-            for code in spelled_there(root, [path.replace(LABEL, "*") for path in files.values()])
+            for code in find_spellings(root, [path.replace(LABEL, "*") for path in files.values()])
             if all(map(is_language_code, canonical_language(code).split("-")))
         )
         languages = {code: code for code in spellings}
@@ -470,7 +470,7 @@ def register_corpus(name: str, data: str = "", folder: Path = Path(), *, assume:
     if "+" in name and not Path(name).is_file():
         return "+".join(register_corpus(part, data, folder, assume=assume) for part in name.split("+"))
     path, bracket, splits = name.partition("[")
-    path = str(shipped().get(path, path))
+    path = str(list_shipped().get(path, path))
     if not path.endswith(SUFFIX):
         return name
     file = next((file for file in (folder / path, Path(path)) if file.is_file()), Path(path))

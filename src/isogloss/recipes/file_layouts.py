@@ -11,7 +11,7 @@ from isogloss.core.languages import canonical_language, check_language
 from isogloss.data.files import disk_file, some
 from isogloss.data.formats.annotation_files import WEBANNO_HEADER
 from isogloss.data.formats.conllu import NAMES, is_column
-from isogloss.data.formats.kinds import KINDS, predicted
+from isogloss.data.formats.kinds import KINDS, predicts_of
 from isogloss.data.formats.offsets import find_style
 from isogloss.data.formats.reading import KindName, Predicts
 from isogloss.data.formats.tables import (
@@ -69,7 +69,7 @@ def layout_of(path: Path, text: str, label: str, *, labelled: bool) -> FileLayou
         columns = dict(KINDS["tagging"].columns[form])
         if form == "conllu" and label:
             columns["label"] = _check_column(label)
-        return FileLayout("tagging", form, columns, predicted(form, columns, "label"))
+        return FileLayout("tagging", form, columns, predicts_of(form, columns, "label"))
     names = header_of(disk_file(path), form)
     if not labelled and not _requested(text, names):
         text = ""

@@ -10,7 +10,7 @@ from isogloss.core.errors import ModelError
 from isogloss.core.run_parts import TextAttention
 from isogloss.core.untrusted import from_home, is_there
 from isogloss.encoders.added.module_settings import LanguageModules
-from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.added.peft_folders import complete_folder
 from isogloss.encoders.folders import (
     SHIPPED,
     check_tokenizer,
@@ -24,7 +24,7 @@ from isogloss.encoders.folders import (
     shipped_folder,
 )
 from isogloss.encoders.hub import HUB_NAME, pinned_name
-from isogloss.encoders.initial import prepared
+from isogloss.encoders.initial import prepare_folder
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.seq2seq import load_subwords, seq2seq_folder
 from isogloss.encoders.tokenizers import load_tokenizer
@@ -82,7 +82,7 @@ class Pretrained(Encoder):
         """Return its folder or hub name; for a decoder, with its attention if a recipe sets it."""
         path = context.sources.encoders.get(self.data, self.pinned)
         if self.attention or (self.data and gguf_file(Path(path))):
-            return str(prepared(path, self.attention, context.store.model(self)))
+            return str(prepare_folder(path, self.attention, context.store.model(self)))
         return path
 
     def folder(self, folders: Folders) -> str:  # noqa: D102
@@ -170,7 +170,7 @@ def model_folder(source: str) -> Path | None:
     if is_there(folder) or not is_name or (folder.parent != Path() and folder.parent.is_dir()):
         folder = existing_folder(folder).resolve()
         inside = folder / "model"
-        return inside if (inside / "config.json").is_file() else completed(folder)
+        return inside if (inside / "config.json").is_file() else complete_folder(folder)
     return None
 
 

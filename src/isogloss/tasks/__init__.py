@@ -37,15 +37,16 @@ OF_ANY_LABELS: "Registry[Tagging | TextClassification]" = Registry(
         "multi-label-classification": "isogloss.tasks.classification:MULTI_LABEL_CLASSIFICATION",
     }
 )
-"""Tasks whose labels are those of a described corpus (``data.described``)."""
+"""Tasks with the labels of a described corpus (``data.described``)."""
 
 ALL_TASKS: "Registry[Task]" = Registry({**TASKS.places, **OF_ANY_LABELS.places})
 
 
 def find_task(name: str, labels: Sequence[str] = ()) -> "Task":
-    """Return a task by name, with these labels if it takes any; ConfigError for an unknown name.
+    """Return a task by name, with the given labels if it is defined for any labels.
 
-    A name that is not built in is a plug-in's, whose code is imported.
+    A name that is not built in belongs to a plug-in, whose code is imported. Raises ConfigError for an
+    unknown name.
     """
     if name in OF_ANY_LABELS:
         return replace(OF_ANY_LABELS[name], labels=tuple(labels))
@@ -60,5 +61,5 @@ def find_task(name: str, labels: Sequence[str] = ()) -> "Task":
 
 
 def task_names() -> list[str]:
-    """Return the names of all tasks, those of plug-ins last."""
+    """Return the names of all tasks, with plug-ins last."""
     return list(dict.fromkeys((*ALL_TASKS, *plugged_names("tasks"))))

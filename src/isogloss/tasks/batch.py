@@ -23,22 +23,27 @@ class _Dataclass(Protocol):
 AnyBatch = TypeVar("AnyBatch", bound=_Dataclass)
 
 SEQUENCES: Final = "AutoModelForSequenceClassification"
+"""Class of transformers that loads a head for whole rows."""
+
 TOKENS: Final = "AutoModelForTokenClassification"
-"""The class of transformers that loads a head for whole rows."""
+"""Class of transformers that loads a head for single subwords."""
 
 IGNORED = -100
-"""The label that cross entropy leaves out."""
+"""Label that cross entropy ignores."""
 
-ROUNDED_TO, LABELS_ROUNDED_TO = 8, 128
-"""Subwords of a row, and labels of a batch, whose multiples are the shapes of rounded batches."""
+ROUNDED_TO = 8
+"""Rounded batches have a multiple of this number of subwords per row."""
+
+LABELS_ROUNDED_TO = 128
+"""Rounded batches have a multiple of this number of labels."""
 
 HEAD_OUTSIDE = -1
-"""Marks a head outside the row; such words are ignored in the loss."""
+"""Marks a head outside of the row. Such words are ignored in the loss."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncodedRow:
-    """One text, pair or window as the encoder sees it.
+    """One text, pair or window as the encoder reads it.
 
     A long sentence becomes several rows, in which each of its words is scored exactly once.
     """
@@ -53,46 +58,46 @@ class EncodedRow:
     """Segment id of each subword, for encoders with segment embeddings."""
 
     positions: Sequence[int] = ()
-    """Indices of the scored subwords, such as the first subword of each word; empty when the row is scored as
-    a whole. A ``range`` where they are consecutive, which keeps long rows small."""
+    """Indices of the scored subwords, such as the first subword of each word, or empty if the row is scored
+    as a whole. Consecutive indices are a ``range``, which keeps long rows small."""
 
     options: Sequence[int] = ()
-    """For multiple choice: the number of subwords of each option's text. ``subwords`` has these texts one
-    after the other, ``positions`` the scored subword of each; one label says which option is right."""
+    """Number of subwords of each option's text (multiple choice only). ``subwords`` contains these texts in
+    turn, ``positions`` has the scored subword of each, and one label is the index of the right option."""
 
     words: Sequence[int] = ()
     """Index of the word at each scored position."""
 
     word_of: Sequence[int] = ()
-    """Index of the word that each subword belongs to, -1 for special ones; empty where the input has no
-    words. It says more than ``positions``: words that are read and not scored are there too."""
+    """Index of the word that each subword belongs to, -1 for special ones, or empty if the input has no
+    words. Unlike ``words``, it includes words that are read but not scored."""
 
     links: tuple[tuple[int, int], ...] | None = None
-    """Of a translation whose words are linked: pairs of a word of what was translated and one of its own."""
+    """Word links of a translation as pairs (word of the original, word of the translation)."""
 
     characters: Sequence[int] = ()
-    """Start and end offset in the text of the subword at each scored position, two numbers per position; only
-    for tasks whose answers are spans of text."""
+    """Start and end offset in the text of the subword at each scored position, two numbers per position. Only
+    tasks whose answers are spans of text have them."""
 
     gold: Sequence[int] = ()
-    """Label id at each scored position, or one for the whole row; empty for unlabelled rows."""
+    """Label id at each scored position, or one for the whole row. Empty for unlabelled rows."""
 
     soft: Tensor | None = field(default=None, compare=False)
-    """[position class]: label probabilities from a teacher (float16), 1 for each label that holds, or a
-    number; instead of ``gold``."""
+    """[position class]: label probabilities from a teacher (float16), 1 for each label of a set, or a number.
+    It replaces ``gold``."""
 
     heads: tuple[int, ...] = ()
-    """For trees: the head of the word at each scored position as a 1-based position number; 0 is the root, -1
-    (``HEAD_OUTSIDE``) a head outside the row. Empty for unlabelled rows."""
+    """Head of the word at each scored position as a 1-based position number (trees only). 0 is the root, -1
+    (``HEAD_OUTSIDE``) a head outside of the row. Empty for unlabelled rows."""
 
     @property
     def scored(self) -> int:
-        """The number of scored labels."""
+        """Number of scored labels."""
         return 1 if self.options else len(self.positions) or 1
 
     @property
     def labelled(self) -> bool:
-        """Whether it has a label: one of a list, several, or a number."""
+        """Whether it has any labels: ids, probabilities, or a number."""
         return bool(self.gold) or self.soft is not None
 
     def texts(self) -> list["EncodedRow"]:
@@ -117,14 +122,14 @@ class EncodedRow:
 class Batch:
     """Rows padded to the longest. ``rows`` and ``columns`` index the scored positions, row by row.
 
-    A row that is scored as a whole is scored at its first subword unless it gives a position.
+    A row that is scored as a whole is scored at its first subword unless it states a position.
     """
 
     subwords: Tensor
     """[batch subword], integer."""
 
     mask: Tensor | None
-    """[batch subword], 1 at real subwords and 0 at padding; None without padding."""
+    """[batch subword], 1 at subwords of the text and 0 at padding, or None without padding."""
 
     segments: Tensor | None
     """[batch subword], integer."""
@@ -136,10 +141,10 @@ class Batch:
     """[label], integer: subword index of each scored position."""
 
     gold: Tensor
-    """[label], integer; empty for unlabelled batches and for soft labels."""
+    """[label], integer. Empty for unlabelled batches and for soft labels."""
 
     heads: Tensor
-    """[label], integer: as ``EncodedRow.heads``; empty for other tasks."""
+    """[label], integer, as in ``EncodedRow.heads``. Empty for other tasks."""
 
     examples: Tensor
     """[batch], integer: example index of each row."""
@@ -148,23 +153,26 @@ class Batch:
     """[label class]: label probabilities or numbers, if some row has them."""
 
     languages: tuple[str, ...] = ()
-    """The language (or pair, as in en-sw) of the whole batch, or of each row; empty for unspecified."""
+    """Language (or pair, as in en-sw) of the whole batch, or of each row. Empty if unspecified."""
 
     spans: bool = False
     """Whether the answer to a row is a span of its scored positions."""
 
     options: tuple[int, ...] = ()
-    """For multiple choice: the number of options of each item. Each option is a row with one scored position,
-    those of an item one after the other; ``gold`` has one label an item. Empty for other tasks."""
+    """Number of options of each item (multiple choice only). Each option is a row with one scored position,
+    the rows of an item are adjacent, and ``gold`` has one label per item. Empty for other tasks."""
 
     is_rounded: bool = False
-    """Whether its shape is one of few (``rounded``)."""
+    """Whether its shape is one of few (see ``rounded``)."""
 
     @property
     def learned(self) -> Tensor:
-        """Soft targets [label class]; ValueError for a batch without labels."""
+        """Soft targets [label class].
+
+        Raises ValueError for a batch without soft labels.
+        """
         if self.soft is None:
-            raise ValueError("a batch without labels has no loss")
+            raise ValueError("a batch without soft labels has no loss of this kind.")
         return self.soft
 
     def to(self, device: torch.device | str) -> Self:
@@ -179,48 +187,48 @@ class Batch:
 
     @property
     def rows_of_items(self) -> tuple[int, ...]:
-        """The number of rows of each item."""
+        """Number of rows of each item."""
         return self.options or (1,) * len(self.subwords)
 
     @property
     def items(self) -> int:
-        """The number of rows, or of items with several rows each."""
+        """Number of rows, or of items with several rows each."""
         return len(self.options or self.subwords)
 
     @property
     def scored(self) -> int:
-        """The number of scored labels."""
+        """Number of scored labels."""
         return len(self.options or self.rows)
 
     @property
     def terms(self) -> int:
-        """The number of terms that the loss averages: answers, heads in the row, or labels."""
+        """Number of terms that the loss averages: answers, heads in the row, or labels."""
         if self.spans:
             return len(self.subwords)
         return int((self.heads != HEAD_OUTSIDE).sum()) if len(self.heads) else self.scored
 
     def chosen(self, items: Sequence[int]) -> Self:
-        """Return the batch of some items, in ascending order; their rows stay as wide as they are."""
+        """Return the batch of some items, in ascending order, without changing the width of rows."""
         counts = self.rows_of_items
         ends = list(accumulate(counts))
         rows = [row for item in items for row in range(ends[item] - counts[item], ends[item])]
-        row_numbers = torch.tensor(rows, dtype=torch.long)
-        number = torch.full((len(self.subwords),), -1).index_copy(
-            0, row_numbers, torch.arange(len(row_numbers))
+        row_indices = torch.tensor(rows, dtype=torch.long)
+        new_indices = torch.full((len(self.subwords),), -1).index_copy(
+            0, row_indices, torch.arange(len(row_indices))
         )
-        inside = number[self.rows] >= 0
+        inside = new_indices[self.rows] >= 0
         return replace(
             self,
-            subwords=self.subwords[row_numbers],
-            mask=None if self.mask is None else self.mask[row_numbers],
-            segments=None if self.segments is None else self.segments[row_numbers],
-            rows=number[self.rows][inside],
+            subwords=self.subwords[row_indices],
+            mask=None if self.mask is None else self.mask[row_indices],
+            segments=None if self.segments is None else self.segments[row_indices],
+            rows=new_indices[self.rows][inside],
             columns=self.columns[inside],
-            gold=self.gold[torch.tensor([*items], dtype=torch.long) if self.options else inside]
+            gold=self.gold[torch.tensor(list(items), dtype=torch.long) if self.options else inside]
             if len(self.gold)
             else self.gold,
             heads=self.heads[inside] if len(self.heads) else self.heads,
-            examples=self.examples[row_numbers],
+            examples=self.examples[row_indices],
             soft=None if self.soft is None else self.soft[inside],
             languages=tuple(self.languages[row] for row in rows)
             if len(self.languages) > 1
@@ -231,21 +239,21 @@ class Batch:
     def rounded(self, *, padding: int, longest: int, words: bool) -> Self:
         """Return the batch in one of few shapes, with the same loss.
 
-        Rows are as wide as the next multiple of ``ROUNDED_TO``, at most ``longest``, and all have a mask.
-        With ``words`` the number of labels is a multiple of ``LABELS_ROUNDED_TO``: those added are ignored.
-        Soft labels, trees, spans and choices stay as they are.
+        The width of rows is the next multiple of ``ROUNDED_TO``, at most ``longest``, and all rows have a
+        mask. With ``words`` the number of labels is a multiple of ``LABELS_ROUNDED_TO``, and added labels are
+        ignored. Batches with soft labels, trees, spans or choices are not changed.
         """
         if self.soft is not None or len(self.heads) or self.spans or self.options:
             return self
         width = self.subwords.size(1)
-        added = max(0, min(width + -width % ROUNDED_TO, longest) - width)
+        padding_width = max(0, min(width + -width % ROUNDED_TO, longest) - width)
         labels = -len(self.gold) % LABELS_ROUNDED_TO if words else 0
         mask = torch.ones_like(self.subwords) if self.mask is None else self.mask
         return replace(
             self,
-            subwords=pad(self.subwords, (0, added), value=padding),
-            mask=pad(mask, (0, added)),
-            segments=None if self.segments is None else pad(self.segments, (0, added)),
+            subwords=pad(self.subwords, (0, padding_width), value=padding),
+            mask=pad(mask, (0, padding_width)),
+            segments=None if self.segments is None else pad(self.segments, (0, padding_width)),
             rows=pad(self.rows, (0, labels)),
             columns=pad(self.columns, (0, labels)),
             gold=pad(self.gold, (0, labels), value=IGNORED),
@@ -254,12 +262,12 @@ class Batch:
 
     def inputs(self) -> dict[str, Tensor]:
         """Return the keyword arguments of the model's forward function."""
-        named = {
+        arguments = {
             "input_ids": self.subwords,
             "attention_mask": self.mask,
             "token_type_ids": self.segments,
         }
-        return {name: value for name, value in named.items() if value is not None}
+        return {name: value for name, value in arguments.items() if value is not None}
 
 
 class Inputs(Protocol):
@@ -267,7 +275,7 @@ class Inputs(Protocol):
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The language of the whole batch, or of each row; empty for unspecified."""
+        """Language of the whole batch, or of each row. Empty if unspecified."""
 
     def inputs(self) -> dict[str, Tensor]:
         """Return the keyword arguments of the forward function."""
@@ -282,7 +290,7 @@ def forward(model: Model, batch: Inputs, **options: bool) -> Output:
 
 
 def sequence_scores(model: Model, batch: Batch) -> Tensor:
-    """Return the scores [label class] of a sequence classifier of transformers, or of one of our own."""
+    """Return the scores [label class] of a sequence classifier, with transformers' head or ours."""
     if has_own_head(model):
         return own_scores(model, batch)
     if family_of(model).is_decoder:
@@ -292,7 +300,7 @@ def sequence_scores(model: Model, batch: Batch) -> Tensor:
 
 
 def own_scores(model: Model, batch: Batch) -> Tensor:
-    """Return the scores [label class] of a head of our own, computed at the scored positions only."""
+    """Return the scores [label class] of our head, computed only at the scored positions."""
     states = forward(model.base_model, batch).last_hidden_state
     scores: Tensor = model.head(states[batch.rows, batch.columns])
     return scores
@@ -301,66 +309,66 @@ def own_scores(model: Model, batch: Batch) -> Tensor:
 def _score_last_subword(model: Model, batch: Batch) -> Tensor:
     """Return the scores [label class] of transformers' head for decoders.
 
-    It reads the state of the last subword that is not padding, as transformers does: of Qwen's rows not the
-    end, which is the padding as well.
+    Like transformers, it reads the state of the last subword that is not padding. Qwen pads with its end
+    subword, so for Qwen the state is the one before the end.
     """
     states = forward(model.base_model, batch).last_hidden_state
-    real = torch.ones_like(batch.subwords)
+    is_text = torch.ones_like(batch.subwords)
     if batch.mask is not None:
-        real = batch.mask
+        is_text = batch.mask
     if model.config.pad_token_id is not None:
-        real = real * (batch.subwords != model.config.pad_token_id)
-    places = torch.arange(real.size(1), device=real.device)
+        is_text = is_text * (batch.subwords != model.config.pad_token_id)
+    places = torch.arange(is_text.size(1), device=is_text.device)
     scores: Tensor = model.score(
-        states[torch.arange(len(real), device=real.device), (places * real).argmax(1)]
+        states[torch.arange(len(is_text), device=is_text.device), (places * is_text).argmax(1)]
     )
     return scores
 
 
 def collate(rows: Sequence[EncodedRow], *, padding: int, languages: tuple[str, ...] = ()) -> Batch:
-    """Pad rows to the longest with the subword id ``padding``; each option of a choice becomes a row.
+    """Pad rows to the longest with the subword id ``padding``, making each option of a choice a row.
 
     ``languages`` has one for all, or one for each of ``rows``. If some rows have soft labels, the gold labels
-    of the others become one-hot. ValueError when only some rows have labels.
+    of the others become one-hot. Raises ValueError if only some rows have labels.
     """
     texts = [row.texts() for row in rows]
-    options = tuple(map(len, texts)) if rows[0].options else ()
-    expanded = list(chain.from_iterable(texts))
-    lengths = [len(row.subwords) for row in expanded]
+    options = tuple(len(item_texts) for item_texts in texts) if rows[0].options else ()
+    text_rows = list(chain.from_iterable(texts))
+    lengths = [len(row.subwords) for row in text_rows]
     longest = max(lengths)
-    positions = [row.positions or (0,) for row in expanded]
+    positions = [row.positions or (0,) for row in text_rows]
     counts = torch.tensor([len(row_positions) for row_positions in positions])
     soft = _soft_labels(rows)
     gold = [label for row in rows for label in row.gold] if soft is None else []
     heads = [head for row in rows for head in row.heads]
     for what, values in (("labels", gold), ("heads", heads)):
-        expected = len(options) or int(counts.sum())
-        if values and len(values) != expected:
+        position_count = len(options) or int(counts.sum())
+        if values and len(values) != position_count:
             raise ValueError(
-                f"{len(values)} {what} for {expected} positions: a batch has all {what} or none."
+                f"{len(values)} {what} for {position_count} positions: a batch has all {what} or none."
             )
     return Batch(
-        subwords=pad_rows([row.subwords for row in expanded], padding),
+        subwords=pad_rows([row.subwords for row in text_rows], padding),
         mask=padding_mask(lengths) if min(lengths) < longest else None,
         segments=(
             None
-            if all(row.segments is None for row in expanded)
-            else pad_rows([row.segments or (0,) * len(row.subwords) for row in expanded], 0)
+            if all(row.segments is None for row in text_rows)
+            else pad_rows([row.segments or (0,) * len(row.subwords) for row in text_rows], 0)
         ),
-        rows=torch.repeat_interleave(torch.arange(len(expanded)), counts),
+        rows=torch.repeat_interleave(torch.arange(len(text_rows)), counts),
         columns=torch.tensor([position for row_positions in positions for position in row_positions]),
         gold=torch.tensor(gold, dtype=torch.long),
         heads=torch.tensor(heads, dtype=torch.long),
-        examples=torch.tensor([row.example for row in expanded]),
+        examples=torch.tensor([row.example for row in text_rows]),
         soft=soft,
-        languages=_of_each(languages, options),
+        languages=_languages_of_rows(languages, options),
         spans=any(row.characters for row in rows),
         options=options,
     )
 
 
-def _of_each(languages: tuple[str, ...], options: Sequence[int]) -> tuple[str, ...]:
-    """Return the languages of the rows of items, from those of the items."""
+def _languages_of_rows(languages: tuple[str, ...], options: Sequence[int]) -> tuple[str, ...]:
+    """Return the languages of the rows of items, given the languages of the items."""
     if len(languages) <= 1 or not options:
         return languages
     return tuple(language for language, count in zip(languages, options, strict=True) for _ in range(count))
@@ -369,20 +377,21 @@ def _of_each(languages: tuple[str, ...], options: Sequence[int]) -> tuple[str, .
 def row_ranges(rows: int, count: int) -> list[range]:
     """Split the rows of a batch into at most ``count`` ranges of nearly equal length."""
     count = min(count, rows)
-    return [range(*edges) for edges in pairwise(rows * number // count for number in range(count + 1))]
+    edges = [rows * index // count for index in range(count + 1)]
+    return [range(start, stop) for start, stop in pairwise(edges)]
 
 
 def to_device(batch: AnyBatch, device: torch.device | str) -> AnyBatch:
     """Return a dataclass with all its tensors on a device."""
-    moved = {
+    tensors = {
         field.name: value.to(device, non_blocking=True)
         for field in fields(batch)
         if isinstance(value := getattr(batch, field.name), Tensor)
     }
-    return replace(batch, **moved)
+    return replace(batch, **tensors)
 
 
-def by_example(rows: Iterable[EncodedRow]) -> dict[int, list[EncodedRow]]:
+def group_by_example(rows: Iterable[EncodedRow]) -> dict[int, list[EncodedRow]]:
     """Group rows by example index, so that the windows of one text stay together."""
     groups: dict[int, list[EncodedRow]] = {}
     for row in rows:

@@ -1,8 +1,8 @@
-"""A label for a text, or for two, predicted from the first subword (the last, if causal).
+"""Classification and regression of a text or a pair, from the first subword (the last, if causal).
 
-NLI: does a premise entail a hypothesis (XNLI)? Paraphrase: do two sentences mean the same (PAWS-X)? Topics,
-sentiments and intents have the labels of their corpus. A text may have several labels (emotions), each with a
-probability of its own; a text or pair may have a number (how similar are two sentences?).
+NLI: does a premise entail a hypothesis (XNLI)? Paraphrase: do two sentences have the same meaning (PAWS-X)?
+Topics, sentiments and intents have the labels of their corpus. A text may have several labels (emotions) with
+independent probabilities, and a text or pair may have a number (how similar are two sentences?).
 """
 
 from collections import Counter
@@ -45,15 +45,18 @@ Labelled: TypeAlias = LabelledText | SentencePair
 
 Kind = TypeVar("Kind")
 
-TEXT, PAIR = ("text",), ("first", "second")
-"""The fields of a text and of a pair."""
+TEXT = ("text",)
+"""Field of a text."""
+
+PAIR = ("first", "second")
+"""Fields of a pair."""
 
 UNLABELLED = ""
-"""The label of an example whose label is not known."""
+"""Label of an example with an unknown label."""
 
 
 class LabelledRow(TypedDict, total=False):
-    """The field of ``EncodedRow`` with the label of its example."""
+    """Field of ``EncodedRow`` with the label of its example."""
 
     gold: tuple[int, ...]
     soft: Tensor
@@ -66,10 +69,10 @@ class TextClassification:
     name: str
     labels: tuple[str, ...]
     texts: tuple[str, ...] = TEXT
-    """The fields of an example that are read."""
+    """Fields of an example that are read."""
     metric: ClassVar[str] = "accuracy"
     problem_type: ClassVar[str] = ""
-    """Hugging Face's name for such a head, where the labels do not imply it."""
+    """Hugging Face's name of such a head, if the labels do not imply it."""
     one_answer: ClassVar[OneAnswer] = CLASSES
     labels_are: ClassVar[LabelsAre] = "example"
     limit: ClassVar[int] = ROW_LIMIT
@@ -89,9 +92,10 @@ class TextClassification:
         limit: int = ROW_LIMIT,
         overlap: int = ROW_OVERLAP,
     ) -> list[EncodedRow]:
-        """Encode each example as one row, truncating the longer text until it fits; ``overlap`` is unused.
+        """Encode each example as one row, truncating the longer text until it fits.
 
-        Examples with an empty label are unlabelled. DataError for a label not in the inventory.
+        ``overlap`` is unused. Examples with an empty label are unlabelled. Raises DataError for a label
+        outside of the inventory.
         """
         del overlap
         texts = [tuple(getattr(example, side) for side in self.texts) for example in examples]
@@ -99,22 +103,25 @@ class TextClassification:
         ids = label_ids(self.labels)
         return [
             EncodedRow(
-                example=number,
+                example=index,
                 subwords=text.subwords,
                 segments=text.segments or None,
                 positions=(len(text.subwords) - 1,) if causal else (),
-                **(LabelledRow() if example.label == UNLABELLED else self._learned(example, ids)),
+                **(LabelledRow() if example.label == UNLABELLED else self._encode_label(example, ids)),
             )
-            for number, (example, text) in enumerate(
+            for index, (example, text) in enumerate(
                 zip(examples, encode_texts(texts, tokenizer, limit=limit), strict=True)
             )
         ]
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:
-        return {"gold": encode_labels((_one(example),), ids, task=self.name, example=example.id)}
+    def _encode_label(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:
+        return {"gold": encode_labels((_class_of(example),), ids, task=self.name, example=example.id)}
 
     def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
-        """Load an encoder with its family's sequence classifier; new weights depend on the seed alone."""
+        """Load an encoder with its family's sequence classifier.
+
+        New weights depend only on the seed.
+        """
         return load_with_new_head(
             source,
             SEQUENCES,
@@ -146,55 +153,61 @@ class TextClassification:
             )
         answers = self._answers(torch.cat(list(scores))) if scores else []
         answer_of = {row.example: answer for row, answer in zip(rows, answers, strict=True)}
-        return [answer_of[number] for number in range(len(examples))]
+        return [answer_of[index] for index in range(len(examples))]
 
     def _answers(self, scores: Tensor) -> Sequence[Label]:
-        return [self.labels[number] for number in scores.argmax(dim=-1).tolist()]
+        return [self.labels[index] for index in scores.argmax(dim=-1).tolist()]
 
     def gold(self, examples: Sequence[Labelled]) -> list[Label]:
         """Return the label, labels or number of each example."""
         return [example.label for example in examples]
 
     def score(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> float:
-        """Return the metric; DataError for unlabelled ones."""
+        """Return the metric.
+
+        Raises DataError for unlabelled examples.
+        """
         return total(self.contributions(gold, predicted)[self.metric])
 
     def contributions(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
-        """Return each example's contribution to each measure; DataError for unlabelled ones."""
-        unlabelled = sum(label == UNLABELLED for label in gold)
-        if unlabelled:
-            raise DataError(
-                f"{self.name}: {unlabelled} of {len(gold)} examples have no label to compare with. "
-                f"Take a file with labels (XTREME's test files have none), or predict instead of scoring."
-            )
-        return self._measured(gold, predicted)
+        """Return each example's contribution to each measure.
 
-    def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
-        return class_contributions([(label,) for label in gold], [(label,) for label in predicted])
+        Raises DataError for unlabelled examples.
+        """
+        missing_labels = sum(label == UNLABELLED for label in gold)
+        if missing_labels:
+            raise DataError(
+                f"{self.name}: {missing_labels} of {len(gold)} examples have no label to compare with. "
+                f"Use a file with labels (XTREME's test files have none), or predict instead of scoring."
+            )
+        return self._contributions(gold, predicted)
+
+    def _contributions(self, gold: Sequence[Answer], answers: Sequence[Answer]) -> ByMeasure:
+        return class_contributions([(label,) for label in gold], [(label,) for label in answers])
 
     def majority(self, train_examples: Sequence[Labelled], test_examples: Sequence[Labelled]) -> float:
-        """Score the constant answer that fits the training examples best, on every example."""
+        """Return the score of the constant answer that is best on the training examples."""
         answer = self._constant([example for example in train_examples if example.label != UNLABELLED])
         return self.score(self.gold(test_examples), list(repeat(answer, len(test_examples))))
 
     def _constant(self, train_examples: Sequence[Labelled]) -> Label:
-        return most_frequent(map(_one, train_examples), self.labels)
+        return most_frequent((_class_of(example) for example in train_examples), self.labels)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MultiLabelClassification(TextClassification):
     """A task on texts with any number of labels each, scored by micro F1.
 
-    Each label has a probability of its own, and is predicted where that is more than one half.
+    Each label has an independent probability, and is predicted if it is above one half.
     """
 
     metric: ClassVar[str] = "micro_f1"
     problem_type: ClassVar[str] = "multi_label_classification"
     one_answer: ClassVar[OneAnswer] = LABELS
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:
-        holding = encode_labels(_several(example), ids, task=self.name, example=example.id)
-        return {"soft": torch.zeros(1, len(ids)).index_fill(1, torch.tensor(holding, dtype=torch.long), 1.0)}
+    def _encode_label(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:
+        indices = encode_labels(_labels_of(example), ids, task=self.name, example=example.id)
+        return {"soft": torch.zeros(1, len(ids)).index_fill(1, torch.tensor(indices, dtype=torch.long), 1.0)}
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
         """Return the mean binary cross entropy of raw outputs [example label]."""
@@ -202,7 +215,7 @@ class MultiLabelClassification(TextClassification):
 
     def _answers(self, scores: Tensor) -> Sequence[Label]:
         return [
-            tuple(label for label, holds in zip(self.labels, row, strict=True) if holds)
+            tuple(label for label, is_positive in zip(self.labels, row, strict=True) if is_positive)
             for row in (scores > 0).tolist()
         ]
 
@@ -216,15 +229,15 @@ class MultiLabelClassification(TextClassification):
             for example in examples
         ]
 
-    def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
-        return label_set_contributions(gold, predicted, self.labels)
+    def _contributions(self, gold: Sequence[Answer], answers: Sequence[Answer]) -> ByMeasure:
+        return label_set_contributions(gold, answers, self.labels)
 
     def _constant(self, train_examples: Sequence[Labelled]) -> Label:
-        """Return the most frequent labels, as many as score best."""
+        """Return the most frequent labels, in the number that scores best."""
         gold = self.gold(train_examples)
-        counts = Counter(label for example in train_examples for label in _several(example))
-        ordered = sorted(self.labels, key=lambda label: -counts[label])
-        choices = [tuple(ordered[:count]) for count in range(len(ordered) + 1)]
+        counts = Counter(label for example in train_examples for label in _labels_of(example))
+        ranking = sorted(self.labels, key=lambda label: -counts[label])
+        choices = [tuple(ranking[:count]) for count in range(len(ranking) + 1)]
         return max(choices, key=lambda choice: self.score(gold, [choice] * len(gold)))
 
 
@@ -237,7 +250,7 @@ class Regression(TextClassification):
     problem_type: ClassVar[str] = "regression"
     one_answer: ClassVar[OneAnswer] = NUMBER
 
-    def _learned(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:  # noqa: ARG002
+    def _encode_label(self, example: Labelled, ids: Mapping[str, int]) -> LabelledRow:  # noqa: ARG002
         return {"soft": torch.tensor([[_number(example)]])}
 
     def loss_of(self, scores: Tensor, batch: Batch) -> Tensor:
@@ -248,19 +261,19 @@ class Regression(TextClassification):
         numbers: list[float] = scores.squeeze(-1).tolist()
         return numbers
 
-    def _measured(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
-        return correlation_contributions(gold, predicted)
+    def _contributions(self, gold: Sequence[Answer], answers: Sequence[Answer]) -> ByMeasure:
+        return correlation_contributions(gold, answers)
 
     def _constant(self, train_examples: Sequence[Labelled]) -> Label:
-        """Return the mean, which correlates with nothing."""
-        return fmean(map(_number, train_examples)) if train_examples else 0.0
+        """Return the mean of the training numbers, whose correlation with anything is 0."""
+        return fmean(_number(example) for example in train_examples) if train_examples else 0.0
 
 
-def _one(example: Labelled) -> str:
+def _class_of(example: Labelled) -> str:
     return _label(example, str, "one label")
 
 
-def _several(example: Labelled) -> tuple[str, ...]:
+def _labels_of(example: Labelled) -> tuple[str, ...]:
     return _label(example, tuple, "a list of labels")
 
 
@@ -268,32 +281,32 @@ def _number(example: Labelled) -> float:
     return _label(example, float, "a number")
 
 
-def _label(example: Labelled, kind: type[Kind], expected: str) -> Kind:
+def _label(example: Labelled, kind: type[Kind], description: str) -> Kind:
     if not isinstance(example.label, kind):
         raise DataError(
-            f"example {example.id!r}: label {example.label!r:.60}; expected {expected}. Take another task, "
-            f"or set what the corpus predicts (predicts = …)."
+            f"example {example.id!r}: label {example.label!r:.60}; expected {description}. Choose a "
+            f"different task, or set the corpus's kind of labels (predicts = …)."
         )
     return example.label
 
 
 NLI = TextClassification(name="nli", labels=("entailment", "neutral", "contradiction"), texts=PAIR)
-"""Entailment, neutral or contradiction between a premise and a hypothesis (XNLI); accuracy."""
+"""NLI: entailment, neutral or contradiction of a premise and a hypothesis, scored by accuracy."""
 
 PARAPHRASE = TextClassification(name="paraphrase", labels=("0", "1"), texts=PAIR)
-"""Do two sentences mean the same (PAWS-X)? 1 or 0; accuracy."""
+"""Whether two sentences have the same meaning (PAWS-X): 1 or 0, scored by accuracy."""
 
 REGRESSION = Regression(name="regression")
-"""A number for a text; Spearman's ρ."""
+"""A number for a text, scored by Spearman's ρ."""
 
 PAIR_REGRESSION = Regression(name="pair-regression", texts=PAIR)
-"""A number for two texts, as how similar two sentences are (STS); Spearman's ρ."""
+"""A number for two texts, such as their similarity (STS), scored by Spearman's ρ."""
 
 TEXT_CLASSIFICATION = TextClassification(name="text-classification", labels=())
-"""One of the corpus's own labels for a text; accuracy."""
+"""One of the corpus's own labels for a text, scored by accuracy."""
 
 PAIR_CLASSIFICATION = TextClassification(name="pair-classification", labels=(), texts=PAIR)
-"""One of the corpus's own labels for two texts; accuracy."""
+"""One of the corpus's own labels for two texts, scored by accuracy."""
 
 MULTI_LABEL_CLASSIFICATION = MultiLabelClassification(name="multi-label-classification", labels=())
-"""Any number of the corpus's own labels for a text; micro F1."""
+"""Any number of the corpus's own labels for a text, scored by micro F1."""

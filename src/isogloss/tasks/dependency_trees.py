@@ -1,12 +1,13 @@
 """Dependency trees: scores of arcs and relations, and the best tree with exactly one child of the root.
 
 Scores: Dozat & Manning (2017), "Deep Biaffine Attention for Neural Dependency Parsing". Separate layers
-represent each word as a dependent and as a head; two biaffine maps score arcs and relations. The root is
-a learned state before the words, so that its arcs are scored, learned and labelled as all others.
+represent each word as a dependent and as a head; two biaffine maps score arcs and relations. The root is a
+learned state before the words, so its arcs are scored, learned and labelled like all others.
 
-Decoding: Chu & Liu (1965) and Edmonds (1967): each word selects its best head; while the selection has a
+Decoding: Chu & Liu (1965) and Edmonds (1967): each word selects its best head. While the selection has a
 cycle, contract it to one node and select again. Stanojević & Cohen (2021), "A Root of a Problem": subtracting
-from all root arcs more than the scores of two trees can differ gives the best tree with a single root arc.
+from all root arcs more than the maximum difference of two trees' scores gives the best tree with a single
+root arc.
 """
 
 from collections.abc import Sequence
@@ -18,11 +19,11 @@ from jaxtyping import Float, Integer
 from torch import Tensor, nn
 
 INITIAL_STD = 0.02
-"""Standard deviation of new weights, until a caller draws its own."""
+"""Standard deviation of new weights, until a caller draws different ones."""
 
 
 class BiaffineParser(nn.Module):
-    """Scores of arcs and relations between words; a candidate for a word's head is the root or any word."""
+    """Scores of arcs and relations between words. Candidates for a word's head are the root and all words."""
 
     def __init__(self, dim: int, relations: int, *, arc_dim: int, relation_dim: int, dropout: float) -> None:
         super().__init__()
@@ -31,14 +32,14 @@ class BiaffineParser(nn.Module):
         self.arc_head = Perceptron(dim, arc_dim, dropout)
         self.relation_dependent = Perceptron(dim, relation_dim, dropout)
         self.relation_head = Perceptron(dim, relation_dim, dropout)
-        # What only depends on the dependent is the same for all its heads: arcs need no bias on that side.
+        # A bias that depends only on the dependent is the same for all its heads, so arcs do not need it.
         self.arc = nn.Parameter(torch.empty(arc_dim + 1, arc_dim))
         self.relation = nn.Parameter(torch.empty(relations, relation_dim + 1, relation_dim + 1))
         for weight in (self.root, self.arc, self.relation):
             nn.init.normal_(weight, std=INITIAL_STD)
 
     def arcs(self, words: Float[Tensor, "batch word dim"]) -> Float[Tensor, "batch word candidate"]:
-        """Score every candidate as the head of every word; candidate 0 is the root, n the n-th word."""
+        """Score every candidate as the head of every word. Candidate 0 is the root, n the n-th word."""
         dependents = _with_one(self.arc_dependent(words))
         heads: Tensor = self.arc_head(self._candidates(words))
         return dependents @ self.arc @ heads.transpose(1, 2)
@@ -48,8 +49,8 @@ class BiaffineParser(nn.Module):
     ) -> Float[Tensor, "batch word relation candidate"]:
         """Score every relation between every word and every candidate."""
         dependents, heads = self._relation_sides(words)
-        reached = torch.einsum("bwx,rxy->bwry", dependents, self.relation)
-        return torch.einsum("bwry,bcy->bwrc", reached, heads)
+        projections = torch.einsum("bwx,rxy->bwry", dependents, self.relation)
+        return torch.einsum("bwry,bcy->bwrc", projections, heads)
 
     def relations_at(
         self,
@@ -59,8 +60,8 @@ class BiaffineParser(nn.Module):
     ) -> Float[Tensor, "arc relation"]:
         """Score every relation between words at positions (row, word) and one candidate for each."""
         dependents, candidates = self._relation_sides(words)
-        reached = torch.einsum("ax,rxy->ary", dependents[positions], self.relation)
-        return torch.einsum("ary,ay->ar", reached, candidates[positions[0], heads])
+        projections = torch.einsum("ax,rxy->ary", dependents[positions], self.relation)
+        return torch.einsum("ary,ay->ar", projections, candidates[positions[0], heads])
 
     def _relation_sides(self, words: Tensor) -> tuple[Tensor, Tensor]:
         candidates = self._candidates(words)
@@ -72,22 +73,25 @@ class BiaffineParser(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """The representation of words as dependents or as heads: a layer, ELU, and dropout shared by a row."""
+    """Representation of words as dependents or as heads: a layer, ELU, and dropout shared by a row."""
 
-    def __init__(self, dim: int, out: int, dropout: float) -> None:
+    def __init__(self, dim: int, width: int, dropout: float) -> None:
         super().__init__()
-        self.layer = nn.Linear(dim, out)
+        self.layer = nn.Linear(dim, width)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, words: Float[Tensor, "batch word dim"]) -> Float[Tensor, "batch word out"]:
-        """Read each word; one mask drops the same features of all words of a row, as in the paper."""
+        """Return the representation of each word.
+
+        One dropout mask drops the same features of all words of a row, as in the paper.
+        """
         states = nn.functional.elu(self.layer(words))
         mask: Tensor = self.dropout(torch.ones_like(states[:, :1]))
         return states * mask
 
 
 def _with_one(states: Tensor) -> Tensor:
-    """Add a feature that is always 1, so that a bilinear map is an affine one."""
+    """Add a feature that is always 1, which turns a bilinear map into an affine one."""
     return torch.cat([states, torch.ones_like(states[..., :1])], dim=-1)
 
 
@@ -98,12 +102,12 @@ def best_tree(scores: np.ndarray) -> list[int]:
     """Return each word's head in the best single-root tree: a 1-based word number, or 0 for the root.
 
     ``scores`` are [word candidate], with the root as candidate 0. Arcs of -inf are used only if every tree
-    needs some. Ties go to the first head. ValueError for other shapes, NaN and +inf.
+    needs some. Raises ValueError for other shapes, NaN and +inf.
     """
     if scores.ndim != 2 or scores.shape[1] != len(scores) + 1:
         raise ValueError(
-            f"arc scores of shape {list(scores.shape)}: expected [word candidate], with one candidate more "
-            f"than words, the root."
+            f"arc scores of shape {list(scores.shape)}: expected [word candidate], with one more candidate "
+            f"(the root) than words."
         )
     if np.isnan(scores).any() or np.isposinf(scores).any():
         raise ValueError(
@@ -122,18 +126,18 @@ def best_tree(scores: np.ndarray) -> list[int]:
 
 def is_tree(heads: Sequence[int]) -> bool:
     """Return whether heads (1-based word numbers, 0 for the root) form one tree with a single root."""
-    in_range = all(0 <= head <= len(heads) for head in heads)
-    return in_range and list(heads).count(ROOT) == 1 and not _cycle([ROOT, *heads])
+    are_in_range = all(0 <= head <= len(heads) for head in heads)
+    return are_in_range and list(heads).count(ROOT) == 1 and not _cycle([ROOT, *heads])
 
 
 def _finite(scores: np.ndarray) -> np.ndarray:
-    """Exclude self-loops, and replace -inf by scores below those of any tree without such arcs."""
+    """Exclude self-loops, and replace -inf by scores that are worse than in any tree without such arcs."""
     words = np.arange(len(scores))
     scores = scores.copy()
     scores[words, words + 1] = -np.inf
-    excluded = np.isneginf(scores)
-    allowed = np.where(excluded, 0.0, scores)
-    scores[excluded] = allowed.min() - _largest_difference(allowed)
+    is_excluded = np.isneginf(scores)
+    allowed_scores = np.where(is_excluded, 0.0, scores)
+    scores[is_excluded] = allowed_scores.min() - _largest_difference(allowed_scores)
     scores[words, words + 1] = -np.inf
     return scores
 
@@ -145,8 +149,8 @@ def _largest_difference(scores: np.ndarray) -> float:
 
 
 def _best_heads(scores: np.ndarray) -> np.ndarray:
-    """Return the heads of all nodes in the best tree rooted in node 0; ``scores`` are [node head]."""
-    contracted: list[_Contraction] = []
+    """Return the heads of all nodes in the best tree rooted in node 0, from scores [node head]."""
+    contractions: list[_Contraction] = []
     while True:
         heads: np.ndarray = scores.argmax(axis=1)
         heads[ROOT] = ROOT
@@ -154,9 +158,9 @@ def _best_heads(scores: np.ndarray) -> np.ndarray:
         if not cycle:
             break
         step, scores = _contract(scores, heads, np.array(cycle))
-        contracted.append(step)
-    for step in reversed(contracted):
-        heads = step.expanded(heads)
+        contractions.append(step)
+    for step in reversed(contractions):
+        heads = step.expand(heads)
     return heads
 
 
@@ -165,43 +169,48 @@ class _Contraction:
     """A cycle contracted to one node, numbered after all other nodes."""
 
     heads: np.ndarray
-    """The selection that contains the cycle."""
+    """Selection that contains the cycle."""
     others: np.ndarray
     entered: np.ndarray
     """For each other node, the node of the cycle at which an arc from it enters best."""
     through: np.ndarray
     """For each other node, the node of the cycle that is its best head."""
 
-    def expanded(self, chosen: np.ndarray) -> np.ndarray:
-        """Return the heads of all nodes, given those of the contracted graph."""
-        below_cycle = chosen[:-1] == len(self.others)
+    def expand(self, small_heads: np.ndarray) -> np.ndarray:
+        """Return the heads of all nodes, given the heads of the contracted graph."""
+        below_cycle = small_heads[:-1] == len(self.others)
         heads = self.heads.copy()
-        heads[self.others] = np.where(below_cycle, self.through, self.others[chosen[:-1] - below_cycle])
-        heads[self.entered[chosen[-1]]] = self.others[chosen[-1]]
+        heads[self.others] = np.where(below_cycle, self.through, self.others[small_heads[:-1] - below_cycle])
+        heads[self.entered[small_heads[-1]]] = self.others[small_heads[-1]]
         return heads
 
 
 def _contract(scores: np.ndarray, heads: np.ndarray, cycle: np.ndarray) -> tuple[_Contraction, np.ndarray]:
-    """Contract a cycle to one node; return how, and the scores of the smaller graph."""
+    """Contract a cycle to one node, and return the contraction and the scores of the smaller graph."""
     is_other = np.ones(len(scores), dtype=bool)
     is_other[cycle] = False
-    others = is_other.nonzero()[0]
-    from_others = scores.take(others, axis=1)
+    other_nodes = is_other.nonzero()[0]
+    from_others = scores.take(other_nodes, axis=1)
     # Entering the cycle at a node gains the new arc and loses the node's own arc in the cycle.
     gains = from_others.take(cycle, axis=0) - scores[cycle, heads[cycle]][:, None]
-    arcs_out = scores.take(others, axis=0).take(cycle, axis=1)
-    smaller = np.empty((len(others) + 1,) * 2)
-    smaller[:-1, :-1] = from_others.take(others, axis=0)
+    arcs_out = scores.take(other_nodes, axis=0).take(cycle, axis=1)
+    smaller = np.empty((len(other_nodes) + 1,) * 2)
+    smaller[:-1, :-1] = from_others.take(other_nodes, axis=0)
     smaller[:-1, -1] = arcs_out.max(axis=1)
     smaller[-1, :-1] = gains.max(axis=0)
     smaller[-1, -1] = -np.inf
-    entered, through = cycle[gains.argmax(axis=0)], cycle[arcs_out.argmax(axis=1)]
-    return _Contraction(heads, others, entered, through), smaller
+    contraction = _Contraction(
+        heads=heads,
+        others=other_nodes,
+        entered=cycle[gains.argmax(axis=0)],
+        through=cycle[arcs_out.argmax(axis=1)],
+    )
+    return contraction, smaller
 
 
 def _cycle(heads: Sequence[int]) -> list[int]:
-    """Return the nodes of a cycle in ascending order, if any; node 0 is the root."""
-    walks = [0] * len(heads)  # the walk that reached a node first; 0: none yet
+    """Return the nodes of a cycle in ascending order, or an empty list. Node 0 is the root."""
+    walks = [0] * len(heads)  # Start of the walk that reached a node first, or 0.
     for start in range(1, len(heads)):
         node = start
         while node != ROOT and not walks[node]:

@@ -1,8 +1,8 @@
-"""Lemmatization as tagging: the label of a word is the rule that makes its lemma (``data.lemma_rules``).
+"""Lemmatization as tagging: the label of a word is the rule that yields its lemma (``data.lemma_rules``).
 
-Examples and answers have lemmas; rules are the classes of the head. All rules too rare for the inventory
-are one class, which is learned and never predicted. Predicted is the lemma by the most probable rule
-that fits the word, or the word itself where none does.
+Examples and answers have lemmas; rules are the classes of the head. All rules that are too rare for the
+inventory form one class, which is learned but never predicted. The predicted lemma is the lemma under the
+most probable rule that fits the word, or the word itself if no rule fits.
 """
 
 from collections import Counter
@@ -24,24 +24,26 @@ from isogloss.tasks.task import label_ids
 
 @dataclass(frozen=True, kw_only=True)
 class Lemmatization(Tagging):
-    """The lemma of each word; ``labels`` are rules, ``UNLISTED`` for all others among them."""
+    """The lemma of each word. ``labels`` are rules, with ``UNLISTED`` for all other rules."""
 
     name: str = "lemmas"
     labels: tuple[str, ...] = ()
     metric: Literal["accuracy", "span_f1"] = "accuracy"
 
     def label_numbers(self, examples: Sequence[Sentence]) -> list[tuple[int, ...]]:
-        """Return the number of the rule of each word."""
+        """Return the index of the rule of each word, or ``UNTAGGED``."""
         ids = label_ids(self.labels)
 
-        def number(word: str, lemma: str) -> int:
+        def rule_id(word: str, lemma: str) -> int:
             if lemma == NO_TAG:
                 return UNTAGGED
             return ids[UNLISTED] if lemma == NO_LEMMA else ids.get(rule_of(word, lemma), ids[UNLISTED])
 
         golds = self.gold(examples)
         return [
-            tuple(map(number, example.words, gold)) if gold else ()
+            tuple(rule_id(word, lemma) for word, lemma in zip(example.words, gold, strict=True))
+            if gold
+            else ()
             for example, gold in zip(examples, golds, strict=True)
         ]
 
@@ -49,36 +51,36 @@ class Lemmatization(Tagging):
         self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tags]:
         """Return the lemma of each word."""
-        return [tuple(lemma for _, lemma in words) for words in self.applied(examples, rows, scores)]
+        return [tuple(lemma for _, lemma in words) for words in self.apply_rules(examples, rows, scores)]
 
-    def applied(
+    def apply_rules(
         self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[list[tuple[int, str]]]:
-        """Return for each word the number of the most probable rule that fits it, and the lemma it makes.
+        """Return for each word the index of the most probable rule that fits it, and the resulting lemma.
 
-        Where none fits, the number is that of ``UNLISTED``, and the lemma is the word.
+        If no rule fits, the index is the index of ``UNLISTED``, and the lemma is the word.
         """
-        unlisted = self.labels.index(UNLISTED)
+        unlisted_id = self.labels.index(UNLISTED)
         flat = torch.cat(list(scores)).float() if scores else torch.zeros(0, len(self.labels))
-        best = (
-            flat.index_fill(1, torch.tensor([unlisted], device=flat.device), -torch.inf)
+        best_rules = (
+            flat.index_fill(1, torch.tensor([unlisted_id], device=flat.device), -torch.inf)
             .argmax(dim=-1)
             .tolist()
         )
 
-        def lemma(position: int, word: str) -> tuple[int, str]:
-            if (edited := lemma_by(self.labels[best[position]], word)) is not None:
-                return best[position], edited
-            ranked = flat[position].argsort(descending=True, stable=True).tolist()
-            fitting = ((number, lemma_by(self.labels[number], word)) for number in ranked)
-            return next(
-                ((number, edited) for number, edited in fitting if edited is not None), (unlisted, word)
-            )
+        def apply(position: int, word: str) -> tuple[int, str]:
+            best_rule = best_rules[position]
+            if (lemma := lemma_by(self.labels[best_rule], word)) is not None:
+                return best_rule, lemma
+            for rule in flat[position].argsort(descending=True, stable=True).tolist():
+                if (lemma := lemma_by(self.labels[rule], word)) is not None:
+                    return rule, lemma
+            return unlisted_id, word
 
         positions = merge([len(example.words) for example in examples], rows, range(len(flat)))
         return [
-            list(map(lemma, of_words, example.words))
-            for example, of_words in zip(examples, positions, strict=True)
+            [apply(position, word) for position, word in zip(word_positions, example.words, strict=True)]
+            for example, word_positions in zip(examples, positions, strict=True)
         ]
 
     def score(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> float:
@@ -90,14 +92,17 @@ class Lemmatization(Tagging):
         return {self.metric: lemma_contributions(gold, predicted, NO_LEMMA)}
 
     def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
-        """Score the most frequent training rule on every word that it fits, and else the word itself."""
+        """Return the score of the most frequent training rule on every word.
+
+        A word that the rule does not fit is its own lemma.
+        """
         counts = Counter(self._rules(train_examples))
         rule = max(self.labels, key=lambda label: counts[label])
-        predicted = [
-            tuple(word if (edited := lemma_by(rule, word)) is None else edited for word in example.words)
+        answers = [
+            tuple(word if (lemma := lemma_by(rule, word)) is None else lemma for word in example.words)
             for example in test_examples
         ]
-        return self.score(self.gold(test_examples), predicted)
+        return self.score(self.gold(test_examples), answers)
 
     def _rules(self, examples: Iterable[Sentence]) -> Iterable[str]:
         for example in examples:
@@ -106,4 +111,4 @@ class Lemmatization(Tagging):
 
 
 LEMMAS = Lemmatization()
-"""The lemma of each word, by rules that the training sentences show; accuracy."""
+"""The lemma of each word, by rules from the training sentences, scored by accuracy."""

@@ -1,11 +1,11 @@
 """Masked language modelling, on single texts (MLM) or on text pairs (TLM), and its tokenized text on disk.
 
-Devlin et al. (2019), Section 3.1: 15 % of the subwords are predicted; of these 80 % are replaced by the mask
+Devlin et al. (2019), Section 3.1: 15 % of the subwords are predicted. Of these 80 % are replaced by the mask
 subword, 10 % by a random one, and 10 % are kept. Conneau & Lample (2019), Section 3.3: translation language
 modelling concatenates a sentence and its translation and resets positions for the second, so that a masked
 word can be predicted from the other language.
 
-A text is stored as one memory-mapped array of subword ids per language: corpora may be larger than memory,
+A text is stored as one memory-mapped array of subword ids per language. Corpora may be larger than memory,
 and a resumed training does not tokenize again.
 """
 
@@ -31,8 +31,11 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.subwords import padding_mask
 from isogloss.tasks.batch import IGNORED, LABELS_ROUNDED_TO, forward, row_ranges, to_device
 
-KEPT_SHARE, RANDOM_SHARE = 0.1, 0.1
-"""Shares of the predicted subwords that are kept and replaced by random ones."""
+KEPT_SHARE = 0.1
+"""Share of the predicted subwords that are kept."""
+
+RANDOM_SHARE = 0.1
+"""Share of the predicted subwords that are replaced by random ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +50,26 @@ class Vocabulary:
     special: tuple[int, ...]
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer, *, mask: str = "") -> "Vocabulary":
-        """Read them from a tokenizer; ``mask`` names a subword to use as the mask.
+    def from_tokenizer(cls, tokenizer: Tokenizer, *, mask: str = "") -> "Vocabulary":
+        """Read the vocabulary of a tokenizer.
 
-        ConfigError for a tokenizer without a mask.
+        ``mask`` names a subword to use as the mask. Default: the tokenizer's mask. Raises ConfigError for a
+        tokenizer without a mask.
         """
-        number = tokenizer.get_vocab().get(mask) if mask else tokenizer.mask_token_id
-        if number is None:
+        mask_id = tokenizer.get_vocab().get(mask) if mask else tokenizer.mask_token_id
+        if mask_id is None:
             what = f"has no subword {mask!r}" if mask else "has no mask_token"
             raise ConfigError(
-                f"{tokenizer.name_or_path or 'tokenizer'}: its tokenizer {what}, which hidden subwords are "
-                f"replaced by. Name a rare one of its vocabulary, where the method has a field for it "
-                f'(mask = "_"), or take an encoder with a mask.'
+                f"{tokenizer.name_or_path or 'tokenizer'}: its tokenizer {what} to replace hidden subwords. "
+                f"Choose a rare subword of its vocabulary, if the method has a field for it "
+                f'(mask = "_"), or an encoder with a mask.'
             )
         return cls(
             size=len(tokenizer),
             first=tokenizer.cls_token_id,
             last=tokenizer.sep_token_id,
             padding=tokenizer.pad_token_id,
-            mask=number,
+            mask=mask_id,
             special=tuple(tokenizer.all_special_ids),
         )
 
@@ -77,29 +81,29 @@ class MaskedBatch:
     subwords: Tensor
     """[batch subword], integer, after masking."""
     mask: Tensor | None
-    """[batch subword], 1 at real subwords; None without padding."""
+    """[batch subword], 1 at subwords of the text, or None without padding."""
     positions: Tensor | None
-    """[batch subword], position ids of text pairs; None for single texts."""
+    """[batch subword], position ids of text pairs, or None for single texts."""
     masked: Tensor
     """[label], indices in the flattened batch of the states that predict, ascending."""
     gold: Tensor
-    """[label], the original ids of the subwords that they predict."""
+    """[label], original ids of the predicted subwords."""
     languages: tuple[str, ...] = ()
-    """The language of the whole batch, or of each row ("en+de" is a row in both); empty for unspecified."""
+    """Language of the whole batch, or of each row ("en+de" is a row in both). Empty if unspecified."""
     is_rounded: bool = False
-    """Whether its shape is one of few (``rounded``)."""
+    """Whether its shape is one of few (see ``rounded``)."""
 
     def rounded(self) -> "MaskedBatch":
-        """Return the batch with a multiple of ``LABELS_ROUNDED_TO`` labels; those added are ignored.
+        """Return the batch with a multiple of ``LABELS_ROUNDED_TO`` labels.
 
-        Batches of text pairs, or of several languages, stay as they are.
+        Added labels are ignored. Batches of text pairs, or of several languages, are not changed.
         """
         if self.positions is not None or len(self.languages) > 1:
             return self
         labels = -len(self.gold) % LABELS_ROUNDED_TO
         gold = nn.functional.pad(self.gold, (0, labels), value=IGNORED)
-        masked = nn.functional.pad(self.masked, (0, labels))
-        return replace(self, masked=masked, gold=gold, is_rounded=True)
+        indices = nn.functional.pad(self.masked, (0, labels))
+        return replace(self, masked=indices, gold=gold, is_rounded=True)
 
     def to(self, device: torch.device) -> "MaskedBatch":
         """Return the batch on a device."""
@@ -107,8 +111,8 @@ class MaskedBatch:
 
     def inputs(self) -> dict[str, Tensor]:
         """Return the keyword arguments of an encoder's forward function."""
-        named = {"input_ids": self.subwords, "attention_mask": self.mask, "position_ids": self.positions}
-        return {name: value for name, value in named.items() if value is not None}
+        arguments = {"input_ids": self.subwords, "attention_mask": self.mask, "position_ids": self.positions}
+        return {name: value for name, value in arguments.items() if value is not None}
 
     def languages_of_labels(self) -> tuple[str, ...]:
         """Return the language of the whole batch, or of each predicted subword."""
@@ -122,24 +126,24 @@ class MaskedBatch:
         parts = [self._rows(rows.start, rows.stop) for rows in row_ranges(len(self.subwords), count)]
         return [(part, len(part.masked) / len(self.masked)) for part in parts]
 
-    def _rows(self, first: int, last: int) -> "MaskedBatch":
+    def _rows(self, start: int, stop: int) -> "MaskedBatch":
         width = self.subwords.size(1)
-        inside = (self.masked >= first * width) & (self.masked < last * width)
+        inside = (self.masked >= start * width) & (self.masked < stop * width)
         return replace(
             self,
-            subwords=self.subwords[first:last],
-            mask=None if self.mask is None else self.mask[first:last],
-            positions=None if self.positions is None else self.positions[first:last],
-            masked=self.masked[inside] - first * width,
+            subwords=self.subwords[start:stop],
+            mask=None if self.mask is None else self.mask[start:stop],
+            positions=None if self.positions is None else self.positions[start:stop],
+            masked=self.masked[inside] - start * width,
             gold=self.gold[inside],
-            languages=self.languages[first:last] if len(self.languages) > 1 else self.languages,
+            languages=self.languages[start:stop] if len(self.languages) > 1 else self.languages,
         )
 
 
 def masked_lm_loss(model: Model, batch: MaskedBatch) -> Tensor:
-    """Return the mean cross entropy at the predicted subwords, or 0 if there are none.
+    """Return the mean cross entropy at the predicted subwords, or 0 without any.
 
-    The head is computed at these subwords only.
+    The head is computed only at these subwords.
     """
     states = forward(model.base_model, batch).last_hidden_state
     scores = _scores(model, states.flatten(0, 1)[batch.masked], batch).float()
@@ -147,12 +151,13 @@ def masked_lm_loss(model: Model, batch: MaskedBatch) -> Tensor:
 
 
 def _scores(model: Model, states: Tensor, batch: MaskedBatch) -> Tensor:
-    """Apply the masked-LM head to [label dim], through each language's own adapters if it has some."""
-    modules, head = modules_of(model), family_of(model).masked_lm_scores
+    """Apply the masked-LM head to [label dim], through the invertible adapters of each language, if any."""
+    modules = modules_of(model)
+    head = family_of(model).masked_lm_scores
     if modules is None or not modules.modules.invertible or not batch.languages:
         return head(model, states)
     with active_language(model, batch.languages_of_labels()):
-        return head(model, states.unsqueeze(1)).squeeze(1)  # A switch counts rows of three dimensions.
+        return head(model, states.unsqueeze(1)).squeeze(1)  # Language switches expect three dimensions.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,36 +170,36 @@ class Masking:
     first_position: int = 0
     """First position id: 0 for BERT, 2 for XLM-R."""
     next_token: bool = False
-    """Whether a hidden subword is predicted from the state before it, as decoders do, not in its place."""
+    """Whether a hidden subword is predicted from the state before it, as in decoders."""
 
     def batch(
         self, rows: Sequence[Sequence[np.ndarray]], *, seed: int, languages: tuple[str, ...] = ()
     ) -> MaskedBatch:
         """Concatenate each row's texts (as [CLS] a [SEP] b [SEP]), pad, and mask."""
-        joined = [self._join(texts) for texts in rows]
-        lengths = [len(subwords) for subwords, _ in joined]
-        ids = np.full((len(joined), max(lengths)), self.vocabulary.padding, dtype=np.int64)
+        row_ids = [self._join(texts) for texts in rows]
+        lengths = [len(subwords) for subwords, _ in row_ids]
+        ids = np.full((len(row_ids), max(lengths)), self.vocabulary.padding, dtype=np.int64)
         positions = np.zeros_like(ids)
-        for row, (subwords, numbers) in enumerate(joined):
+        for row, (subwords, numbers) in enumerate(row_ids):
             ids[row, : len(subwords)] = subwords
             positions[row, : len(numbers)] = numbers
-        shown, masked, gold = self._mask(ids, seed)
+        masked_ids, indices, gold = self._mask(ids, seed)
         pairs = any(len(texts) > 1 for texts in rows)
         return MaskedBatch(
-            subwords=torch.from_numpy(shown),
+            subwords=torch.from_numpy(masked_ids),
             mask=padding_mask(lengths) if min(lengths) < max(lengths) else None,
             positions=torch.from_numpy(positions) if pairs else None,
-            masked=torch.from_numpy(masked - 1 if self.next_token else masked),
+            masked=torch.from_numpy(indices - 1 if self.next_token else indices),
             gold=torch.from_numpy(gold),
             languages=languages,
         )
 
     def _join(self, texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Return the subword ids of a row and their position ids."""
-        closed = [np.concatenate([text, [self.vocabulary.last]]) for text in texts]
-        closed[0] = np.concatenate([[self.vocabulary.first], closed[0]])
-        positions = [np.arange(len(text)) + self.first_position for text in closed]
-        return np.concatenate(closed).astype(np.int64), np.concatenate(positions)
+        closed_texts = [np.concatenate([text, [self.vocabulary.last]]) for text in texts]
+        closed_texts[0] = np.concatenate([[self.vocabulary.first], closed_texts[0]])
+        positions = [np.arange(len(text)) + self.first_position for text in closed_texts]
+        return np.concatenate(closed_texts).astype(np.int64), np.concatenate(positions)
 
     def _mask(self, ids: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the masked ids [batch subword], the flat indices of predicted subwords, and their ids."""
@@ -207,16 +212,16 @@ class Masking:
                 "that the text is in the script that the vocabulary was trained on."
             )
         count = max(1, round(self.share * len(ordinary)))
-        masked = np.sort(rng.choice(ordinary, size=count, replace=False))
-        gold = flat[masked].copy()
+        indices = np.sort(rng.choice(ordinary, size=count, replace=False))
+        gold = flat[indices].copy()
         draw = rng.random(count)
-        replaced = rng.integers(self.vocabulary.size - len(self.vocabulary.special), size=count)
+        random_ids = rng.integers(self.vocabulary.size - len(self.vocabulary.special), size=count)
         for special in sorted(self.vocabulary.special):
-            replaced += replaced >= special  # Skip special ids: none replaces an ordinary subword.
-        flat[masked[draw >= KEPT_SHARE]] = self.vocabulary.mask
-        random = (draw >= KEPT_SHARE) & (draw < KEPT_SHARE + RANDOM_SHARE)
-        flat[masked[random]] = replaced[random]
-        return flat.reshape(ids.shape), masked, gold
+            random_ids += random_ids >= special  # Skip special ids, which never replace an ordinary subword.
+        flat[indices[draw >= KEPT_SHARE]] = self.vocabulary.mask
+        is_random = (draw >= KEPT_SHARE) & (draw < KEPT_SHARE + RANDOM_SHARE)
+        flat[indices[is_random]] = random_ids[is_random]
+        return flat.reshape(ids.shape), indices, gold
 
 
 LINES_PER_CALL = 2000
@@ -225,7 +230,7 @@ LINES_PER_CALL = 2000
 
 @dataclass(frozen=True)
 class TextStream:
-    """Subword ids of a text, with a separator after each line, and the offsets where a block may start."""
+    """Subword ids of a text, with a separator after each line, and the offsets at which a block may start."""
 
     subwords: np.ndarray
     starts: np.ndarray
@@ -234,32 +239,33 @@ class TextStream:
         return len(self.subwords)
 
     def block(self, index: int, length: int) -> np.ndarray:
-        """Return ``length`` subwords from start ``index`` on, or the last ones near the end of the text."""
+        """Return ``length`` subwords from start ``index``, or the last ones near the end of the text."""
         start = min(int(self.starts[index]), max(0, len(self.subwords) - length))
         return np.asarray(self.subwords[start : start + length])
 
 
 def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, longest: int) -> TextStream:
-    """Tokenize lines into ``folder`` (temporary files, renamed when complete); return the stream.
+    """Tokenize lines into ``folder`` and return the stream.
 
-    Blocks may start at each line and, within long lines, after every ``longest`` subwords. DataError for
-    empty text.
+    Temporary files are renamed when complete. Blocks may start at each line and, within long lines, after
+    every ``longest`` subwords. Raises DataError for empty text.
     """
-    subwords, starts = (temporary_name(name, "tmp") for name in ("subwords.bin", "starts.bin"))
+    subwords = temporary_name("subwords.bin", "tmp")
+    starts = temporary_name("starts.bin", "tmp")
     total = 0
     with writing(folder):
         make_folder(folder)
         sweep_folder(folder)
         for name in (subwords, starts):
             os.close(open_new_file(folder, name))
-    for ids in _tokenized(lines, tokenizer):
-        flat, first = _join([line for line in ids if line], tokenizer.sep_token_id, longest)
+    for ids in _tokenize_groups(lines, tokenizer):
+        flat, line_starts = _join([line for line in ids if line], tokenizer.sep_token_id, longest)
         with writing(folder):
             append_file(folder, subwords, flat.tobytes())
-            append_file(folder, starts, (first + total).tobytes())
+            append_file(folder, starts, (line_starts + total).tobytes())
         total += len(flat)
     if not total:
-        raise DataError(f"{folder.name}: the text of this language is empty. Leave the language out.")
+        raise DataError(f"{folder.name}: the text of this language is empty. Remove the language.")
     stop_if_lost()
     with writing(folder):
         rename(folder, starts, "starts.bin")
@@ -268,17 +274,17 @@ def write_stream(lines: Iterable[str], tokenizer: Tokenizer, folder: Path, *, lo
 
 
 def _join(lines: list[list[int]], separator: int, longest: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ids of all lines, with a separator after each, and the offsets where a block may start."""
+    """Return the ids of all lines, with a separator after each, and the offsets of possible block starts."""
     lengths = np.array([len(line) for line in lines], dtype=np.int64)
     ends = np.cumsum(lengths + 1)
     flat = np.empty(int(lengths.sum()) + len(lines), dtype=np.int32)
-    real = np.ones(len(flat), dtype=bool)
-    real[ends - 1] = False
-    flat[real] = np.fromiter(chain.from_iterable(lines), dtype=np.int32, count=int(lengths.sum()))
-    flat[~real] = separator
+    is_text = np.ones(len(flat), dtype=bool)
+    is_text[ends - 1] = False
+    flat[is_text] = np.fromiter(chain.from_iterable(lines), dtype=np.int32, count=int(lengths.sum()))
+    flat[~is_text] = separator
     parts = -(-lengths // longest)
-    number = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
-    return flat, np.repeat(ends - lengths - 1, parts) + number * longest
+    part_indices = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
+    return flat, np.repeat(ends - lengths - 1, parts) + part_indices * longest
 
 
 def is_stream(folder: Path) -> bool:
@@ -293,11 +299,12 @@ def open_stream(folder: Path) -> TextStream:
 
 
 def subwords_of(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[int]]:
-    """Yield the subword ids of each line, without special subwords; lines are tokenized in groups."""
-    return chain.from_iterable(_tokenized(lines, tokenizer))
+    """Yield the subword ids of each line, without special subwords, tokenizing lines in groups."""
+    return chain.from_iterable(_tokenize_groups(lines, tokenizer))
 
 
-def _tokenized(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[list[int]]]:
-    rest, backend = iter(lines), tokenizer.backend_tokenizer
-    while group := list(islice(rest, LINES_PER_CALL)):
+def _tokenize_groups(lines: Iterable[str], tokenizer: Tokenizer) -> Iterator[list[list[int]]]:
+    line_iterator = iter(lines)
+    backend = tokenizer.backend_tokenizer
+    while group := list(islice(line_iterator, LINES_PER_CALL)):
         yield [encoding.ids for encoding in backend.encode_batch_fast(group, add_special_tokens=False)]

@@ -1,6 +1,6 @@
 """Dependency parsing: a head and a relation for each word, predicted from states of first subwords.
 
-Of a causal encoder, from those of last subwords. Deep biaffine attention (Dozat & Manning 2017) scores arcs
+Causal encoders use the states of last subwords. Deep biaffine attention (Dozat & Manning 2017) scores arcs
 and relations, and the best single-root tree is decoded (``dependency_trees``). As in under-specified
 optimization (Appendix A), the first 128 words of a sentence are parsed and scored, PUNCT and SYM are not
 scored, and relations have no subtypes.
@@ -49,10 +49,10 @@ VERSION_1 = {
     "auxpass": "aux:pass", "csubjpass": "csubj:pass", "dobj": "obj", "foreign": "flat:foreign",
     "mwe": "fixed", "name": "flat:name", "neg": "advmod", "nsubjpass": "nsubj:pass", "remnant": "orphan",
 }  # fmt: skip
-"""Relations found only in version 1 of Universal Dependencies, and their equivalents in version 2."""
+"""Relations that exist only in version 1 of Universal Dependencies, and their equivalents in version 2."""
 
 Sentence = ParsedSentence | TaggedSentence
-"""A sentence split into words; without heads it is unlabelled for this task."""
+"""A sentence split into words. Without heads it is unlabelled for this task."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,17 +69,18 @@ class Parsing:
     evaluates_full_length: ClassVar[bool] = True
 
     labels: tuple[str, ...]
-    """The relations; one with an unlisted subtype (nmod:poss) is reduced to its universal part (nmod)."""
+    """Relations. An unlisted subtype (nmod:poss) is reduced to its universal part (nmod)."""
 
     words: int = 128
-    """Most words of a sentence that are parsed and scored, from the first (the paper's Appendix A). Rows are
-    further truncated to ``limit`` subwords in training, and to the encoder's longest text in evaluation."""
+    """Number of words per sentence, from the first, that are parsed and scored (the paper's Appendix A). Rows
+    are further truncated to ``limit`` subwords in training, and to the encoder's longest text in
+    evaluation."""
 
     arc_dim: int = 512
     """Width of the dependent and head representations for arcs (the paper's released code)."""
 
     relation_dim: int = 128
-    """Width of those for relations (the paper's released code)."""
+    """Width of the dependent and head representations for relations (the paper's released code)."""
 
     dropout: float = 0.33
     """Dropout rate of these representations, with one mask per row (Dozat & Manning, Table 1)."""
@@ -99,22 +100,28 @@ class Parsing:
     ) -> list[EncodedRow]:
         """Encode each sentence as one row: its first ``words`` words that start within ``limit`` subwords.
 
-        ``overlap`` is unused. DataError for a relation not in the inventory and for heads that form no tree.
+        ``overlap`` is unused. Raises DataError for a relation outside of the inventory and for heads that are
+        not a tree.
         """
         del overlap
         if limit <= SPECIAL:
-            raise ValueError(f"rows of {limit} subwords hold no word: use a limit of at least {SPECIAL + 1}.")
+            raise ValueError(
+                f"rows of {limit} subwords have no room for words: use a limit of at least {SPECIAL + 1}."
+            )
         ids = label_ids(self.labels)
         splits = split_words([example.words for example in examples], tokenizer)
-        labelled = [_labels(example, ids) for example in examples]
+        labels_by_sentence = [_labels(example, ids) for example in examples]
         return [
-            _row(number, split, labels, tokenizer, most=(self.words, limit - SPECIAL))
-            for number, (split, labels) in enumerate(zip(splits, labelled, strict=True))
+            _row(index, split, labels, tokenizer, max_words=self.words, max_subwords=limit - SPECIAL)
+            for index, (split, labels) in enumerate(zip(splits, labels_by_sentence, strict=True))
             if split.words
         ]
 
     def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
-        """Load an encoder with the biaffine head; new weights depend on the seed alone."""
+        """Load an encoder with the biaffine head.
+
+        New weights depend only on the seed.
+        """
 
         def new_head(dim: int) -> BiaffineParser:
             sizes = {"arc_dim": self.arc_dim, "relation_dim": self.relation_dim}
@@ -126,47 +133,45 @@ class Parsing:
         """Return [label candidate 2]: the score of each arc, and the id of its best relation.
 
         Candidate 0 is the root, candidate n the n-th word of the row; impossible arcs have the score -inf.
-        Arcs from the root have the relation root, and no other arc has it.
+        Only arcs from the root have the relation root, and they have no other relation.
         """
         words, indices = _words(model, batch)
         root = self.labels.index(ROOT)
         relations: Tensor = model.head.relations(words)
         relations[:, :, root, 1:] = -torch.inf
-        best = relations.argmax(dim=2)
-        best[:, :, 0] = root
-        return torch.stack([_arcs(model, batch, words, indices), best[indices].float()], dim=-1)
+        best_relations = relations.argmax(dim=2)
+        best_relations[:, :, 0] = root
+        return torch.stack([_arcs(model, batch, words, indices), best_relations[indices].float()], dim=-1)
 
     def loss(self, model: Model, batch: Batch) -> Tensor:
-        """Return the mean cross entropy of heads plus that of relations, over words with heads in the row."""
+        """Return the mean cross entropy of heads plus relations, over words with heads in the row."""
         words, indices = _words(model, batch)
         inside = batch.heads != HEAD_OUTSIDE
         arcs = _arcs(model, batch, words, indices)
         relations = model.head.relations_at(words, indices, batch.heads.clamp(min=0)).float()
         gold = batch.gold.masked_fill(~inside, HEAD_OUTSIDE)
-        summed = [
-            cross_entropy(scores, target, ignore_index=HEAD_OUTSIDE, reduction="sum")
-            for scores, target in ((arcs, batch.heads), (relations, gold))
-        ]
-        return (summed[0] + summed[1]) / inside.sum().clamp(min=1)
+        head_loss = cross_entropy(arcs, batch.heads, ignore_index=HEAD_OUTSIDE, reduction="sum")
+        relation_loss = cross_entropy(relations, gold, ignore_index=HEAD_OUTSIDE, reduction="sum")
+        return (head_loss + relation_loss) / inside.sum().clamp(min=1)
 
     def decode(
         self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tree]:
-        """Return the best tree of each sentence; truncated words are attached to the preceding word."""
-        full = [number for number, example in enumerate(examples) if example.words]
-        if sorted(row.example for row in rows) != full or len(rows) != len(scores):
+        """Return the best tree of each sentence, attaching truncated words to the preceding word."""
+        nonempty = [index for index, example in enumerate(examples) if example.words]
+        if sorted(row.example for row in rows) != nonempty or len(rows) != len(scores):
             raise ValueError(
-                f"{len(rows)} rows for {len(full)} sentences: decode all rows together, each once."
+                f"{len(rows)} rows for {len(nonempty)} sentences: decode all rows together, each once."
             )
-        tree_of = {row.example: self._tree(row_scores) for row, row_scores in zip(rows, scores, strict=True)}
-        none = Tree((), ())
+        trees = {row.example: self._tree(row_scores) for row, row_scores in zip(rows, scores, strict=True)}
+        empty_tree = Tree((), ())
         return [
-            _completed(tree_of.get(number, none), len(row_scores.words))
-            for number, row_scores in enumerate(examples)
+            _attach_remaining_words(trees.get(index, empty_tree), len(example.words))
+            for index, example in enumerate(examples)
         ]
 
     def gold(self, examples: Sequence[Sentence]) -> list[Tree]:
-        """Return each sentence's tree and tags; empty trees for unlabelled sentences."""
+        """Return each sentence's tree and tags, with empty trees for unlabelled sentences."""
         return [_gold_tree(example) for example in examples]
 
     def score(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> float:
@@ -175,9 +180,9 @@ class Parsing:
         return total(las)
 
     def contributions(self, gold: Sequence[Tree], predicted: Sequence[Tree]) -> ByMeasure:
-        """Return each sentence's contributions: LAS and UAS of the first words, then those of CoNLL 2018.
+        """Return each sentence's contributions: LAS and UAS of the first words, then CoNLL 2018's measures.
 
-        The former are computed without and with PUNCT and SYM; the latter over all words of a sentence.
+        The former are computed without and with PUNCT and SYM, the latter over all words of a sentence.
         Subtypes are ignored.
         """
         uas, las = attachment_contributions(gold, predicted, first=self.words)
@@ -194,12 +199,13 @@ class Parsing:
         }
 
     def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
-        """Score chains: each word is attached to the one before or after by the most frequent relation.
+        """Return the score of chains, which attach each word to a neighbour by the most frequent relation.
 
         The direction that is better on the training examples is used. The relation is never punct, which is
         not scored.
         """
-        train, test = self.gold(train_examples), self.gold(test_examples)
+        train = self.gold(train_examples)
+        test = self.gold(test_examples)
         relations = (universal(relation) for tree in train for relation in tree.relations)
         relation = most_frequent((name for name in relations if name not in (ROOT, "punct")), self.labels)
         chains = [[_chain(tree, relation, step) for tree in train] for step in (-1, 1)]
@@ -212,12 +218,15 @@ class Parsing:
         """Decode the best tree from the scores [word candidate 2] of one row."""
         count = len(scores)
         heads = best_tree(scores[:, : count + 1, 0].numpy())
-        numbers = scores[torch.arange(count), heads, 1].int().tolist()
-        return Tree(tuple(heads), tuple([self.labels[number] for number in numbers]))
+        relations = scores[torch.arange(count), heads, 1].int().tolist()
+        return Tree(tuple(heads), tuple([self.labels[relation] for relation in relations]))
 
 
 def _gold_tree(example: Sentence) -> Tree:
-    """Return a sentence's tree, with the tags that decide what is scored; empty for unlabelled sentences."""
+    """Return a sentence's tree with its tags, which decide the scored words.
+
+    Unlabelled sentences have an empty tree.
+    """
     if isinstance(example, ParsedSentence) and (example.heads or example.relations):
         return Tree(example.heads, example.relations, example.tags)
     return Tree((), ())
@@ -229,11 +238,14 @@ def _row(
     labels: tuple[tuple[int, ...], tuple[int, ...]],
     tokenizer: Tokenizer,
     *,
-    most: tuple[int, int],
+    max_words: int,
+    max_subwords: int,
 ) -> EncodedRow:
-    """Encode a sentence, truncated to ``most`` words and subwords; labels are heads and relation ids."""
-    first = split.first()
-    stop = min([most[1], *first[most[0] : most[0] + 1]])  # Start of the first word beyond the limit.
+    """Encode a truncated sentence with its heads and relation ids."""
+    word_starts = split.first()
+    stop = min(
+        [max_subwords, *word_starts[max_words : max_words + 1]]
+    )  # The first truncated word starts here.
     positions = [1 + index for index in scored_subwords(split, tokenizer) if index < stop]
     opening, closing = special_subwords(tokenizer)
     heads, gold = (labels_of_words[: len(positions)] for labels_of_words in labels)
@@ -248,7 +260,10 @@ def _row(
 
 
 def _labels(example: Sentence, ids: Mapping[str, int]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return heads and relation ids of a sentence; DataError unless they form a tree."""
+    """Return heads and relation ids of a sentence, or empty ones without labels.
+
+    Raises DataError unless they form a tree.
+    """
     tree = _gold_tree(example)
     if not tree.heads and not tree.relations:
         return (), ()
@@ -260,39 +275,39 @@ def _labels(example: Sentence, ids: Mapping[str, int]) -> tuple[tuple[int, ...],
         )
     if not is_tree(tree.heads):
         raise DataError(
-            f"example {example.id!r}: the heads {list(tree.heads)} form no tree: one word must have head 0, "
-            f"and all others must lead to it. Correct the heads, or leave the sentence out."
+            f"example {example.id!r}: the heads {list(tree.heads)} are not a tree: one word must have head "
+            f"0, and all others must lead to it. Correct the heads, or remove the sentence."
         )
     return tree.heads, tuple(
-        _relation_id(relation, ids, example, number)
-        for number, relation in enumerate(tree.relations, start=1)
+        _relation_id(relation, ids, example, position)
+        for position, relation in enumerate(tree.relations, start=1)
     )
 
 
-def _relation_id(relation: str, ids: Mapping[str, int], example: Sentence, number: int) -> int:
+def _relation_id(relation: str, ids: Mapping[str, int], example: Sentence, position: int) -> int:
     name = relation if relation in ids else universal(relation)
     if name in ids:
         return ids[name]
     advice = did_you_mean(name, ids)
     if name in VERSION_1:
         advice = (
-            f" It looks like Universal Dependencies version 1, where version 2 has {VERSION_1[name]!r}: take "
+            f" It is a relation of Universal Dependencies 1; version 2 has {VERSION_1[name]!r}. Use "
             f"a later release of this treebank."
         )
     raise DataError(
-        f"{_word_location(example, number)}: parsing has no relation {name!r}.{advice} "
+        f"{_word_location(example, position)}: parsing has no relation {name!r}.{advice} "
         f"Allowed: {', '.join(ids)}."
     )
 
 
-def _word_location(example: Sentence, number: int) -> str:
-    """Return file and line of a word (counted from 1), or its number in an example without a file."""
+def _word_location(example: Sentence, position: int) -> str:
+    """Return file and line of a word (counted from 1), or its position in an example without a file."""
     if not isinstance(example, ParsedSentence) or not example.where:
-        return f"example {example.id!r}, word {number}"
-    file, _, first = example.where.rpartition(":")
+        return f"example {example.id!r}, word {position}"
+    file, _, start_line = example.where.rpartition(":")
     is_word = (line.partition("\t")[0].isdecimal() for line in example.lines)
     words = [index for index, matches in enumerate(is_word) if matches]
-    return f"{file}:{int(first) + words[number - 1]}"
+    return f"{file}:{int(start_line) + words[position - 1]}"
 
 
 def _words(model: Model, batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -300,14 +315,14 @@ def _words(model: Model, batch: Batch) -> tuple[Tensor, tuple[Tensor, Tensor]]:
     states = forward(model.base_model, batch).last_hidden_state
     counts = torch.bincount(batch.rows, minlength=len(states))
     offsets = counts.cumsum(dim=0) - counts
-    numbers = torch.arange(len(batch.rows), device=states.device) - offsets[batch.rows]
+    word_indices = torch.arange(len(batch.rows), device=states.device) - offsets[batch.rows]
     words = states.new_zeros(len(states), int(counts.max()), states.size(-1))
-    words[batch.rows, numbers] = states[batch.rows, batch.columns]
-    return words, (batch.rows, numbers)
+    words[batch.rows, word_indices] = states[batch.rows, batch.columns]
+    return words, (batch.rows, word_indices)
 
 
 def _arcs(model: Model, batch: Batch, words: Tensor, indices: tuple[Tensor, Tensor]) -> Tensor:
-    """Return arc scores [label candidate]: -inf outside the word's row and for the word itself."""
+    """Return arc scores [label candidate], -inf for candidates outside of the row and for the word itself."""
     scores: Tensor = model.head.arcs(words)[indices].float()
     candidates = torch.arange(scores.size(1), device=scores.device)
     counts = torch.bincount(batch.rows)[batch.rows]
@@ -315,13 +330,13 @@ def _arcs(model: Model, batch: Batch, words: Tensor, indices: tuple[Tensor, Tens
     return scores.masked_fill(~possible, -torch.inf)
 
 
-def _completed(tree: Tree, length: int) -> Tree:
-    rest = range(len(tree.heads), length)
-    return Tree((*tree.heads, *rest), (*tree.relations, *(UNSPECIFIED for _ in rest)))
+def _attach_remaining_words(tree: Tree, length: int) -> Tree:
+    new_heads = range(len(tree.heads), length)
+    return Tree((*tree.heads, *new_heads), (*tree.relations, *(UNSPECIFIED for _ in new_heads)))
 
 
 def _chain(tree: Tree, relation: str, step: int) -> Tree:
-    """Attach each word of a sentence to the word at distance ``step``, else to the root."""
+    """Attach each word of a sentence to the word at distance ``step``, or else to the root."""
     length = len(tree.heads)
     heads = [word + step if 0 < word + step <= length else 0 for word in range(1, length + 1)]
     return Tree(tuple(heads), tuple([relation if head else ROOT for head in heads]))
@@ -336,4 +351,4 @@ PARSING = Parsing(
         "root", "vocative", "xcomp",
     ),
 )  # fmt: skip
-"""A dependency tree, with the 37 relations of Universal Dependencies 2; LAS."""
+"""Dependency parsing with the 37 relations of Universal Dependencies 2, scored by LAS."""

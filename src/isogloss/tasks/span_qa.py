@@ -1,7 +1,7 @@
 """Extractive question answering: the answer is a span of a passage, predicted by its start and end.
 
 Devlin et al. (2019), Section 4.2: each subword of the passage is scored as the answer's first and as its
-last. Long passages become overlapping windows; in windows without the answer the target is the first subword
+last. Long passages become overlapping windows. In windows without the answer the target is the first subword
 of the row (the last, if causal), and the best span over all windows is predicted.
 """
 
@@ -45,17 +45,17 @@ QA_LIMIT = 384
 """Subwords per row including special ones (Devlin et al.'s code and its successors)."""
 
 QA_OVERLAP = 128
-"""Subwords shared by neighbouring windows, as in later scripts; in Devlin et al.'s code this is the stride,
+"""Subwords shared by neighbouring windows, as in later scripts. In Devlin et al.'s code this is the stride,
 which gives more rows."""
 
 MAX_QUESTION_SUBWORDS = 64
-"""Subwords of a question; longer ones are truncated (Devlin et al.'s code)."""
+"""Maximum subwords of a question; longer ones are truncated (Devlin et al.'s code)."""
 
 MAX_ANSWER_SUBWORDS = 30
-"""Subwords of an answer (Devlin et al.'s code)."""
+"""Maximum subwords of an answer (Devlin et al.'s code)."""
 
 NO_ANSWER = 0
-"""Scored position of a row, as index among them, that stands for "the answer is not in this window"."""
+"""Index, among a row's scored positions, that stands for "the answer is not in this window"."""
 
 NO_CHARACTERS = array("I", (0, 0))
 """Character offsets of that position."""
@@ -64,14 +64,14 @@ QUESTIONS_PER_CALL = 512
 """Questions per call of the tokenizer: enough to keep its threads busy, with little memory."""
 
 CONSTANT_WORDS = (1, 2, 3, 5, 10, 20, 40, 80)
-"""Lengths, in words, of the constant answers tried as baseline."""
+"""Lengths, in words, of the constant answers tried as a baseline."""
 
 MAX_BASELINE_QUESTIONS = 2000
-"""Training questions on which the baseline is chosen, evenly spaced."""
+"""Maximum training questions, evenly spaced, on which the baseline is chosen."""
 
 
 class AnswerMark(IntEnum):
-    """The role of a position in its row's answer, as bits: ``BOTH`` is start and end."""
+    """Role of a position in its row's answer, as bits. ``BOTH`` is start and end."""
 
     NONE = 0
     START = 1
@@ -81,13 +81,13 @@ class AnswerMark(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SpanQA:
-    """Extractive question answering, scored by F1; exact match is also reported."""
+    """Extractive question answering, scored by F1, with exact match as a further measure."""
 
     name: str
     labels: tuple[str, ...] = ("start", "end")
-    """The two scores of each position."""
+    """Names of the two scores of each position."""
     longest_answer: int = MAX_ANSWER_SUBWORDS
-    """In subwords."""
+    """Maximum subwords of an answer."""
     metric: ClassVar[str] = "f1"
     labels_are: ClassVar[LabelsAre] = "span"
     one_answer: ClassVar[None] = None
@@ -107,22 +107,25 @@ class SpanQA:
         """Encode each question as rows: its first subwords, then a window of the passage.
 
         The scored positions of a row are its first subword (its last, if causal), for "no answer here", and
-        each subword of the passage that covers any character. Gold has an ``AnswerMark`` for each, of the
+        each subword of the passage that covers any character. Gold has an ``AnswerMark`` for each, for the
         question's first answer.
         """
         layout = _Layout(pair_frame(tokenizer), limit, overlap, for_causal(tokenizer))
         rows: list[EncodedRow] = []
-        for first in range(0, len(examples), QUESTIONS_PER_CALL):
-            chunk = examples[first : first + QUESTIONS_PER_CALL]
+        for start in range(0, len(examples), QUESTIONS_PER_CALL):
+            chunk = examples[start : start + QUESTIONS_PER_CALL]
             questions = _split([example.question for example in chunk], tokenizer)
             passages = _split([example.passage for example in chunk], tokenizer)
-            for number, example in enumerate(chunk, start=first):
+            for index, example in enumerate(chunk, start=start):
                 question = questions[example.question].subwords[: layout.question]
-                rows += _rows(number, example, question, passages[example.passage], layout)
+                rows += _rows(index, example, question, passages[example.passage], layout)
         return rows
 
     def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
-        """Load an encoder with a start and an end score per subword; new weights depend on the seed alone."""
+        """Load an encoder with a start and an end score per subword.
+
+        New weights depend only on the seed.
+        """
         return load_with_new_head(source, HEAD, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: Model, batch: Batch) -> Tensor:
@@ -147,7 +150,7 @@ class SpanQA:
     def decode(
         self, examples: Sequence[Question], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[str]:
-        """Return the best answer to each question over all its windows; empty for passages without subwords.
+        """Return the best answer to each question over all its windows, or "" for passages without subwords.
 
         Ties go to the answer that starts first, then to the shortest.
         """
@@ -156,16 +159,22 @@ class SpanQA:
                 f"rows of {len({row.example for row in rows})} of {len(examples)} questions: decode all rows "
                 f"of all examples together."
             )
-        best: dict[int, tuple[float, int, int]] = {}
+        best_candidates: dict[int, tuple[float, int, int]] = {}
         for row, row_scores in zip(rows, scores, strict=True):
             start, end = row_scores[1:].float().unbind(dim=1)
             span = best_span(start, end, longest=self.longest_answer)
             if span is not None:
-                score, first, last = span
-                candidate = (-score, row.characters[2 * (1 + first)], row.characters[2 * (1 + last) + 1])
-                best[row.example] = min(best.get(row.example, candidate), candidate)
-        spans = [slice(*best.get(number, (0.0, 0, 0))[1:]) for number in range(len(examples))]
-        return [example.passage[span] for example, span in zip(examples, spans, strict=True)]
+                score, start_index, end_index = span
+                start_character = row.characters[2 * (1 + start_index)]
+                end_character = row.characters[2 * (1 + end_index) + 1]
+                candidate = (-score, start_character, end_character)
+                previous = best_candidates.get(row.example, candidate)
+                best_candidates[row.example] = min(previous, candidate)
+        answers = []
+        for index, example in enumerate(examples):
+            _, start_character, end_character = best_candidates.get(index, (0.0, 0, 0))
+            answers.append(example.passage[start_character:end_character])
+        return answers
 
     def gold(self, examples: Sequence[Question]) -> list[GoldAnswers]:
         """Return all correct answers to each question, with the language whose rules normalise them."""
@@ -185,17 +194,21 @@ class SpanQA:
         }
 
     def majority(self, train_examples: Sequence[Question], test_examples: Sequence[Question]) -> float:
-        """Score the constant span of every passage (say, its first three words) that is best in training."""
+        """Return the score of a constant span of passages, such as the first three words.
+
+        The span is the best one on training questions.
+        """
         sample = train_examples[:: max(1, len(train_examples) // MAX_BASELINE_QUESTIONS)]
 
         def score(span: ConstantSpan, examples: Sequence[Question]) -> float:
-            return self.score(self.gold(examples), [span.of(example.passage) for example in examples])
+            return self.score(self.gold(examples), [span.select(example.passage) for example in examples])
 
         return score(max(CONSTANT_SPANS, key=lambda span: score(span, sample)), test_examples)
 
 
 QA = SpanQA(name="qa")
-"""The answer to a question, a span of a text (SQuAD, XQuAD, MLQA, TyDi QA's gold passages); F1."""
+"""QA: the answer to a question, a span of a text (SQuAD, XQuAD, MLQA, TyDi QA's gold passages),
+scored by F1."""
 
 
 @dataclass(frozen=True)
@@ -208,53 +221,60 @@ class _Layout:
     causal: bool
 
     def __post_init__(self) -> None:
-        least = self.frame.special + 2
-        if self.limit < least or self.overlap < 0:
+        minimum = self.frame.special + 2
+        if self.limit < minimum or self.overlap < 0:
             raise ValueError(
                 f"rows of {self.limit} subwords, {self.frame.special} of them special, that overlap by "
-                f"{self.overlap}: use rows of at least {least} and an overlap of at least 0."
+                f"{self.overlap}: use rows of at least {minimum} and an overlap of at least 0."
             )
 
     @property
     def question(self) -> int:
-        """Most subwords of a question: at most half of a row."""
+        """Maximum subwords of a question, at most half of a row."""
         return min(MAX_QUESTION_SUBWORDS, (self.limit - self.frame.special) // 2)
 
     def windows(self, question: int, passage: int) -> list[Window]:
-        """Return the windows over a passage, from the lengths of both; they overlap by half at most."""
+        """Return the windows over a passage, given the subwords of question and passage.
+
+        Windows overlap by at most half.
+        """
         room = self.limit - self.frame.special - question
         return windows(passage, limit=room, overlap=min(self.overlap, room // 2))
 
 
 def _split(texts: Sequence[str], tokenizer: Tokenizer) -> dict[str, SplitText]:
-    """Split each distinct text once: neighbouring questions share their passage."""
+    """Split each distinct text once, because neighbouring questions share their passage."""
     unique = list(dict.fromkeys(texts))
     return dict(zip(unique, split_texts(unique, tokenizer), strict=True))
 
 
 def _rows(
-    number: int, example: Question, question: Sequence[int], passage: SplitText, layout: _Layout
+    example_index: int, example: Question, question: Sequence[int], passage: SplitText, layout: _Layout
 ) -> Iterator[EncodedRow]:
     """Yield the rows of one truncated question and its passage."""
     answer = _answer(example, passage)
     offset = len(layout.frame.opening) + len(question) + len(layout.frame.between)
     for window in layout.windows(len(question), len(passage.subwords)):
-        shown = passage.subwords[window.start : window.stop]
-        first, stop = (bisect_left(passage.span_subwords, edge) for edge in (window.start, window.stop))
-        positions = (offset + index - window.start for index in passage.span_subwords[first:stop])
-        subwords = layout.frame.subwords(question, shown)
+        window_subwords = passage.subwords[window.start : window.stop]
+        start = bisect_left(passage.span_subwords, window.start)
+        stop = bisect_left(passage.span_subwords, window.stop)
+        positions = (offset + index - window.start for index in passage.span_subwords[start:stop])
+        subwords = layout.frame.subwords(question, window_subwords)
         yield EncodedRow(
-            example=number,
+            example=example_index,
             subwords=subwords,
-            segments=layout.frame.segments_of(len(question), len(shown)),
+            segments=layout.frame.segments_of(len(question), len(window_subwords)),
             positions=array("I", (len(subwords) - 1 if layout.causal else 0, *positions)),
-            characters=NO_CHARACTERS + passage.characters[2 * first : 2 * stop],
-            gold=_marks(answer, first, stop) if example.answers else (),
+            characters=NO_CHARACTERS + passage.characters[2 * start : 2 * stop],
+            gold=_marks(answer, start, stop) if example.answers else (),
         )
 
 
 def _answer(example: Question, passage: SplitText) -> range:
-    """Return the range of ``passage.span_subwords`` of the first answer; DataError for a wrong offset."""
+    """Return the first answer's range of ``passage.span_subwords``, empty without an answer.
+
+    Raises DataError for a wrong offset.
+    """
     if not example.answers:
         return range(0)
     begin, text = example.answers[0]
@@ -267,36 +287,38 @@ def _answer(example: Question, passage: SplitText) -> range:
     return passage.between(begin, end)
 
 
-def _marks(answer: range, first: int, stop: int) -> bytes:
-    """Mark an answer in ``passage.span_subwords[first:stop]``, or ``NO_ANSWER`` if it is not inside."""
-    marks = bytearray(1 + stop - first)
-    inside = bool(answer) and first <= answer[0] and answer[-1] < stop
-    marks[1 + answer[0] - first if inside else NO_ANSWER] |= AnswerMark.START
-    marks[1 + answer[-1] - first if inside else NO_ANSWER] |= AnswerMark.END
+def _marks(answer: range, start: int, stop: int) -> bytes:
+    """Mark an answer in ``passage.span_subwords[start:stop]``, or ``NO_ANSWER`` if it is not inside."""
+    marks = bytearray(1 + stop - start)
+    is_inside = bool(answer) and start <= answer[0] and answer[-1] < stop
+    marks[1 + answer[0] - start if is_inside else NO_ANSWER] |= AnswerMark.START
+    marks[1 + answer[-1] - start if is_inside else NO_ANSWER] |= AnswerMark.END
     return bytes(marks)
 
 
 def _position_loss(scores: Tensor, batch: Batch, mark: AnswerMark) -> Tensor:
     """Return the mean over rows of the cross entropy of the marked position among the row's positions."""
-    among = scores.new_full(batch.subwords.shape, float("-inf"))
-    among = among.index_put((batch.rows, batch.columns), scores)
-    target = torch.zeros_like(batch.examples)  # Each row has one such mark, so the sum is its column.
+    row_scores = scores.new_full(batch.subwords.shape, float("-inf"))
+    row_scores = row_scores.index_put((batch.rows, batch.columns), scores)
+    target = torch.zeros_like(batch.examples)  # The sum is the column of the row's only mark.
     target = target.index_add(0, batch.rows, batch.columns * (batch.gold & mark).bool())
-    return cross_entropy(among, target)
+    return cross_entropy(row_scores, target)
 
 
 def best_span(start: Tensor, end: Tensor, *, longest: int) -> tuple[float, int, int] | None:
-    """Return the best span of at most ``longest`` positions as (score, first, last); None without positions.
+    """Return the best span of at most ``longest`` positions as (score, first, last).
 
     ``start`` and ``end`` are scores [position]. Ties go to the span that starts first, then to the shortest.
+    None is returned without positions.
     """
     if not len(start):
         return None
     ends = pad(end, (0, longest - 1), value=float("-inf")).unfold(0, longest, 1)
     sums = (start.unsqueeze(1) + ends).flatten()
-    best = int(sums.argmax())  # The first of equal sums.
-    first, last = best // longest, best // longest + best % longest
-    return (float(sums[best]), first, last) if last < len(end) else None
+    best_index = int(sums.argmax())  # The first of equal sums.
+    start_index = best_index // longest
+    end_index = start_index + best_index % longest
+    return (float(sums[best_index]), start_index, end_index) if end_index < len(end) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +328,7 @@ class ConstantSpan:
     words: int
     from_end: bool = False
 
-    def of(self, passage: str) -> str:
+    def select(self, passage: str) -> str:
         """Return the span of a passage."""
         if self.from_end:
             return passage[len(passage) - len(_first_words(passage[::-1], self.words)) :]
@@ -320,5 +342,5 @@ CONSTANT_SPANS = tuple(
 
 def _first_words(text: str, words: int) -> str:
     """Return a text up to the end of its ``words``-th whitespace-separated word."""
-    rest = text.split(maxsplit=words)
-    return text[: len(text) - len(rest[words])].rstrip() if len(rest) > words else text
+    parts = text.split(maxsplit=words)
+    return text[: len(text) - len(parts[words])].rstrip() if len(parts) > words else text

@@ -2,8 +2,8 @@
 
 UPOS has the 17 universal part-of-speech tags and is scored by word. NER has BIO tags of three types and is
 scored by span, after predicted tags are repaired (under-specified optimization, Section 3 and appendix). Long
-sentences become windows that score each word once; windows are merged before tags are decoded, so that no
-entity is cut at a window's border.
+sentences become windows that score each word once. Windows are merged before tags are decoded, so entities
+are not cut at borders of windows.
 """
 
 from array import array
@@ -50,13 +50,13 @@ from isogloss.tasks.task import (
 Tags = tuple[str, ...]
 
 UNTAGGED = -1
-"""The label of a word that has none."""
+"""Label of a word without a tag."""
 
 NO_WORD = -1
-"""The word of a special subword."""
+"""Word index of special subwords."""
 
 Sentence = TaggedSentence | ParsedSentence
-"""A sentence split into words, with one tag per word, or none for unlabelled sentences."""
+"""A sentence split into words, with one tag per word, or without tags if it is unlabelled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +81,10 @@ class Tagging:
         limit: int = ROW_LIMIT,
         overlap: int = ROW_OVERLAP,
     ) -> list[EncodedRow]:
-        """Encode sentences as rows, long ones as windows; DataError for a tag not in the inventory.
+        """Encode sentences as rows, and long sentences as windows.
 
-        Words without a tag among others that have one (in projected sentences) are not scored.
+        Words without a tag in a sentence with tags (a projected sentence) are not scored. Raises DataError
+        for a tag outside of the inventory.
         """
         gold = self.label_numbers(examples)
         words = [example.words for example in examples]
@@ -91,30 +92,42 @@ class Tagging:
         return [replace(row, links=_links(examples[row.example])) for row in rows]
 
     def label_numbers(self, examples: Sequence[Sentence]) -> list[tuple[int, ...]]:
-        """Return the class of each word, or ``UNTAGGED``; none for a sentence without tags."""
-        ids = {tag: numbers[0] for tag, numbers in self.classes().items()} | {NO_TAG: UNTAGGED}
+        """Return the class of each word, or ``UNTAGGED``.
+
+        Sentences without tags have no classes.
+        """
+        ids = {tag: classes[0] for tag, classes in self.classes().items()} | {NO_TAG: UNTAGGED}
         return [encode_labels(_tags(item), ids, task=self.name, example=item.id) for item in examples]
 
     def classes(self) -> dict[str, list[int]]:
-        """Return the classes of each tag, the closest one first; several where labels are not BIO."""
+        """Return the classes of each BIO tag, the closest one first.
+
+        A tag has several classes if the labels are not BIO.
+        """
         if self.metric != "span_f1" or are_bio(self.labels):
-            return {label: [number] for label, number in label_ids(self.labels).items()}
+            return {label: [index] for label, index in label_ids(self.labels).items()}
         classes = defaultdict[str, list[int]](list)
-        for number, (label, tag) in enumerate(zip(self.labels, convert_inventory(self.labels), strict=True)):
-            classes[tag].insert(0 if label == tag else len(classes[tag]), number)
-        for tag in [*classes]:
+        for index, (label, tag) in enumerate(zip(self.labels, convert_inventory(self.labels), strict=True)):
+            classes[tag].insert(0 if label == tag else len(classes[tag]), index)
+        for tag in list(classes):
             for letter in "BI" if tag != OUTSIDE else "":
                 classes.setdefault(f"{letter}{tag[1:]}", classes[tag])
         return dict(classes)
 
     def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
-        """Load an encoder with a linear layer on top; new weights depend on the seed alone."""
+        """Load an encoder with a linear layer on top.
+
+        New weights depend only on the seed.
+        """
         return load_with_new_head(source, TOKENS, labels=self.labels, seed=seed, attention=attention)
 
     def scores(self, model: Model, batch: Batch) -> Tensor:
-        """Return the raw outputs [label class], computed at the scored positions only."""
+        """Return the raw outputs [label class], computed only at the scored positions.
+
+        Heads of transformers' own classes are computed at all positions.
+        """
         if not has_own_head(model) and TOKENS in family_of(model).own_heads:
-            logits: Tensor = forward(model, batch).logits  # Of a class of transformers.
+            logits: Tensor = forward(model, batch).logits
             return logits[batch.rows, batch.columns]
         states = forward(model.base_model, batch).last_hidden_state
         return family_of(model).tag_scores(model, states[batch.rows, batch.columns])
@@ -130,15 +143,16 @@ class Tagging:
     def decode(
         self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tags]:
-        """Return the best tag of each word; BIO tags are repaired after windows are merged.
+        """Return the best tag of each word, merging windows and then repairing BIO tags.
 
-        DataError for a sentence of which some words have a tag and some have none: these were not scored.
+        Raises DataError for a sentence with tags for some words only, because the other words were not
+        scored.
         """
         for example in examples:
             if NO_TAG in example.tags:
                 raise DataError(
                     f"example {example.id!r}: word {example.tags.index(NO_TAG) + 1} of {len(example.words)} "
-                    f"has no tag, and others have. Train on such sentences; to have it predicted or scored, "
+                    f"has no tag, but others have. Use such sentences only for training; for predictions, "
                     f"give one tag per word, or none at all."
                 )
         return self.answers(examples, rows, scores)
@@ -146,10 +160,10 @@ class Tagging:
     def answers(
         self, examples: Sequence[Sentence], rows: Sequence[EncodedRow], scores: Sequence[Tensor]
     ) -> list[Tags]:
-        """Return what is predicted for each word."""
-        best = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
-        merged = merge([len(example.words) for example in examples], rows, best)
-        return [self._valid([self.labels[number] for number in numbers]) for numbers in merged]
+        """Return the predicted answer for each word."""
+        classes = torch.cat(list(scores)).argmax(dim=-1).tolist() if scores else []
+        sentences = merge([len(example.words) for example in examples], rows, classes)
+        return [self._valid([self.labels[index] for index in indices]) for indices in sentences]
 
     def gold(self, examples: Sequence[Sentence]) -> list[Tags]:
         """Return the tags of each sentence."""
@@ -161,23 +175,26 @@ class Tagging:
         return total(measure(gold, predicted))
 
     def contributions(self, gold: Sequence[Tags], predicted: Sequence[Tags]) -> ByMeasure:
-        """Return each sentence's contribution to the metric and to what other papers report instead.
+        """Return each sentence's contribution to the metric and to measures of other papers.
 
-        With accuracy that is XTREME's F1 and the measures of classes that suites report; with span F1 it is
+        For accuracy, these are XTREME's F1 and the measures of classes that suites report. For span F1, it is
         the word-level F1 of cross-lingual adjustment.
         """
         if self.metric == "span_f1":
             word_f1 = word_contributions(gold, predicted)
             return {self.metric: span_contributions(gold, predicted), "word_f1": word_f1}
-        of_classes = class_contributions(gold, predicted)
+        class_measures = class_contributions(gold, predicted)
         seqeval_f1 = chunk_contributions(gold, predicted)
-        return {"accuracy": of_classes["accuracy"], "seqeval_f1": seqeval_f1, **of_classes}
+        return {"accuracy": class_measures["accuracy"], "seqeval_f1": seqeval_f1, **class_measures}
 
     def majority(self, train_examples: Sequence[Sentence], test_examples: Sequence[Sentence]) -> float:
-        """Score the most frequent training tag on every word; 0 for NER, where that tag is O."""
+        """Return the score of the most frequent training tag on every word.
+
+        It is 0 for NER, whose most frequent tag is O.
+        """
         tag = most_frequent(chain.from_iterable(self.gold(train_examples)), self.labels)
-        predicted = [self._valid([tag] * len(example.words)) for example in test_examples]
-        return self.score(self.gold(test_examples), predicted)
+        answers = [self._valid([tag] * len(example.words)) for example in test_examples]
+        return self.score(self.gold(test_examples), answers)
 
     def _valid(self, tags: Sequence[str]) -> Tags:
         if self.metric != "span_f1":
@@ -218,17 +235,17 @@ def sentence_rows(
     """Encode sentences with one label id per word, or with ``()`` for unlabelled ones.
 
     Rows have at most ``limit`` subwords including special ones; neighbouring windows share ``overlap``. Rows
-    are ordered by sentence and word; sentences without words have none. Words labelled ``UNTAGGED`` are read
-    and not scored.
+    are ordered by sentence and word, and sentences without words have no rows. Words labelled ``UNTAGGED``
+    are read but not scored.
     """
     _check_overlap(limit, overlap)
     opening, closing = text_frame(tokenizer)
     special = len(opening) + len(closing)
     rows: list[EncodedRow] = []
     for example, (split, labels) in enumerate(zip(split_words(sentences, tokenizer), gold, strict=True)):
-        scored = scored_subwords(split, tokenizer)
+        scored_indices = scored_subwords(split, tokenizer)
         for window in windows(len(split.subwords), limit=limit - special, overlap=overlap):
-            start, stop = (bisect_left(scored, edge) for edge in (window.own_start, window.own_stop))
+            start, stop = (bisect_left(scored_indices, edge) for edge in (window.own_start, window.own_stop))
             words = [word for word in range(start, stop) if not labels or labels[word] != UNTAGGED]
             if not words:
                 continue  # A window inside one very long word owns no scored subword.
@@ -236,7 +253,7 @@ def sentence_rows(
                 EncodedRow(
                     example=example,
                     subwords=(*opening, *split.subwords[window.start : window.stop], *closing),
-                    positions=tuple(len(opening) + scored[word] - window.start for word in words),
+                    positions=tuple(len(opening) + scored_indices[word] - window.start for word in words),
                     words=tuple(words),
                     word_of=array(
                         "i",
@@ -263,22 +280,27 @@ def _check_overlap(limit: int, overlap: int) -> None:
 def merge(lengths: Sequence[int], rows: Sequence[EncodedRow], values: Sequence[int]) -> list[list[int]]:
     """Return, for each sentence of ``lengths`` words, one value per word from all its rows.
 
-    ``values`` has one entry per scored position, row after row. ValueError unless every word has exactly one.
+    ``values`` has one entry per scored position, row after row. Raises ValueError unless every word has
+    exactly one.
     """
     missing = -1
-    merged = [[missing] * length for length in lengths]
+    values_by_sentence = [[missing] * length for length in lengths]
     flat = iter(values)
     for row in rows:
-        words = merged[row.example]
+        words = values_by_sentence[row.example]
         for word in row.words:
             words[word] = next(flat)
-    scored = sum(len(row.words) for row in rows)
-    if scored != len(values) or scored != sum(lengths) or any(missing in words for words in merged):
+    position_count = sum(len(row.words) for row in rows)
+    if (
+        position_count != len(values)
+        or position_count != sum(lengths)
+        or any(missing in words for words in values_by_sentence)
+    ):
         raise ValueError(
-            f"{len(values)} values at {scored} positions for {sum(lengths)} words: decode all rows of all "
-            f"examples together, each once."
+            f"{len(values)} values at {position_count} positions for {sum(lengths)} words: decode all "
+            f"rows of all examples together, each once."
         )
-    return merged
+    return values_by_sentence
 
 
 UPOS = Tagging(
@@ -289,17 +311,17 @@ UPOS = Tagging(
     ),
     metric="accuracy",
 )  # fmt: skip
-"""Universal Dependencies' 17 part-of-speech tags of words; accuracy."""
+"""POS tagging: the 17 tags of Universal Dependencies, scored by accuracy."""
 
 NER = Tagging(
     name="ner",
     labels=("O", "B-PER", "I-PER", "B-ORG", "I-ORG", "B-LOC", "I-LOC"),
     metric="span_f1",
 )
-"""WikiANN's persons (PER), organisations (ORG) and locations (LOC), in BIO; span F1."""
+"""NER: WikiANN's persons (PER), organisations (ORG) and locations (LOC), in BIO, scored by span F1."""
 
 WORD_TAGGING = Tagging(name="word-tagging", labels=(), metric="accuracy")
-"""One tag of each word, of the corpus's own tags; accuracy."""
+"""One of the corpus's own tags for each word, scored by accuracy."""
 
 SPAN_TAGGING = Tagging(name="span-tagging", labels=(), metric="span_f1")
-"""Spans of words, of the corpus's own kinds; span F1."""
+"""Spans of words of the corpus's own types, scored by span F1."""

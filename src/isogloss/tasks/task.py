@@ -1,8 +1,9 @@
-"""The interface of a task, and what tasks share: row lengths, label inventories, measures."""
+"""The interface of a task, and definitions that tasks share: row lengths, label inventories, measures."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -17,67 +18,69 @@ from isogloss.encoders.family import Model, Tokenizer
 from isogloss.tasks.batch import Batch, EncodedRow
 
 Compare = Callable[[Tensor, Tensor], Tensor]
-"""From the raw outputs [pair class] on an example and on its translation."""
+"""Function of the raw outputs [pair class] on an example and on its translation."""
 
 
 class OneAnswer(NamedTuple):
     """Functions of the raw outputs that predict one answer to an example and to its translation."""
 
     mean: Compare
-    """The raw outputs of the mean prediction."""
+    """Raw outputs of the mean prediction."""
     probabilities: Callable[[Tensor], Tensor] | None = None
-    """Probabilities of raw outputs; None for a number."""
+    """Probabilities of raw outputs, or None for a number."""
     divergence: Compare | None = None
-    """The mean of KL(p‖q) over pairs; None for a number."""
+    """Mean of KL(p‖q) over pairs, or None for a number."""
 
 
 def _mean_of_classes(
-    first: Float[Tensor, "pair class"], second: Float[Tensor, "pair class"]
+    scores: Float[Tensor, "pair class"], translation_scores: Float[Tensor, "pair class"]
 ) -> Float[Tensor, "pair class"]:
-    """Return logarithms of the mean probabilities."""
-    return ((first.softmax(dim=-1) + second.softmax(dim=-1)) / 2).log()
+    """Return the logarithms of the mean probabilities."""
+    return ((scores.softmax(dim=-1) + translation_scores.softmax(dim=-1)) / 2).log()
 
 
 def divergence_of_classes(
-    first: Float[Tensor, "pair class"], second: Float[Tensor, "pair class"]
+    scores: Float[Tensor, "pair class"], translation_scores: Float[Tensor, "pair class"]
 ) -> Float[Tensor, ""]:
-    """Return the mean of KL(p‖q) over pairs."""
-    p, q = (log_softmax(scores, dim=-1) for scores in (first, second))
+    """Return the mean of KL(p‖q) over pairs, with p from ``scores`` and q from ``translation_scores``."""
+    p = log_softmax(scores, dim=-1)
+    q = log_softmax(translation_scores, dim=-1)
     return kl_div(q, p, reduction="batchmean", log_target=True)
 
 
 def _mean_of_labels(
-    first: Float[Tensor, "pair label"], second: Float[Tensor, "pair label"]
+    scores: Float[Tensor, "pair label"], translation_scores: Float[Tensor, "pair label"]
 ) -> Float[Tensor, "pair label"]:
-    """Return the logits of the mean probabilities, finite where a probability rounds to 1."""
-    yes, no = (torch.logaddexp(logsigmoid(sign * first), logsigmoid(sign * second)) for sign in (1, -1))
+    """Return the logits of the mean probabilities, which are finite even if a probability rounds to 1."""
+    yes = torch.logaddexp(logsigmoid(scores), logsigmoid(translation_scores))
+    no = torch.logaddexp(logsigmoid(-scores), logsigmoid(-translation_scores))
     return yes - no
 
 
 def _divergence_of_labels(
-    first: Float[Tensor, "pair label"], second: Float[Tensor, "pair label"]
+    scores: Float[Tensor, "pair label"], translation_scores: Float[Tensor, "pair label"]
 ) -> Float[Tensor, ""]:
-    """Return the divergence of independent labels: the sum of theirs."""
-    sides = ((scores, -scores) for scores in (first, second))
-    (yes, no), (other_yes, other_no) = ([logsigmoid(side) for side in signs] for signs in sides)
-    return (
-        (
-            kl_div(other_yes, yes, reduction="none", log_target=True)
-            + kl_div(other_no, no, reduction="none", log_target=True)
+    """Return the mean over pairs of the sum of the labels' divergences."""
+    divergences = [
+        kl_div(
+            logsigmoid(sign * translation_scores),
+            logsigmoid(sign * scores),
+            reduction="none",
+            log_target=True,
         )
-        .sum(dim=-1)
-        .mean()
-    )
+        for sign in (1, -1)
+    ]
+    return (divergences[0] + divergences[1]).sum(dim=-1).mean()
 
 
-CLASSES = OneAnswer(_mean_of_classes, lambda scores: scores.softmax(dim=-1), divergence_of_classes)
-"""One of several classes."""
+CLASSES = OneAnswer(_mean_of_classes, partial(torch.softmax, dim=-1), divergence_of_classes)
+"""Functions for one of several classes."""
 
-LABELS = OneAnswer(_mean_of_labels, lambda scores: scores.sigmoid(), _divergence_of_labels)
-"""Any number of labels."""
+LABELS = OneAnswer(_mean_of_labels, torch.sigmoid, _divergence_of_labels)
+"""Functions for any number of labels."""
 
-NUMBER = OneAnswer(lambda first, second: (first + second) / 2)
-"""A number."""
+NUMBER = OneAnswer(lambda scores, translation_scores: (scores + translation_scores) / 2)
+"""Function for a number."""
 
 
 ROW_LIMIT = 128
@@ -90,8 +93,8 @@ SPECIAL = 2
 """Special subwords of a single text: one opens it, one closes it."""
 
 LabelsAre = Literal["example", "option", "word", "span", "tree"]
-"""The unit that is labelled: a whole example, one of its options, each word, a span of a passage, or the
-words as a tree."""
+"""Unit that is labelled: a whole example, one of its options, each word, a span of a passage, or the words as
+a tree."""
 
 ExampleParts = Literal["pair", "question", "none"]
 """The two texts of a pair, question and passage, or none."""
@@ -105,7 +108,7 @@ Answer: TypeAlias = Any
 
 @runtime_checkable  # Tests check annotations by beartype as the code runs.
 class Task(Protocol):
-    """A task: each has its own class of examples and of answers."""
+    """A task, with its own class of examples and of answers."""
 
     @property
     def name(self) -> str:
@@ -117,11 +120,14 @@ class Task(Protocol):
 
     @property
     def labels_are(self) -> LabelsAre:
-        """The unit that is labelled; code that treats tasks differently asks this."""
+        """Unit that is labelled, by which other code distinguishes tasks."""
 
     @property
     def one_answer(self) -> OneAnswer | None:
-        """How predictions on an example and its translation are compared; None with different positions."""
+        """Functions that compare predictions on an example and its translation.
+
+        None is for tasks whose examples and translations have different positions.
+        """
 
     @property
     def parts(self) -> ExampleParts:
@@ -129,7 +135,7 @@ class Task(Protocol):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The label inventory; a label's id is its index."""
+        """Label inventory. A label's id is its index."""
 
     @property
     def limit(self) -> int:
@@ -151,10 +157,16 @@ class Task(Protocol):
         limit: int = ROW_LIMIT,
         overlap: int = ROW_OVERLAP,
     ) -> list[EncodedRow]:
-        """Encode examples as rows of at most ``limit`` subwords; DataError for unknown labels."""
+        """Encode examples as rows of at most ``limit`` subwords.
+
+        Raises DataError for unknown labels.
+        """
 
     def head(self, source: str | Path, *, seed: int | None, attention: str = "sdpa") -> Model:
-        """Load an encoder with this task's head; new weights depend on the seed alone."""
+        """Load an encoder with this task's head.
+
+        New weights depend only on the seed.
+        """
 
     def scores(self, model: Model, batch: Batch) -> Tensor:
         """Return the raw outputs [label class] at the scored positions."""
@@ -171,7 +183,7 @@ class Task(Protocol):
         """Return each example's gold answer."""
 
     def score(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> float:
-        """Return the task's metric, in [0, 1]."""
+        """Return the task's metric: in [0, 1], or in [-1, 1] for a correlation."""
 
     def contributions(self, gold: Sequence[Answer], predicted: Sequence[Answer]) -> ByMeasure:
         """Return each example's contribution to each measure, the metric first."""
@@ -190,7 +202,7 @@ class ScoredTask(Task, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class FurtherTask:
-    """A task that a model learns in addition to its own, and its examples."""
+    """A task that a model learns in addition to its main task, and its examples."""
 
     task: Task
     corpus: str
@@ -205,19 +217,25 @@ class FurtherTask:
 
 
 def all_measures(task: Task, gold: Sequence[Answer], predicted: Sequence[Answer]) -> dict[str, float]:
-    """Return all measures of a task by name, the metric first; in [0, 1], correlations in [-1, 1]."""
+    """Return all measures of a task by name, the metric first.
+
+    They are in [0, 1], or in [-1, 1] for correlations.
+    """
     return {name: total(contributions) for name, contributions in task.contributions(gold, predicted).items()}
 
 
 def label_ids(labels: Iterable[str]) -> dict[str, int]:
     """Return the id of each label of an inventory: its index."""
-    return {label: number for number, label in enumerate(labels)}
+    return {label: index for index, label in enumerate(labels)}
 
 
 def encode_labels(
     labels: Sequence[str], ids: Mapping[str, int], *, task: str, example: str
 ) -> tuple[int, ...]:
-    """Return the label ids of one example; DataError for a label not in the inventory."""
+    """Return the label ids of one example.
+
+    Raises DataError for a label outside of the inventory.
+    """
     try:
         return tuple(ids[label] for label in labels)
     except KeyError:
@@ -225,11 +243,11 @@ def encode_labels(
         where = f"example {example!r}" + (f", word {index + 1}" if len(labels) > 1 else "")
         raise DataError(
             f"{where}: {task} has no label {label!r}.{did_you_mean(label, ids)} "
-            f"Allowed: {', '.join(filter(None, ids))}."
+            f"Allowed: {', '.join(name for name in ids if name)}."
         ) from None
 
 
 def most_frequent(occurrences: Iterable[str], labels: Sequence[str]) -> str:
-    """Return the most frequent label; ties go to the first in the inventory."""
+    """Return the most frequent label, or the first in the inventory of equally frequent ones."""
     counts = Counter(occurrences)
     return max(labels, key=lambda label: counts[label])

@@ -38,7 +38,7 @@ from isogloss.core.errors import StorageError
 from isogloss.core.processes import stop_if_lost
 from isogloss.core.shared_files import create_file, entries, is_folder, read_file
 from isogloss.core.untrusted import parse_json
-from isogloss.encoders.family import unfrozen
+from isogloss.encoders.family import unfrozen_parameters
 from isogloss.training.distributed import as_share, gathered, is_main_process, local, local_rows
 
 _MODEL = "model.safetensors"
@@ -141,7 +141,7 @@ class Checkpoints:
         With ``in_thread`` the state is copied to host memory and written by a thread. Call ``finish`` to wait
         for it. Raises StorageError if the checkpoint cannot be written.
         """
-        weights = dict(unfrozen(model))
+        weights = dict(unfrozen_parameters(model))
         moments = _flat(optimizer)
         best_weights = state.best or {}
         if not is_main_process():
@@ -192,7 +192,7 @@ class Checkpoints:
             return None
         checkpoint = paths[-1]
         with _check_readable(checkpoint):
-            parameters = unfrozen(model)
+            parameters = unfrozen_parameters(model)
             weights = _read(checkpoint / _MODEL, parameters)
             moments = _read(checkpoint / _OPTIMIZER, _number_parameters(optimizer))
             best_path = checkpoint / _BEST

@@ -21,7 +21,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.records import Value
 from isogloss.core.run_parts import Updates
 from isogloss.encoders.computation import quick_dropout, recomputed_layers
-from isogloss.encoders.family import freeze, thaw, unfrozen
+from isogloss.encoders.family import freeze, thaw, unfrozen_parameters
 from isogloss.training.batching import Batches, Movable, Whole, parts_of
 from isogloss.training.captured import Captured, Rounded
 from isogloss.training.checkpoints import Checkpoints, Notes, State
@@ -160,7 +160,7 @@ class _Training:
             self._train(start, total)
         if self.best is not None:
             with torch.no_grad():
-                for name, weight in unfrozen(self.model).items():
+                for name, weight in unfrozen_parameters(self.model).items():
                     local(weight).copy_(self.best[name])
         self.replica.gather()
         self.model.eval()
@@ -330,7 +330,7 @@ class _Training:
         if score > self.best_score:
             self.best_score = score
             self.without_gain = 0
-            self.best = on_host(unfrozen(self.model))
+            self.best = on_host(unfrozen_parameters(self.model))
 
     def _average(self, done: int) -> None:
         """Update the mean of the weights at the last evaluations, which replaces the best weights."""
@@ -338,7 +338,7 @@ class _Training:
         if done not in averaged_steps:
             return
         share = 1 / (averaged_steps.index(done) + 1)
-        weights = on_host(unfrozen(self.model))
+        weights = on_host(unfrozen_parameters(self.model))
         mean = self.best or weights
         self.best = {name: torch.lerp(mean[name], weight, share) for name, weight in weights.items()}
 

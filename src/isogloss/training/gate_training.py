@@ -24,12 +24,12 @@ from isogloss.encoders.family import Model, without_gradients
 from isogloss.encoders.gates import (
     CLOSED_BELOW,
     GateGroup,
-    gated,
     kept_share,
     largest_kept,
     log_alpha_for,
     sample,
-    shifted,
+    shift_to_share,
+    with_gates,
 )
 from isogloss.tasks.masked_lm import Masking, masked_lm_loss
 from isogloss.training.batching import BatchesByStep, Movable
@@ -150,7 +150,7 @@ def learn_gates_on(
         generator = torch.Generator(gates.log_alpha.device).manual_seed(batch.seed)
         log_alpha = shift_to_target(gates, training, batch.done)
         penalty = training.penalty * kept_share(log_alpha, gates.sizes)
-        with gated(model, groups, gates.by_group(sample(log_alpha, generator))):
+        with with_gates(model, groups, gates.by_group(sample(log_alpha, generator))):
             return batch_loss(model, batch.batch) + penalty
 
     with without_gradients(model):
@@ -169,4 +169,4 @@ def shift_to_target(gates: Gates, training: GateTraining, done: float) -> Tensor
         return gates.log_alpha
     part = min(1.0, done / training.settle) if training.settle else 1.0
     share = training.start + part * (1 - training.sparsity - training.start)
-    return shifted(gates.log_alpha, gates.sizes, share)
+    return shift_to_share(gates.log_alpha, gates.sizes, share)

@@ -32,7 +32,7 @@ from isogloss.encoders.added.added_weights import shared_parameters
 from isogloss.encoders.computation import transformer_layers
 from isogloss.encoders.families import family_of, has_known_layers
 from isogloss.encoders.family import Model, encoder_prefix
-from isogloss.tasks.batch import EncodedRow, by_example, collate
+from isogloss.tasks.batch import EncodedRow, collate, group_by_example
 from isogloss.tasks.masked_lm import MaskedBatch, Masking, TextStream, masked_lm_loss
 from isogloss.tasks.task import Task
 from isogloss.training.batching import Movable
@@ -362,7 +362,7 @@ def example_pool(
 ) -> Pool:
     """Return a pool of each language's labelled examples, with all rows of each."""
     examples = {
-        language: list(by_example(language_rows).values()) for language, language_rows in rows.items()
+        language: list(group_by_example(language_rows).values()) for language, language_rows in rows.items()
     }
 
     def losses(language: str, numbers: Sequence[int], _: int) -> Iterator[Tensor]:

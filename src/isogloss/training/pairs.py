@@ -21,11 +21,11 @@ from isogloss.core.languages import language_of_text
 from isogloss.core.run_parts import Optimization
 from isogloss.data.corpus import is_translation
 from isogloss.data.examples import Example
-from isogloss.data.projection.parallel_examples import matched
+from isogloss.data.projection.parallel_examples import match_by_id
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.tasks.batch import EncodedRow, by_example
+from isogloss.tasks.batch import EncodedRow, group_by_example
 from isogloss.tasks.task import Task
 from isogloss.training.batching import Bucketed
 from isogloss.training.evaluation import evaluation
@@ -126,11 +126,11 @@ def _pairs_by_language(
     for source, target in product(setting.source, setting.target):
         name = f"{source}-{target}"
         back = f"{name}-{source}"
-        pairs = matched(train[source], train[name], names=(source, name), partial=True)
+        pairs = match_by_id(train[source], train[name], names=(source, name), partial=True)
         originals = [original for original, _ in pairs]
         backs: list[EncodedRow] = []
         if with_backs:
-            back_pairs = matched(originals, train[back], names=(source, back), partial=True)
+            back_pairs = match_by_id(originals, train[back], names=(source, back), partial=True)
             back_translations = [translation for _, translation in back_pairs]
             backs = translation_rows(originals, back_translations, partial(encode_in, back))
         groups[name] = paired_rows(
@@ -150,10 +150,10 @@ def paired_rows(
     sources: Iterable[EncodedRow], targets: Iterable[EncodedRow], backs: Iterable[EncodedRow] = ()
 ) -> list[PairedRow]:
     """Pair the rows of examples with equal numbers, in order, using every window."""
-    target_windows = by_example(targets)
-    back_windows = by_example(backs)
+    target_windows = group_by_example(targets)
+    back_windows = group_by_example(backs)
     pairs: list[PairedRow] = []
-    for example, windows in by_example(sources).items():
+    for example, windows in group_by_example(sources).items():
         if example not in target_windows:
             continue
         count = max(len(windows), len(target_windows[example]))

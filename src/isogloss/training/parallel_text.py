@@ -15,7 +15,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.data.examples import Example, Translation
-from isogloss.data.projection.parallel_examples import matched
+from isogloss.data.projection.parallel_examples import match_by_id
 from isogloss.encoders.families import family_of
 from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.mixup import Mixup
@@ -100,7 +100,7 @@ class ParallelExamples:
     def pairs(self, first: str, second: str) -> list[Pair]:
         """Match examples by id. Raises DataError if no id is shared, or too many labels differ."""
         names = (f"{self.name} {first}", f"{self.name} {second}")
-        pairs = matched(self.read(first), self.read(second), names=names, partial=True)
+        pairs = match_by_id(self.read(first), self.read(second), names=names, partial=True)
         for language in (first, second):
             self._warn_of_unmixed(language, {example.id for example, _ in pairs})
         return [Pair(example.id, example, partner) for example, partner in pairs]

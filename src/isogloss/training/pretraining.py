@@ -108,7 +108,7 @@ def begin(
     sampling = _sampling(setting, method)
     with main_process_first():
         tokenizer, streams, held_out = _read(setting, method)
-    vocabulary = Vocabulary.of(tokenizer, mask=mask or "")
+    vocabulary = Vocabulary.from_tokenizer(tokenizer, mask=mask or "")
     model, dropout = _model(setting, tokenizer, attention, rate=training.dropout or 0.0)
     rows = (_embed_new(setting, model, tokenizer),) if setting.vocabulary else ()
     ensure_modules(model, setting.modules, setting.languages, seed=derive(setting.seed, "modules"))

@@ -24,7 +24,7 @@ from isogloss.data.files import some
 from isogloss.data.projection.words import WordLinks
 from isogloss.encoders.family import Model
 from isogloss.encoders.mixup import LINKS_NEEDED, MAKE_LINKS, MixingTrace, Mixup, mixing
-from isogloss.tasks.batch import Batch, EncodedRow, by_example, collate, row_ranges
+from isogloss.tasks.batch import Batch, EncodedRow, collate, group_by_example, row_ranges
 
 
 class RowPair(NamedTuple):
@@ -170,7 +170,7 @@ def middle_windows(windows: Sequence[EncodedRow], count: int) -> list[EncodedRow
 
 def scoring_partners(rows: Sequence[EncodedRow], translations: Sequence[EncodedRow]) -> dict[int, EncodedRow]:
     """Return, by row index, the translation's row with which each row is scored."""
-    windows = by_example(translations)
+    windows = group_by_example(translations)
     row_indices: dict[int, list[int]] = {}
     for index, row in enumerate(rows):
         if row.example in windows:

@@ -21,7 +21,7 @@ from isogloss.encoders.subwords import (
     padding_of,
     split_words,
     text_frame,
-    tokenized,
+    tokenize,
 )
 from isogloss.training.length_batches import in_batches
 from isogloss.training.precision import release_memory, scoring
@@ -99,7 +99,7 @@ def sentence_states(
     """
     limit = min(limit, longest_text(model))
     options = {"truncation": True, "max_length": limit, "return_special_tokens_mask": True}
-    encoding = tokenized(tokenizer, list(texts), **options)
+    encoding = tokenize(tokenizer, list(texts), **options)
     padding = padding_of(tokenizer)
     ids = [subwords or [padding] for subwords in encoding["input_ids"]]  # An empty text that nothing frames.
     words = [[1 - special for special in mask] or [0] for mask in encoding["special_tokens_mask"]]

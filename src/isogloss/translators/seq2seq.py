@@ -27,7 +27,7 @@ from isogloss.encoders.seq2seq import (
     load_subwords,
     seq2seq_folder,
     translation_limit,
-    trimmed,
+    trim_row,
 )
 from isogloss.training.precision import device, resolved_precision, scoring
 from isogloss.translators.setting import (
@@ -160,7 +160,7 @@ class CTranslate2(Seq2Seq):
         )
         written = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
         ends = tokenizer.eos_token_id, tokenizer.pad_token_id
-        return [trimmed(row, *ends, first)[:limit] for row, limit in zip(written, limits, strict=True)]
+        return [trim_row(row, *ends, first)[:limit] for row, limit in zip(written, limits, strict=True)]
 
 
 def import_ctranslate2() -> ModuleType:

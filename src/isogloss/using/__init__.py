@@ -20,7 +20,7 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import Example
 from isogloss.data.files import some
 from isogloss.data.sources import Sources, Treebanks
-from isogloss.encoders.added.peft_folders import completed
+from isogloss.encoders.added.peft_folders import complete_folder
 from isogloss.encoders.computation import fastest_attention
 from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.mixup import load_mixup
@@ -446,7 +446,7 @@ def load_model(folder: str | Path | Sequence[str | Path], *, precision: Precisio
 
 
 def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
-    name, folder = str(folder), completed(folder_of(folder))
+    name, folder = str(folder), complete_folder(folder_of(folder))
     of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
     made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
     elsewhere = None if made_here else provenance_elsewhere(folder, name)

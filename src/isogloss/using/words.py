@@ -81,7 +81,7 @@ class WordFileLayout(NamedTuple):
             return line.startswith(NO_WORDS)
         if not self.spaces and "\t" not in line and line.startswith(HASH):
             return self.separator == "\t" or line.startswith("# ")
-        return self.plain.is_comment(line, first=True)
+        return self.plain.is_comment(line, is_before_words=True)
 
     def cells(self, line: str) -> list[str]:
         """Return the cells of a line."""
@@ -94,7 +94,7 @@ def layout_of(lines: Sequence[str], *, spaces: bool = True) -> WordFileLayout:
     columns = [*zip(*map(split_cells, words), strict=False)]
     tags = tuple(number for number, column in enumerate(columns) if number and _are_tags(column))
     file = File("", lambda: iter(lines), str)
-    plain = conll.layout_of(file, tags[-1] if tags else -1)
+    plain = conll.decide_layout(file, tags[-1] if tags else -1)
     plain = plain._replace(label=tags[-1] if tags else -1 if plain.width > 1 else None)
     layout = WordFileLayout(
         plain=plain._replace(labels=plain.labels | UPOS) if tags and plain.labels <= UPOS else plain,
@@ -436,6 +436,6 @@ def _rule_probabilities(
     _: Sequence[Sequence[str]],
 ) -> list[list[float]]:
     """Return the probability of the rule that made each lemma; that of unlisted rules where none fits."""
-    applied = lemmas.applied(examples, rows, scores)
+    applied = lemmas.apply_rules(examples, rows, scores)
     rules = [[task.labels[number] for number, _ in words] for words in applied]
     return _probabilities(task, examples, rows, scores, rules)

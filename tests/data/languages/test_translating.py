@@ -9,7 +9,14 @@ from trees import is_tree
 
 from each import each
 from isogloss.core.errors import ConfigError, DataError
-from isogloss.data.languages import LANGUAGES, BuiltInTranslator, Language, examples, translated, translations
+from isogloss.data.languages import (
+    LANGUAGES,
+    BuiltInTranslator,
+    Language,
+    examples,
+    translate_corpus,
+    translations,
+)
 from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.lexicon import lexicon
 from isogloss.data.languages.meaning import Rates, Sampler
@@ -171,32 +178,32 @@ def first(found, count=60):
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
 def test_dev_in_perfect_translation_is_the_other_language_s_dev(corpus, one, other):
-    assert first(translated(corpus, f"{one}-{other}", "dev")) == first(examples(corpus, other, "dev"))
+    assert first(translate_corpus(corpus, f"{one}-{other}", "dev")) == first(examples(corpus, other, "dev"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 def test_every_answer_is_found_again_in_every_perfect_translation(one, other):
-    assert list(translated("squad", f"{one}-{other}", "test")) == list(examples("squad", other, "test"))
+    assert list(translate_corpus("squad", f"{one}-{other}", "test")) == list(examples("squad", other, "test"))
 
 
 @pytest.mark.parametrize("corpus", ["xnli", "pawsx", "squad", "ud", "wikiann"])
 def test_perfect_translation_there_and_back_is_what_it_was(corpus):
-    assert first(translated(corpus, "qaa-qad-qaa", "train")) == first(examples(corpus, "qaa", "train"))
+    assert first(translate_corpus(corpus, "qaa-qad-qaa", "train")) == first(examples(corpus, "qaa", "train"))
 
 
 def test_noisy_translations_keep_ids_and_labels():
     source = first(examples("xnli", "qaa", "train"))
-    noisy = first(translated("xnli", "qaa-qab", "train", noise=0.2))
+    noisy = first(translate_corpus("xnli", "qaa-qab", "train", noise=0.2))
     assert [(one.id, one.label) for one in noisy] == [(one.id, one.label) for one in source]
-    assert noisy != first(translated("xnli", "qaa-qab", "train"))
-    assert noisy == first(translated("xnli", "qaa-qab", "train", noise=0.2))
+    assert noisy != first(translate_corpus("xnli", "qaa-qab", "train"))
+    assert noisy == first(translate_corpus("xnli", "qaa-qab", "train", noise=0.2))
 
 
 @pytest.mark.slow
 def test_answers_of_noisy_translations_stand_in_the_passage_and_lost_ones_are_counted():
     there = {one.id: one for one in examples("squad", "qaa", "dev")}
-    found = list(translated("squad", "qaa-qab", "dev", noise=0.2))
+    found = list(translate_corpus("squad", "qaa-qab", "dev", noise=0.2))
     assert 0 < len(found) < len(there)
     for one in found:
         assert one.id in there
@@ -209,7 +216,7 @@ def test_answers_of_noisy_translations_stand_in_the_passage_and_lost_ones_are_co
 @pytest.mark.parametrize("languages", ["qaa-qab", "qaa-qai", "qaa-qab-qaa"])
 def test_noisy_translations_of_sentences_are_trees_with_a_tag_for_each_word(languages, noise):
     source = first(examples("ud", "qaa", "train"), 80)
-    found = first(translated("ud", languages, "train", noise=noise), 80)
+    found = first(translate_corpus("ud", languages, "train", noise=noise), 80)
     assert [one.id for one in found] == [one.id for one in source]
     for one in found:
         assert len(one.words) == len(one.tags) == len(one.heads) == len(one.relations)
@@ -219,7 +226,7 @@ def test_noisy_translations_of_sentences_are_trees_with_a_tag_for_each_word(lang
 
 def test_noisy_translations_of_entities_keep_their_kinds():
     source = first(examples("wikiann", "qaa", "train"), 80)
-    found = first(translated("wikiann", "qaa-qab", "train", noise=0.1), 80)
+    found = first(translate_corpus("wikiann", "qaa-qab", "train", noise=0.1), 80)
     assert [one.id for one in found] == [one.id for one in source]
     for one, other in zip(source, found, strict=True):
         assert len(other.words) == len(other.tags)
@@ -248,4 +255,4 @@ def test_linked_translation_is_the_translation_and_its_places_are_words():
 )
 def test_what_cannot_be_translated_is_refused(corpus, languages, said):
     with pytest.raises(ConfigError, match=said):
-        list(translated(corpus, languages, "dev"))
+        list(translate_corpus(corpus, languages, "dev"))

@@ -1,7 +1,7 @@
-"""Bitext, and comparable text: sentences of two languages, an unmarked part of which are translations.
+"""Bitext, and comparable text: sentences of two languages, partly translations of each other.
 
 BUCC's files have an id and a text on each line, its gold files the ids of a sentence and its translation. Our
-own form is a table of parallel text, in which a sentence without a translation leaves the other cell empty.
+own form is a table of parallel text, in which a sentence without a translation has an empty cell.
 """
 
 from collections.abc import Iterable, Iterator
@@ -51,58 +51,61 @@ WHOLES: dict[str, Whole] = {
 
 
 ALSO: dict[Split, tuple[str, ...]] = {"train": ("train", "all"), "dev": ("dev", "valid"), "test": ("test",)}
-"""Names of the splits in file names; XLM and fairseq use valid."""
+"""Names of the splits in file names. XLM and fairseq use valid."""
 
 PUD = "pud"
-"""The collection of the Parallel UD treebanks; they are test sets."""
+"""Collection of the Parallel UD treebanks, which are test sets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Bitext:
     """Bitext: parallel text of two languages, written ``en-fr``, from one collection.
 
-    A collection is a folder below the data folder with tables, pairs of files or tables of mined text in it
-    (all ``parallel_text``), or the name of treebanks that are parallel: pud. The pair is found in either
-    order. Files named for a split (``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A
+    A collection is a folder below the data folder with tables, pairs of files or tables of mined text (all
+    forms of ``parallel_text``), or the name of parallel treebanks: pud. The pair is found in either order.
+    Files named for a split (``en-fr.dev.tsv``, ``dev.en-fr.en``, ``en-fr.en.valid``) are that split. A
     collection without such names is one whole: the Bible is split by verse, known test sets are test,
     anything else is train.
     """
 
     name: ClassVar[str] = "bitext"
     tasks: ClassVar[tuple[str, ...]] = ("bitext",)
-    about: ClassVar[About] = About(__doc__, "https://opus.nlpl.eu", "that of the files")
+    about: ClassVar[About] = About(__doc__, "https://opus.nlpl.eu", "stated by the files")
 
     collection: str = "bitext"
-    """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or one of your own; or pud, the
+    """Folder below the data folder: bible, tatoeba, tico19, word-alignment, or a folder of yours. Or pud, the
     parallel treebanks of Universal Dependencies."""
 
     whole: Whole = ""
-    """Split of a collection whose files name none; empty: test for known test sets, else train."""
+    """Split of a collection without splits in file names. Default: test for known test sets, else train."""
 
     margin: float = LEAST_MARGIN
-    """Mined pairs (WikiMatrix) with a lower margin score are left out."""
+    """Mined pairs (WikiMatrix) with a lower margin score are skipped."""
 
     def path(self, language: str, split: Split) -> str:
         """Return the path of a table of the two languages."""
         return f"{self.collection}/{language}.{split}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find all files of the pair: tables, or both sides and alignments."""
-        first, second = two_languages(language)
-        named = {name: self._named(folder, language, name) for name in SPLITS}
-        if named[split]:
-            return named[split]
-        if any(named.values()):
-            raise self._no_split(folder, language, split, [name for name in SPLITS if named[name]])
-        files = self._find(folder, [f"{self.collection}/*"], first, second)
+        """Find all files of the pair: tables, or both sides and alignments.
+
+        Raises DataError, naming the existing files, if none exists.
+        """
+        source, target = two_languages(language)
+        files_by_split = {name: self._find_split(folder, language, name) for name in SPLITS}
+        if files_by_split[split]:
+            return files_by_split[split]
+        if any(files_by_split.values()):
+            raise self._no_split(folder, language, split, [name for name in SPLITS if files_by_split[name]])
+        files = self._find(folder, [f"{self.collection}/*"], source, target)
         if not files:
-            raise self._missing(folder, language, first, second)
+            raise self._missing(folder, language, source, target)
         if self._whole() not in ("by-verse", split):
             raise self._no_split(folder, language, split, [self._whole()])
         return files
 
     def choose(self, collection: str) -> "Bitext":
-        """Return the bitext of another collection."""
+        """Return the bitext of a different collection."""
         return replace(self, collection=collection)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
@@ -111,48 +114,52 @@ class Bitext:
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[Translation]:
-        """Read the pairs; ids are a table's or line numbers, with the file's name if there are several."""
+        """Yield the pairs of one split.
+
+        Ids come from a table or are line numbers, prefixed by the file's name for several files.
+        """
         files = self.files(source, language, split)
-        pairs = read_texts(files, *two_languages(language), least=self.margin)
+        pairs = read_texts(files, *two_languages(language), min_margin=self.margin)
         if self._whole() == "by-verse" and not any(_names_a_split(file) for file in files):
             pairs = (pair for pair in pairs if verse_split(pair.id) == split)
         return nonempty(pairs, files[0].name)
 
     def left_out(self, source: Source, language: str, split: Split) -> int:
-        """Count the lines of parallel files that are not read, as one side is empty."""
+        """Count the lines of parallel files that are skipped because one side is empty."""
         return count_empty(self.files(source, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Yield the lines of a table of the two languages and their links."""
-        first, second = two_languages(language)
-        yield f"id\t{first}\t{second}\t{LINKS}"
+        source, target = two_languages(language)
+        yield f"id\t{source}\t{target}\t{LINKS}"
         ids: set[str] = set()
         for pair in only(Translation, examples, self.name):
             texts = [cell(text, self.name, pair.id) for text in (pair.id, pair.first, pair.second)]
             if not all(text.strip() for text in texts):
-                raise cannot_write(self.name, repr(pair.id), "a text is empty. Leave it out")
+                raise cannot_write(self.name, repr(pair.id), "a text is empty. Remove it")
             if pair.id in ids:
-                raise cannot_write(self.name, repr(pair.id), "this id a second time; expected one of its own")
+                raise cannot_write(self.name, repr(pair.id), "this id a second time; expected a unique one")
             ids.add(pair.id)
             yield "\t".join([*texts, format_links(pair, self.name)])
 
     def _whole(self) -> str:
         return self.whole or WHOLES.get(self.collection, "train")
 
-    def _named(self, folder: Folder, language: str, split: Split) -> list[File]:
-        first, second = two_languages(language)
-        files = self._find(folder, self._stems(language, split), first, second)
-        return files or find_treebanks(folder, self.collection, split, first, second)
+    def _find_split(self, folder: Folder, language: str, split: Split) -> list[File]:
+        source, target = two_languages(language)
+        files = self._find(folder, self._stems(language, split), source, target)
+        return files or find_treebanks(folder, self.collection, split, source, target)
 
     def _stems(self, language: str, split: Split) -> list[str]:
-        first, second = two_languages(language)
-        pairs = (f"{first}-{second}", f"{second}-{first}")
-        by_pair = [f"{pair}.{split}" for pair in pairs]
-        ends = [*by_pair, *(end for name in ALSO[split] for end in (name, f"*.{name}"))]
-        return [f"{self.collection}/{end}" for end in ends]
+        source, target = two_languages(language)
+        pairs = (f"{source}-{target}", f"{target}-{source}")
+        pair_stems = [f"{pair}.{split}" for pair in pairs]
+        suffixes = [*pair_stems, *(suffix for name in ALSO[split] for suffix in (name, f"*.{name}"))]
+        return [f"{self.collection}/{suffix}" for suffix in suffixes]
 
-    def _find(self, folder: Folder, stems: list[str], first: str, second: str) -> list[File]:
-        return next(filter(None, (find_texts(folder, stem, first, second) for stem in stems)), [])
+    def _find(self, folder: Folder, stems: list[str], source: str, target: str) -> list[File]:
+        results = (find_texts(folder, stem, source, target) for stem in stems)
+        return next((files for files in results if files), [])
 
     def _no_split(self, folder: Folder, language: str, split: Split, splits: list[str]) -> DataError:
         return DataError(
@@ -161,21 +168,25 @@ class Bitext:
             f"names of its files ({language}.{split}.tsv)."
         )
 
-    def _missing(self, folder: Folder, language: str, first: str, second: str) -> DataError:
-        others = [name for name in (*WHOLES, "bitext") if self._find(folder, [f"{name}/*"], first, second)]
-        others += [PUD] if find_treebanks(folder, PUD, "test", first, second) else []
+    def _missing(self, folder: Folder, language: str, source: str, target: str) -> DataError:
+        collections = [
+            name for name in (*WHOLES, "bitext") if self._find(folder, [f"{name}/*"], source, target)
+        ]
+        collections += [PUD] if find_treebanks(folder, PUD, "test", source, target) else []
         tables = [table for table in folder.find([f"{self.collection}/*.tsv"]) if not is_mined(table)]
-        codes = sorted({code for table in tables for code in languages_in(table)})
+        languages = sorted(
+            {language_in_table for table in tables for language_in_table in languages_in(table)}
+        )
         facts = [
             f"{folder.name}: no bitext {language!r} in collection {self.collection!r}.",
-            f"Its tables have: {some(codes)}." if codes else "",
-            f"Collections that have {language!r}: {some(others)}; say collection = {others[0]!r}."
-            if others
+            f"Its tables have: {some(languages)}." if languages else "",
+            f"Collections that have {language!r}: {some(collections)}; write collection = {collections[0]!r}."
+            if collections
             else "",
-            f"The folder holds: {some(folder.inside())}. Looked for {self.collection}/*.tsv with both columns"
-            f" after one of ids, {self.collection}/NAME.{language}.{first} with NAME.{language}.{second} (or "
-            f"languages exchanged) and mined {self.collection}/NAME.{language}.tsv. Put them there, or "
-            f"choose another pair.",
+            f"The folder holds: {some(folder.inside())}. Paths searched: {self.collection}/*.tsv with both "
+            f"columns after ids, {self.collection}/NAME.{language}.{source} with NAME.{language}.{target} "
+            f"(in either order) and mined {self.collection}/NAME.{language}.tsv. Put them there, or "
+            f"choose a different pair.",
         ]
         return DataError(" ".join(fact for fact in facts if fact))
 
@@ -187,7 +198,7 @@ def _names_a_split(file: File) -> bool:
 
 
 NAMES: dict[Split, tuple[str, ...]] = {"train": (), "dev": ("sample", "dev"), "test": ("training", "test")}
-"""What official files call our splits, then what XTREME's script renames them to."""
+"""Official names of our splits, then their names after XTREME's script."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +207,7 @@ class Bucc(CorpusDefaults):
 
     Zweigenbaum et al. (2017), "Overview of the Second BUCC Shared Task: Spotting Parallel Sentences in
     Comparable Corpora". Splits are XTREME's (Hu et al. 2020): dev is the official ``sample``, test the
-    official ``training`` data, since the official test pairs are not public; it has no training split.
+    official ``training`` data, because the official test pairs are not public. It has no training split.
     Layouts: ``bucc2018/de-en/de-en.sample.de`` with ``.en`` and ``.gold``, the same without the inner folder,
     XTREME's names (``de-en.dev.de``; its script deletes ``de-en.test.gold``, which is
     ``de-en.training.gold``), and a table ``bucc2018/de-en.dev.tsv`` (id, de, en) whose rows have both texts,
@@ -208,7 +219,7 @@ class Bucc(CorpusDefaults):
     about: ClassVar[About] = About(
         __doc__,
         "https://comparable.limsi.fr/bucc2018/bucc2018-task.html",
-        "not stated; the text is that of Wikipedia (CC BY-SA) and News Commentary",
+        "not stated; the text is from Wikipedia (CC BY-SA) and News Commentary",
     )
 
     def path(self, language: str, split: Split) -> str:
@@ -216,22 +227,27 @@ class Bucc(CorpusDefaults):
         return f"{self.name}/{language}.{split}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find a table, or both sides and the pairs that are translations."""
-        first, second = two_languages(language, self.name)
-        pairs = (*spellings(f"{first}-{second}"), *spellings(f"{second}-{first}"))
+        """Find a table, or both sides and the gold pairs.
+
+        Raises DataError, naming the existing files, if none exists.
+        """
+        source, target = two_languages(language, self.name)
+        pairs = (*spellings(f"{source}-{target}"), *spellings(f"{target}-{source}"))
         table = folder.find([self.path(pair, split) for pair in pairs])
         if table:
             return table
         for pair in pairs:
             for stem in (f"{parent}{pair}.{name}" for name in NAMES[split] for parent in self._places(pair)):
-                sides = [folder.find([f"{stem}.{code}"]) for code in pair.split("-")]
+                sides = [folder.find([f"{stem}.{side}"]) for side in pair.split("-")]
                 if all(sides):
                     return [sides[0][0], sides[1][0], self._gold(folder, stem)]
         available = {name: self._available_pairs(folder, name) for name in SPLITS}
-        searched = [self.path(language, split)]
-        searched += [f"{self.name}/{language}.{name}.{{{first},{second},gold}}" for name in NAMES[split]]
-        looked = f"Looked for {', '.join(searched)} (also in {self.name}/{language})."
-        raise not_there(folder, self.name, language, split, available=available, looked=looked)
+        searched_paths = [self.path(language, split)]
+        searched_paths += [
+            f"{self.name}/{language}.{name}.{{{source},{target},gold}}" for name in NAMES[split]
+        ]
+        search = f"Paths searched: {', '.join(searched_paths)} (also in {self.name}/{language})."
+        raise not_there(folder, self.name, language, split, available=available, search=search)
 
     def files(self, source: Source, language: str, split: Split) -> list[File]:
         """Return the files of one split."""
@@ -239,13 +255,16 @@ class Bucc(CorpusDefaults):
         return source.files(self, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[ComparableText]:
-        """Read the pairs that are translations, then what has none; a table in its own order."""
+        """Yield the pairs that are translations, then the sentences without one.
+
+        A table is read in its own order.
+        """
         files = self.files(source, language, split)
-        first, second = two_languages(language, self.name)
+        names = two_languages(language, self.name)
         if files[0].plain_name.endswith(".tsv"):
-            return nonempty(_table(files[0], first, second), files[0].name)
-        turned = not files[0].plain_name.endswith(tuple(f".{code}" for code in spellings(first)))
-        return nonempty(_official(files, turned=turned), files[0].name)
+            return nonempty(_read_table(files[0], *names), files[0].name)
+        is_reversed = not files[0].plain_name.endswith(tuple(f".{name}" for name in spellings(names[0])))
+        return nonempty(_read_official(files, is_reversed=is_reversed), files[0].name)
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:
         """Yield the lines of a table of the two languages."""
@@ -256,7 +275,7 @@ class Bucc(CorpusDefaults):
             if not all(text.strip() or not text for text in texts) or not any(texts):
                 raise cannot_write(self.name, repr(pair.id), "expected a text, or two, of more than spaces")
             if not pair.id or pair.id in ids:
-                raise cannot_write(self.name, repr(pair.id), "expected an id of its own")
+                raise cannot_write(self.name, repr(pair.id), "expected a unique id")
             ids.add(pair.id)
             yield "\t".join([cell(pair.id, self.name, pair.id), *texts])
 
@@ -268,7 +287,7 @@ class Bucc(CorpusDefaults):
         if not files:
             raise DataError(
                 f"{folder.name}: no {stem}.gold with the pairs of both texts, which exist. Put it into their "
-                f"folder: that of the official test data is not public, and XTREME's test is the official "
+                f"folder. The official test data has no public gold file; XTREME's test is the official "
                 f"training data with its gold file."
             )
         return files[0]
@@ -279,49 +298,60 @@ class Bucc(CorpusDefaults):
         return sorted({canonical_language(file.base_name.partition(".")[0]) for file in files})
 
 
-def apart(pairs: Iterable[Translation]) -> Iterator[ComparableText]:
-    """Make comparable text of translations: every third stays a pair, the others lose a side in turn."""
-    for number, pair in enumerate(pairs):
-        first, second = pair.first if number % 3 != 1 else "", pair.second if number % 3 != 2 else ""
-        yield ComparableText(id=pair.id, first=first, second=second)
+def split_translations(pairs: Iterable[Translation]) -> Iterator[ComparableText]:
+    """Yield translations as comparable text.
+
+    Every third stays a pair, the others lose the first or the second side in turn.
+    """
+    for index, pair in enumerate(pairs):
+        source = "" if index % 3 == 1 else pair.first
+        target = "" if index % 3 == 2 else pair.second
+        yield ComparableText(id=pair.id, first=source, second=target)
 
 
-def _table(file: File, first: str, second: str) -> Iterator[ComparableText]:
-    for row in read_rows(file, [first, second], partial=True):
+def _read_table(file: File, source: str, target: str) -> Iterator[ComparableText]:
+    for row in read_rows(file, [source, target], partial=True):
         yield ComparableText(id=row.id, first=row.texts[0], second=row.texts[1])
 
 
-def _official(files: list[File], *, turned: bool) -> Iterator[ComparableText]:
-    """Read two sides and the pairs that are translations; ``turned`` exchanges the sides."""
+def _read_official(files: list[File], *, is_reversed: bool) -> Iterator[ComparableText]:
+    """Yield the pairs of two sides that are translations, then the other sentences.
+
+    ``is_reversed`` exchanges the sides.
+    """
     sides: tuple[dict[str, str], dict[str, str]] = ({}, {})
     for file, side in zip(files[:2], sides, strict=True):
         _read_side(file, side, sides)
     gold = dict.fromkeys(_pairs(files, sides))
-    translated = [{pair[side] for pair in gold} for side in (0, 1)]
-    rows = [(f"{first} {second}", sides[0][first], sides[1][second]) for first, second in gold]
-    rows += [(name, text, "") for name, text in sides[0].items() if name not in translated[0]]
-    rows += [(name, "", text) for name, text in sides[1].items() if name not in translated[1]]
-    for name, first, second in rows:
-        yield ComparableText(id=name, first=second if turned else first, second=first if turned else second)
+    gold_ids = [{pair[side] for pair in gold} for side in (0, 1)]
+    rows = [(f"{source} {target}", sides[0][source], sides[1][target]) for source, target in gold]
+    rows += [(name, text, "") for name, text in sides[0].items() if name not in gold_ids[0]]
+    rows += [(name, "", text) for name, text in sides[1].items() if name not in gold_ids[1]]
+    for name, *texts in rows:
+        source, target = reversed(texts) if is_reversed else texts
+        yield ComparableText(id=name, first=source, second=target)
 
 
 def _read_side(file: File, side: dict[str, str], sides: tuple[dict[str, str], ...]) -> None:
-    for number, line in file.lines():
+    for line_number, line in file.lines():
         name, _, text = line.partition("\t")
         if not name or " " in name or not text.strip() or "\t" in text:
-            raise file.broken(number, f"{line[:80]!r}", "an id without spaces, a tab and a text")
+            raise file.broken(line_number, f"{line[:80]!r}", "an id without spaces, a tab and a text")
         if any(name in texts for texts in sides):
-            raise file.broken(number, f"the id {name!r} a second time", "an id of its own in both files")
+            raise file.broken(line_number, f"the id {name!r} a second time", "a unique id in both files")
         side[name] = text
 
 
 def _pairs(files: list[File], sides: tuple[dict[str, str], ...]) -> Iterator[tuple[str, str]]:
-    """Read the ids of sentences and their translations; a repeated pair counts once."""
-    for number, line in files[2].lines():
-        first, _, second = line.partition("\t")
-        for name, side, file in zip((first, second), sides, files, strict=False):
+    """Yield the ids of sentences and their translations.
+
+    Raises DataError for ids that the files lack. Pairs may be repeated.
+    """
+    for line_number, line in files[2].lines():
+        source, _, target = line.partition("\t")
+        for name, side, file in zip((source, target), sides, files, strict=False):
             if name not in side:
                 raise files[2].broken(
-                    number, f"{line[:80]!r}", f"two ids with a tab; {name[:80]!r} is none of {file.name}"
+                    line_number, f"{line[:80]!r}", f"two ids with a tab; {name[:80]!r} is not in {file.name}"
                 )
-        yield first, second
+        yield source, target

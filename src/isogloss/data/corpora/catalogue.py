@@ -3,7 +3,6 @@
 import re
 import tomllib
 from collections.abc import Iterator
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +16,16 @@ _CHOICE = re.compile(r"\{((?:[^{},]|\{\w+\})*,(?:[^{}]|\{\w+\})*)\}")
 """``{train.tsv,dev-{language}.tsv}``."""
 
 
-def _labelled(name: str, table: dict[str, Any]) -> LabelledCorpus:
+def _make_corpus(name: str, table: dict[str, Any]) -> LabelledCorpus:
     fields: dict[str, Any] = {
         field: tuple(value) if isinstance(value, list) else value for field, value in table.items()
     }
     fields |= {field: _layouts(table[field]) for field in _LAYOUTS if field in table}
     if "columns" in table:
         columns = table["columns"].items()
-        fields["columns"] = {part: AnyOf(tuple(of)) if isinstance(of, list) else of for part, of in columns}
+        fields["columns"] = {
+            part: AnyOf(tuple(name)) if isinstance(name, list) else name for part, name in columns
+        }
     return LabelledCorpus(**{**fields, "name": name, "about": About(**table["about"])})
 
 
@@ -32,26 +33,33 @@ _LAYOUTS = ("layouts", "translations", "all_languages")
 
 
 def _layouts(paths: Any) -> Layouts:
-    """Return the paths of each split, given those of each or those of every split."""
-    by_split = paths if isinstance(paths, dict) else every_split(*paths)
-    return {split: tuple(chain(*map(_expanded, named))) for split, named in by_split.items()}
+    """Return the layouts of each split from a table by split, or from layouts of every split."""
+    layouts = paths if isinstance(paths, dict) else every_split(*paths)
+    return {
+        split: tuple(path for layout in split_layouts for path in _expand_choices(layout))
+        for split, split_layouts in layouts.items()
+    }
 
 
-def _expanded(path: str) -> Iterator[str]:
-    """Yield a path for each choice; the first choice of a path changes last."""
+def _expand_choices(path: str) -> Iterator[str]:
+    """Yield a path for each combination of choices, varying the last choice fastest."""
     choice = _CHOICE.search(path)
     if not choice:
         yield path
         return
     for part in choice[1].split(","):
-        yield from _expanded(path[: choice.start()] + part + path[choice.end() :])
+        yield from _expand_choices(path[: choice.start()] + part + path[choice.end() :])
 
 
 _TABLES = tomllib.loads(Path(__file__).with_name("catalogue.toml").read_text(encoding="utf-8"))
 
 _ALL: tuple[Corpus, ...] = (
-    *(Bible(), Bitext(), Bucc(), RawText(), Ud()),
-    *(_labelled(name, table) for name, table in _TABLES.items()),
+    Bible(),
+    Bitext(),
+    Bucc(),
+    RawText(),
+    Ud(),
+    *(_make_corpus(name, table) for name, table in _TABLES.items()),
 )
 
 CORPORA: dict[str, Corpus] = {corpus.name: corpus for corpus in sorted(_ALL, key=lambda corpus: corpus.name)}

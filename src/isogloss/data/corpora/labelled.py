@@ -1,10 +1,10 @@
 """Official corpora of labelled pairs, tagged words and questions: values that one class reads and writes.
 
-A corpus says where its files lie (``layouts``), what their columns are called, and how its labels are
-spelled. Pairs stand in rows separated by tabs or a JSON object a line (.jsonl); quotes are ordinary signs.
-Without a header the columns are first, second, label; in XTREME's files of translations, the first two are
-repeated in the language they were written in. Words stand a line each with their tag; an empty line ends a
-sentence. Questions about passages are SQuAD's JSON; their language is that of the passages.
+A corpus states the paths of its files (``layouts``), the names of its columns, and the spelling of its
+labels. Pairs are rows separated by tabs or one JSON object per line (.jsonl); quotes are ordinary characters.
+Without a header the columns are first, second, label. In XTREME's files of translations, the first two are
+repeated in the original language. Words have a line each with their tag; an empty line ends a sentence.
+Questions about passages are SQuAD's JSON, and their language is the language of the passages.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,8 +40,14 @@ from isogloss.data.formats.questions import all_questions, write_questions
 from isogloss.data.formats.reading import LINES, FileFacts, Reading
 from isogloss.data.formats.tables import AnyOf, Column, ExampleColumns, FileRow, PartColumns, rows
 
-FIRST, SECOND, LABEL = ("sentence1", "premise"), ("sentence2", "hypo", "hypothesis"), ("gold_label", "label")
-"""What most headers call the columns of pairs."""
+FIRST = ("sentence1", "premise")
+"""Usual names of the column of the first text in headers."""
+
+SECOND = ("sentence2", "hypo", "hypothesis")
+"""Usual names of the column of the second text."""
+
+LABEL = ("gold_label", "label")
+"""Usual names of the column of the label."""
 
 PAIRS: Mapping[str, PartColumns] = {
     "first": AnyOf(FIRST),
@@ -52,7 +58,7 @@ PAIRS: Mapping[str, PartColumns] = {
 WORDS: Mapping[str, PartColumns] = {"word": 0, "label": -1}
 
 HEADERLESS = {3: ("first", "second", "label"), 2: ("first", "second")}
-"""XTREME removes the labels of tests."""
+"""Columns of files without a header, by their number. XTREME removes the labels of tests."""
 
 TRANSLATED = {**HEADERLESS, 5: ("", "", "first", "second", "label"), 4: ("", "", "first", "second")}
 
@@ -68,76 +74,90 @@ class LabelledCorpus(CorpusDefaults):
     labels: tuple[str, ...] = ()
     kind: Literal["pair", "tagging", "span"] = "pair"
     columns: Mapping[str, PartColumns] = field(default_factory=lambda: PAIRS)
-    """The columns of pairs, by any name in use; that of the first text makes a header of a first row."""
+    """Columns of pairs, by any name in use. A first row with a name of the first column is a header."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """Labels by their spelling, where it differs."""
+    """Labels by their spelling in files, where it differs."""
     skip: tuple[str, ...] = ()
-    """Labels of rows without agreement among annotators, which are left out and counted."""
+    """Labels of rows without agreement among annotators, which are skipped and counted."""
     translations: Layouts = field(default_factory=dict)
     written: str = ""
-    """Path of a file that ``write`` makes; empty: ``name/{split}-{language}.tsv``."""
+    """Path of files written by ``write``. Default: ``name/{split}-{language}.tsv``."""
     all_languages: Layouts = field(default_factory=dict)
-    """Files of all languages, with a language column; preferred where they have the language."""
+    """Files of all languages, with a language column. They are preferred if they have the language."""
     split_column: str = ""
-    """Column of the splits, where one file has all of them."""
+    """Column of the splits, if one file has all of them."""
     split_names: Mapping[Split, str] = field(default_factory=dict)
     unlabelled: tuple[Split, ...] = ()
-    """Splits that may lack labels: such a file can be predicted, not scored."""
+    """Splits that may lack labels. Files without labels can be predicted, but not scored."""
     separator: Literal["\t", " "] = "\t"
-    """What stands between a word and its tag; of several spaces the last."""
+    """Separator of a word and its tag. Lines are split at its last occurrence."""
     ids_by_language: str = ""
-    """A file of all languages, whose questions' ids begin with the English name of each."""
+    """File of all languages, in which ids of questions begin with the English name of their language."""
     version: str | float = ""
-    """Version in a file of questions."""
+    """Version in files of questions."""
     own_rules: tuple[str, ...] = ()
-    """Languages for which the corpus's script has rules to compare answers by."""
+    """Languages for which the corpus's script has rules to compare answers."""
     collection: str = ""
-    """Part of the corpus to read, where layouts have ``{collection}``; of MLQA the language of the questions,
-    which is that of the passages where none is named."""
+    """Part of the corpus to read, if layouts have ``{collection}``. For MLQA, the language of the questions.
+    Default: the language of the passages."""
 
     def __repr__(self) -> str:
         """Return name, kind and tasks in a line."""
         return f"LabelledCorpus({self.name!r}, {self.kind}, tasks {', '.join(self.tasks)})"
 
     def choose(self, collection: str) -> "LabelledCorpus":
-        """Return the part that a recipe names after a colon ("mlqa:en"); ConfigError for none."""
+        """Return the part that a recipe names after a colon ("mlqa:en").
+
+        Raises ConfigError if the corpus has no parts.
+        """
         layouts = (layout for layouts in self.layouts.values() for layout in layouts)
         if not any(COLLECTION in layout for layout in layouts):
             super().choose(collection)
         return replace(self, collection=collection)
 
     def path(self, language: str, split: Split) -> str:
-        """Return the path of a file of one language, or of a translation."""
-        translated = paths(self.translations, language, split) if self._is_translated(language) else []
-        written = self._filled(self.written or f"{self.name}/{{split}}-{{language}}.tsv")
-        return (*translated, *paths({split: (written.replace("{split}", split),)}, language, split))[0]
+        """Return the path of a file in one language, or of a translation."""
+        if self._is_translated(language) and (translations := paths(self.translations, language, split)):
+            return translations[0]
+        layout = self._fill_layout(self.written or f"{self.name}/{{split}}-{{language}}.tsv")
+        return paths({split: (layout.replace("{split}", split),)}, language, split)[0]
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the file of a split: the one of all languages if it has this one, else the language's own."""
+        """Find the file of a split: the file of all languages if it has this one, else the language's own.
+
+        Raises DataError, naming the existing files, if none exists.
+        """
         if self._is_translated(language):
             return locate(folder, self.name, self.translations, language, split)
-        together = folder.find(self.all_languages.get(split, ()))
-        spelled = spellings(language)
-        if together and any(code in spelled for code in languages_in(together[0])):  # It looks no further.
-            return together
-        layouts = {name: tuple(map(self._filled, named)) for name, named in self.layouts.items()}
+        joint_files = folder.find(self.all_languages.get(split, ()))
+        names = spellings(language)
+        if joint_files and any(name in names for name in languages_in(joint_files[0])):
+            return joint_files
+        layouts = {
+            name: tuple(self._fill_layout(layout) for layout in split_layouts)
+            for name, split_layouts in self.layouts.items()
+        }
         if files := folder.find(paths(layouts, language, split)):
             return files
-        if together:
-            codes = sorted(languages_in(together[0]))
+        if joint_files:
+            languages = sorted(languages_in(joint_files[0]))
             raise DataError(
-                f"{together[0].name}: no rows of language {language!r}.{did_you_mean(language, codes)} "
-                f"It has: {some(codes)}. Choose one of these, or add a file {self.path(language, split)}."
+                f"{joint_files[0].name}: no rows of language {language!r}."
+                f"{did_you_mean(language, languages)} It has: {some(languages)}. "
+                f"Choose one of these, or add a file {self.path(language, split)}."
             )
         raise (not_english if self._is_english() else missing)(folder, self.name, layouts, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[Example]:
-        """Read one split; DataError with file and line at the first row that does not fit."""
+        """Yield the examples of one split.
+
+        Raises DataError with file and line at the first row that does not fit.
+        """
         file = self.files(source, language, split)[0]
         return nonempty(self._examples(file, language, split), file.name)
 
     def left_out(self, source: Source, language: str, split: Split) -> int:
-        """Count rows that are left out: annotators did not agree, or a translation lost label or answers."""
+        """Count skipped rows: annotators disagreed, or the translation lost the label or answers."""
         if not (self.skip or self._is_translated(language)):
             return 0
         file = self.files(source, language, split)[0]
@@ -151,7 +171,10 @@ class LabelledCorpus(CorpusDefaults):
                 yield example
 
     def reading(self, file: File, language: str, split: Split) -> Reading:
-        """Return how a file is read; a blank text is an error in a row to measure on."""
+        """Return the rules for reading a file.
+
+        A blank text is an error in dev and test, but not in train.
+        """
         is_original = self.kind == "tagging" and not file.plain_name.endswith((".tsv", ".txt"))
         return Reading(
             kind=self.kind,
@@ -162,21 +185,21 @@ class LabelledCorpus(CorpusDefaults):
             may_lack_labels=split in self.unlabelled,
             official=True,
             blank=split == "train" or self.kind == "tagging",
-            prefixes=tuple(f"{code}:" for code in spellings(language)) if is_original else (),
+            prefixes=tuple(f"{name}:" for name in spellings(language)) if is_original else (),
             skip_unknown=self._is_translated(language),
         )
 
     def _table(self, file: File, language: str, split: Split) -> ExampleColumns:
         if self.kind == "tagging":
             return ExampleColumns(format="conll", columns=WORDS)
-        chosen: dict[Column, tuple[str, ...]] = {"language": (*spellings(language),)}
+        selection: dict[Column, tuple[str, ...]] = {"language": tuple(spellings(language))}
         if self.split_column:
-            chosen = {self.split_column: (self.split_names[split],)}
+            selection = {self.split_column: (self.split_names[split],)}
         return ExampleColumns(
             format="jsonl" if file.plain_name.endswith(".jsonl") else "tsv",
             columns=self.columns,
-            chosen=chosen,
-            optional=(*map(str, chosen), "id"),
+            chosen=selection,
+            optional=(*(str(column) for column in selection), "id"),
             headerless=TRANSLATED if self._is_translated(language) else HEADERLESS,
             skip_blank=False,
             lossy=self._is_translated(language),
@@ -189,11 +212,14 @@ class LabelledCorpus(CorpusDefaults):
         """Return whether a language is read from translations, whose rows may repeat the original texts."""
         return is_translation(language) and bool(self.translations) and not self.collection
 
-    def _filled(self, layout: str) -> str:
+    def _fill_layout(self, layout: str) -> str:
         return layout.replace(COLLECTION, self.collection or "{language}")
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Yield the lines of a file; pairs of multilingual corpora in XTREME's layout."""
+        """Yield the lines of a file.
+
+        Pairs of multilingual corpora have XTREME's layout.
+        """
         lines = _FORMATS[self.kind].lines(self, examples)
         return lines if self.kind == "span" or self._is_english() else with_byte_order_mark(lines)
 
@@ -202,12 +228,17 @@ class LabelledCorpus(CorpusDefaults):
         return write_questions(only(Question, examples, self.name), version=self.version)
 
     def word_lines(self, examples: Iterable[Example]) -> Iterator[str]:
-        """Yield a line for each word, an empty one after each sentence."""
+        """Yield a line for each word and an empty one after each sentence.
+
+        Raises DataError for empty words and for tags outside of the labels.
+        """
         for sentence in only(TaggedSentence, examples, self.name):
-            words, tags = len(sentence.words), len(sentence.tags)
+            words = len(sentence.words)
+            tags = len(sentence.tags)
             if words != tags or not words or not all(sentence.words):
                 reason = (
-                    f"{words} words {sentence.words[:6]} and {tags} tags; expected as many, no empty word"
+                    f"{words} words {sentence.words[:6]} and {tags} tags; expected equal numbers and no "
+                    f"empty word"
                 )
                 raise cannot_write(self.name, sentence.id, reason)
             for word, tag in zip(sentence.words, sentence.tags, strict=True):
@@ -218,18 +249,23 @@ class LabelledCorpus(CorpusDefaults):
             yield ""
 
     def pair_lines(self, examples: Iterable[Example]) -> Iterator[str]:
-        """Yield rows: of English with a header and ids, if any; else bare, unless the first is like one."""
+        """Yield rows of pairs.
+
+        English corpora have a header, and ids if any. Other corpora have no header, unless the first row
+        looks like one.
+        """
         english = self._is_english()
         parts = [part for part in ("id", "first", "second", "label")[not english :] if part in self.columns]
+        header = "\t".join(self._column(part) for part in parts)
         if english:
-            yield "\t".join(map(self._column, parts))
-        for number, pair in enumerate(only(SentencePair, examples, self.name)):
+            yield header
+        for index, pair in enumerate(only(SentencePair, examples, self.name)):
             label = self._spelling(pair)
             texts = {"id": pair.id, "first": pair.first, "second": pair.second}
             texts["label"] = label if english else str(pair.label)
             row = [cell(texts[part], self.name, pair.id) for part in parts]
-            if number == 0 and not english and not {*FIRST}.isdisjoint(row):
-                yield "\t".join(map(self._column, parts))
+            if index == 0 and not english and not set(FIRST).isdisjoint(row):
+                yield header
             yield "\t".join(row)
 
     def _column(self, part: str) -> str:
@@ -245,7 +281,7 @@ class LabelledCorpus(CorpusDefaults):
 
 
 Attempts = Iterator[Example | DataError | None]
-"""Examples, errors of rows, None for a row that is left out."""
+"""Examples, errors of rows, and None for skipped rows."""
 
 
 def _pairs(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:
@@ -260,13 +296,14 @@ def _sentences(corpus: LabelledCorpus, file: File, language: str, split: Split) 
 
 
 def _questions(corpus: LabelledCorpus, file: File, language: str, split: Split) -> Attempts:  # noqa: ARG001
-    """Yield the questions of a language; None for one that lost its answers in translation."""
-    written_in, path = language.rpartition("-")[2], file.plain_name.replace("\\", "/")
+    """Yield the questions of a language, or None for a question that lost its answers in translation."""
+    passage_language = language.rpartition("-")[2]
+    path = file.plain_name.replace("\\", "/")
     has_all = corpus.ids_by_language and path.endswith(corpus.ids_by_language)
     start = f"{language_name(language).lower()}-" if has_all else ""
     questions = all_questions(
         file,
-        language=written_in if written_in in corpus.own_rules else "",
+        language=passage_language if passage_language in corpus.own_rules else "",
         answers="translated" if is_translation(language) else "needed",
     )
     for question in questions:
@@ -287,7 +324,7 @@ _FORMATS = {
 
 
 def languages_in(file: File) -> Iterator[str]:
-    """Yield the languages of a file in order of appearance; none without a language column."""
+    """Yield the languages of a file in order of appearance, or none without a language column."""
     table = ExampleColumns(
         format="tsv",
         columns={"first": AnyOf(FIRST), "language": "language"},
@@ -295,10 +332,10 @@ def languages_in(file: File) -> Iterator[str]:
         headerless=HEADERLESS,
         skip_blank=False,
     )
-    codes = set[str]()
+    seen_languages = set[str]()
     for row in rows(file, table):
         if isinstance(row, FileRow) and "language" not in row.parts:
             return
-        if isinstance(row, FileRow) and row.parts["language"] not in codes:
-            codes.add(row.parts["language"])
+        if isinstance(row, FileRow) and row.parts["language"] not in seen_languages:
+            seen_languages.add(row.parts["language"])
             yield row.parts["language"]

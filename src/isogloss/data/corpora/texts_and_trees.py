@@ -31,7 +31,7 @@ DEFAULTS = {
     "ar": "PADT", "de": "GSD", "en": "EWT", "es": "GSD", "fr": "GSD",
     "hi": "HDTB", "ru": "GSD", "vi": "VTB", "zh": "GSD",
 }  # fmt: skip
-"""The nine treebanks of the interpolation paper (its Table 1)."""
+"""Default treebanks: the nine of the interpolation paper (its Table 1)."""
 
 BUILT_IN = "BuiltIn"
 """Treebank name of the built-in languages."""
@@ -44,41 +44,46 @@ _FILE = re.compile(r"([a-z]+)_([a-z0-9]+)-ud-(?:train|dev|test)\.conllu")
 class Ud(CorpusDefaults):
     """Universal Dependencies: treebanks with universal tags and trees.
 
-    Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, and they differ in
-    text and guidelines. It is read from one of them, as named in ``treebanks``, else in ``DEFAULTS``, else
-    from the only one the folder has. Treebanks are never mixed, not even to fill in a missing split.
+    Nivre et al. (2020), "Universal Dependencies v2 …". A language has several treebanks, which differ in text
+    and guidelines. One of them is read: the one in ``treebanks``, else in ``DEFAULTS``, else the only one in
+    the folder. Treebanks are never mixed, not even to fill in a missing split.
     """
 
     name: ClassVar[str] = "ud"
     tasks: ClassVar[tuple[str, ...]] = ("upos", "parsing")
     about: ClassVar[About] = About(
-        __doc__, "https://universaldependencies.org", "that of each treebank (mostly CC BY-SA or CC BY-NC-SA)"
+        __doc__,
+        "https://universaldependencies.org",
+        "stated by each treebank (mostly CC BY-SA or CC BY-NC-SA)",
     )
 
     treebanks: tuple[tuple[str, str], ...] = ()
-    """Language and treebank, as in ``(("fr", "Sequoia"),)``; a name with a slash is a folder below the data
+    """Language and treebank, as in ``(("fr", "Sequoia"),)``. A name with a slash is a folder below the data
     folder, as in ``(("vi", "ud-legacy/v2.5_UD_Vietnamese-VTB"),)``."""
 
     def __post_init__(self) -> None:
         for language, treebank in self.treebanks:
             if not _TREEBANK.fullmatch(treebank) or ".." in treebank:
                 raise ConfigError(
-                    f"corpus ud, treebanks: {treebank!r} for {language!r} is no treebank name. Use the part "
+                    f"corpus ud, treebanks: {treebank!r} for {language!r} is not a treebank. Use the part "
                     f"after the hyphen (Sequoia of UD_French-Sequoia) or a folder below the data folder."
                 )
 
     def path(self, language: str, split: Split) -> str:
-        """Return the path in the treebank that is read for the language."""
-        treebank = self.named(language) or BUILT_IN
+        """Return the path of a split in the language's treebank."""
+        treebank = self.treebank_of(language) or BUILT_IN
         if "/" in treebank:
             return f"{treebank}/{language}-ud-{split}.conllu"
         name = language if is_built_in(language) else language_name(language).replace(" ", "_")
         return f"ud/UD_{name}-{treebank}/{language}_{treebank.lower()}-ud-{split}.conllu"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:
-        """Find the one file of a split in the language's treebank."""
-        treebank = self.named(language)
-        if treebank == BUILT_IN and treebanks_there(folder, language, split):  # UD uses one of our codes.
+        """Find the file of a split in the language's treebank.
+
+        Raises DataError, naming the existing treebanks, if none exists.
+        """
+        treebank = self.treebank_of(language)
+        if treebank == BUILT_IN and find_treebank_names(folder, language, split):  # UD uses one of our codes.
             treebank = dict(self.treebanks).get(language, "")
         treebank = treebank or _only_one(folder, language)
         if files := folder.find(ud_paths(treebank, language, split)):
@@ -94,56 +99,57 @@ class Ud(CorpusDefaults):
         """Yield the lines of a CoNLL-U file."""
         return write_conllu(only(ParsedSentence, examples, self.name), self.name)
 
-    def named(self, language: str) -> str:
-        """Return the treebank that is read for a language; empty for the only one that exists."""
-        if is_built_in(language.partition("-")[0]):  # A pair such as qaa-qab is there in translation.
+    def treebank_of(self, language: str) -> str:
+        """Return the treebank chosen or default for a language, or "" for the only one in the folder."""
+        if is_built_in(language.partition("-")[0]):  # Pairs such as qaa-qab are translated treebanks.
             return BUILT_IN
         return dict(self.treebanks).get(language) or DEFAULTS.get(language, "")
 
 
-def treebanks_there(folder: Folder, language: str, split: Split) -> list[str]:
+def find_treebank_names(folder: Folder, language: str, split: Split) -> list[str]:
     """Return the names, in lower case as in file names, of the language's treebanks that have the split."""
-    names, codes = set[str](), spellings(language)
+    names = set[str]()
+    language_spellings = spellings(language)
     for parent in TREEBANKS:
         for file in folder.find([f"{parent}UD_*/*_*-ud-{split}.conllu"]):
-            if (match := _FILE.fullmatch(file.base_name)) and match[1] in codes:
+            if (match := _FILE.fullmatch(file.base_name)) and match[1] in language_spellings:
                 names.add(match[2])
     return sorted(names)
 
 
 def _only_one(folder: Folder, language: str) -> str:
-    names = sorted({name for split in SPLITS for name in treebanks_there(folder, language, split)})
+    names = sorted({name for split in SPLITS for name in find_treebank_names(folder, language, split)})
     if len(names) > 1:
         raise DataError(
             f"{folder.name}: corpus ud has several treebanks for language {language!r}: {some(names)}; "
-            f'expected one, or one that is named. Name it: treebanks = {{ {language} = "{names[0]}" }}.'
+            f'expected one. Choose one: treebanks = {{ {language} = "{names[0]}" }}.'
         )
     return names[0] if names else ""
 
 
 def _missing(folder: Folder, language: str, split: Split, treebank: str) -> DataError:
-    others = treebanks_there(folder, language, split)
-    splits = [other for other in SPLITS if treebank and folder.find(ud_paths(treebank, language, other))]
-    of_it = f"treebank {treebank!r} of language {language!r}" if treebank else f"language {language!r}"
+    alternatives = find_treebank_names(folder, language, split)
+    splits = [name for name in SPLITS if treebank and folder.find(ud_paths(treebank, language, name))]
+    owner = f"treebank {treebank!r} of language {language!r}" if treebank else f"language {language!r}"
     facts = [
-        f"{folder.name}: no {split} split of corpus 'ud' for {of_it}."
-        f"{did_you_mean(treebank.lower(), others)}",
+        f"{folder.name}: no {split} split of corpus 'ud' for {owner}."
+        f"{did_you_mean(treebank.lower(), alternatives)}",
         f"That treebank has: {', '.join(splits)}." if splits else "",
-        f"Treebanks of {language!r} with {split}: {some(others)}. Name one, as in treebanks = "
-        f'{{ {language} = "{others[0]}" }}; then all splits come from it.'
-        if others
+        f"Treebanks of {language!r} with {split}: {some(alternatives)}. Choose one, as in treebanks = "
+        f'{{ {language} = "{alternatives[0]}" }}; then all splits come from it.'
+        if alternatives
         else f"No treebank of {language!r} there has {split}. {_languages(folder, split)} Fetch it from "
-        f"{Ud.about.url}, or choose another language or split.",
+        f"{Ud.about.url}, or choose a different language or split.",
     ]
     return DataError(" ".join(fact for fact in facts if fact))
 
 
 def _languages(folder: Folder, split: Split) -> str:
     files = [file for parent in TREEBANKS for file in folder.find([f"{parent}UD_*/*-ud-{split}.conllu"])]
-    codes = {canonical_language(file.base_name.partition("_")[0]) for file in files}
-    if codes:
-        plain = {code for code in codes if "-" not in code} or codes
-        return f"Languages with {split}: {some(sorted(plain))}."
+    languages = {canonical_language(file.base_name.partition("_")[0]) for file in files}
+    if languages:
+        single_languages = {language for language in languages if "-" not in language} or languages
+        return f"Languages with {split}: {some(sorted(single_languages))}."
     return f"The folder holds: {some(folder.inside())}."
 
 
@@ -158,10 +164,10 @@ _TABLES = ("bible/*.tsv",)
 
 @dataclass(frozen=True, kw_only=True)
 class RawText(CorpusDefaults):
-    """Raw text: one sentence or paragraph a line, an empty line between documents.
+    """Raw text: one sentence or paragraph per line, an empty line between documents.
 
-    All ``rawtext/sw/*.txt`` are one corpus, in the order of their names, and its train split. Text to measure
-    on is in ``rawtext/sw/dev/*.txt`` and ``rawtext/sw/test/*.txt``, if anywhere.
+    All files ``rawtext/sw/*.txt``, in the order of their names, are the train split of one corpus. Text to
+    measure on is in ``rawtext/sw/dev/*.txt`` and ``rawtext/sw/test/*.txt``, if it exists.
     """
 
     name: ClassVar[str] = "rawtext"
@@ -179,18 +185,21 @@ class RawText(CorpusDefaults):
         return locate(folder, self.name, _TEXTS, language, split)
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
-        """Read all lines; an id is the file's name and line number, and a file begins a new document."""
+        """Yield all lines.
+
+        An id is the file's name and the line number, and a file begins a new document.
+        """
         return _documents(self.files(source, language, split))
 
     def write(self, examples: Iterable[Example], language: str) -> Iterator[str]:  # noqa: ARG002
-        """Yield the lines of a file, an empty one where the document changes."""
+        """Yield the lines of a file, with an empty line between documents."""
         return with_byte_order_mark(self._lines(only(TextLine, examples, self.name)))
 
     def _lines(self, lines: Iterable[TextLine]) -> Iterator[str]:
         document = None
         for line in lines:
             if not line.text.strip():
-                raise cannot_write(self.name, line.id, "its text is empty. Leave it out")
+                raise cannot_write(self.name, line.id, "its text is empty. Remove it")
             if document not in (None, line.document):
                 yield ""
             document = line.document
@@ -202,8 +211,9 @@ class Bible(CorpusDefaults):
     """The Bible as text: the verses of one language of a verse-aligned table (``bible/*.tsv``).
 
     One verse in 25 is held out as dev and one as test, by its reference (``parallel_text.verse_split``), the
-    same in all languages: an encoder pretrained on train can be tested on verses that it has read in no
-    language. The same table gives translation pairs as corpus bitext, collection bible, in the same splits.
+    same in all languages: an encoder pretrained on train can be tested on verses that it has not read in any
+    language. The same table provides translation pairs as corpus bitext, collection bible, in the same
+    splits.
     """
 
     name: ClassVar[str] = "bible"
@@ -211,24 +221,33 @@ class Bible(CorpusDefaults):
     about: ClassVar[About] = About(__doc__, "https://github.com/BibleNLP/ebible", "that of each translation")
 
     def path(self, language: str, split: Split) -> str:  # noqa: ARG002
-        """Return the path of a table with one language; the split of a verse follows from its reference."""
+        """Return the path of a table with one language.
+
+        It is the same for all splits, because a verse's split follows from its reference.
+        """
         return f"bible/{language}.tsv"
 
     def find(self, folder: Folder, language: str, split: Split) -> list[File]:  # noqa: ARG002
-        """Find the first table that has the language."""
+        """Find the first table that has the language.
+
+        Raises DataError, naming the existing languages, if none exists.
+        """
         tables = folder.find(_TABLES)
         for table in tables:
             if column_of(language, languages_in(table)):
                 return [table]
-        codes = sorted({code for table in tables for code in languages_in(table)})
-        contents = f"It has: {some(codes)}" if codes else f"The folder holds: {some(folder.inside())}"
+        languages = sorted({name for table in tables for name in languages_in(table)})
+        contents = f"It has: {some(languages)}" if languages else f"The folder holds: {some(folder.inside())}"
         raise DataError(
             f"{folder.name}: no table {_TABLES[0]} with a column for language {language!r}."
-            f"{did_you_mean(language, codes)} {contents}. Choose another language, or add a table with it."
+            f"{did_you_mean(language, languages)} {contents}. Choose a different one, or add a table with it."
         )
 
     def read(self, source: Source, language: str, split: Split) -> Iterator[TextLine]:
-        """Read the verses of a split; ids are references, as in GEN 1:1."""
+        """Yield the verses of a split.
+
+        Ids are references, as in GEN 1:1.
+        """
         file = self.files(source, language, split)[0]
         return nonempty(_verses(file, language, split), file.name)
 
@@ -238,7 +257,7 @@ class Bible(CorpusDefaults):
         references: set[str] = set()
         for verse in only(TextLine, examples, self.name):
             if not verse.id or verse.id in references or not verse.text.strip():
-                raise cannot_write(self.name, verse.id, "expected a reference of its own and a text")
+                raise cannot_write(self.name, verse.id, "expected a unique reference and a text")
             references.add(verse.id)
             yield f"{cell(verse.id, self.name, verse.id)}\t{cell(verse.text, self.name, verse.id)}"
 
@@ -254,14 +273,16 @@ def _documents(files: list[File]) -> Iterator[TextLine]:
 
 def _lines(file: File, document: int) -> Iterator[TextLine]:
     name = file.base_name.removesuffix(".txt")
-    has_text = ended = False
-    for number, text in file.lines():
+    has_text = False
+    is_new_document = False
+    for line_number, text in file.lines():
         if not text.strip():
-            ended = has_text
+            is_new_document = has_text
             continue
-        document += ended
-        has_text, ended = True, False
-        yield TextLine(id=f"{name}:{number}", text=text, document=document)
+        document += is_new_document
+        has_text = True
+        is_new_document = False
+        yield TextLine(id=f"{name}:{line_number}", text=text, document=document)
 
 
 def _verses(file: File, language: str, split: Split) -> Iterator[TextLine]:

@@ -1,8 +1,8 @@
-"""Download one file; under its name only the complete and verified file ever appears.
+"""Download one file, which appears under its name only when complete and verified.
 
 Bytes go to ``NAME.part``, which the next attempt or call resumes if the server still has the same version.
-Only a file of the expected size and checksum is renamed. httpx2 handles redirects, proxies, certificates
-and time-outs.
+Only a file of the expected size and checksum is renamed. httpx2 handles redirects, proxies, certificates and
+time-outs.
 """
 
 import json
@@ -27,18 +27,19 @@ if TYPE_CHECKING:
     import httpx2
 
 ENOUGH_PROGRESS = 1 << 20
-"""Bytes; a failed attempt that brought as many does not count."""
+"""Bytes of progress in an attempt that reset the count of failures to 1."""
 
 PROGRESS_INTERVAL = 0.1
-"""Seconds."""
+"""Minimum seconds between two reports of progress."""
 
 SLOWEST = 1024
-"""Bytes a second; a slower server counts as timed out."""
+"""Bytes per second. A slower server counts as timed out."""
 
 RETRYABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
 """Statuses after which a retry may succeed (RFC 9110)."""
 
-PARTIAL, RANGE_NOT_SATISFIABLE = 206, 416
+PARTIAL = 206
+RANGE_NOT_SATISFIABLE = 416
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +49,12 @@ class Link:
     url: str
     size: int | None = None
     most: int = 100_000_000
-    """Bytes that are taken where the size is not known."""
+    """Maximum bytes if the size is not known."""
     sha256: str = ""
     known_from: str = "the published checksum"
     """Origin of the checksum, for the message on a mismatch."""
     by_hand: str = ""
-    """Advice for the user where the file is unavailable."""
+    """Advice for the user if the file is unavailable."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,9 +64,9 @@ class RetryPolicy:
     attempts: int = 6
     """Consecutive failures before giving up."""
     first_wait: float = 1.0
-    """Seconds before the second attempt; each further wait is twice as long."""
+    """Seconds before the second attempt. Each further wait is twice as long."""
     longest_wait: float = 120.0
-    """Seconds; the longest wait that a server may ask for."""
+    """Maximum wait in seconds. If the server requests a longer one, the download fails."""
     timeout: float = 30.0
     """Seconds without enough bytes before the connection is closed."""
     sleep: Callable[[float], None] = field(default=time.sleep)
@@ -80,7 +81,7 @@ class Downloaded:
 
 
 class TryAgainError(Exception):
-    """A failure worth a retry, after the ``wait`` seconds that the server asked for."""
+    """A failure worth a retry, after the ``wait`` seconds that the server requested."""
 
     def __init__(self, what: str, *, wait: float = 0.0, restart: bool = False) -> None:
         super().__init__(masked(what))
@@ -92,7 +93,10 @@ class TryAgainError(Exception):
 def download(
     link: Link, path: Path, *, retry: RetryPolicy | None = None, on_progress: OnProgress = no_progress
 ) -> Downloaded:
-    """Download a file to a path; DataError or StorageError, and no file, where that fails."""
+    """Download a file to a path and return its size and checksum.
+
+    Raises DataError or StorageError, without creating the file, if the download fails.
+    """
     with storing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
     try:
@@ -109,36 +113,36 @@ def checksum(path: Path) -> str:
 
 @contextmanager
 def storing(path: Path) -> Iterator[None]:
-    """Turn OSError into StorageError."""
+    """Turn OSError into StorageError, with the path and advice."""
     try:
         yield
     except OSError as error:
         raise StorageError(
             f"{path}: cannot be written or read ({error.strerror or error}). Free some space or choose "
-            f"another --to, then run the same command again: it goes on where it stopped."
+            f"a different --to, then run the same command again: it resumes where it stopped."
         ) from error
 
 
 def megabytes(size: int) -> str:
-    """Format a number of bytes."""
+    """Format a number of bytes as MB, or as kB below 0.1 MB."""
     return f"{size / 1e6:,.1f} MB" if size >= 1e5 else f"{size / 1e3:,.1f} kB"
 
 
 def _download(link: Link, path: Path, retry: RetryPolicy, on_progress: OnProgress) -> Downloaded:
     part = _PartialFile(path.with_name(path.name + ".part"))
-    failed = 0
+    failures = 0
     while True:
         size_before = part.size()
         try:
             _attempt(link, part, retry.timeout, _Meter(path.name, on_progress))
-            return _finished(link, part, path, resumed=size_before > 0)
+            return _verify_and_rename(link, part, path, was_resumed=size_before > 0)
         except TryAgainError as trouble:
             if trouble.restart:
                 part.remove()
-            failed = 1 if part.size() - size_before >= ENOUGH_PROGRESS else failed + 1
-            wait = max(trouble.wait, min(retry.first_wait * 2 ** (failed - 1), retry.longest_wait))
-            if failed >= retry.attempts or wait > retry.longest_wait:
-                raise _given_up(link, part, trouble, failed) from trouble
+            failures = 1 if part.size() - size_before >= ENOUGH_PROGRESS else failures + 1
+            wait = max(trouble.wait, min(retry.first_wait * 2 ** (failures - 1), retry.longest_wait))
+            if failures >= retry.attempts or wait > retry.longest_wait:
+                raise _give_up_error(link, part, trouble, failures) from trouble
             on_progress(Progress(path.name, part.size(), link.size or 0, f"{trouble}; again in {wait:.0f} s"))
             retry.sleep(wait)
 
@@ -151,37 +155,42 @@ def _attempt(link: Link, part: "_PartialFile", timeout: float, meter: "_Meter") 
     if start:
         headers |= {"Range": f"bytes={start}-", **({"If-Range": validator} if validator else {})}
     with _response(link.url, headers, timeout) as response:
-        packed = _is_packed(link.url, response)
-        start, total = _range(response, start, packed=packed)
-        now = "" if packed else _validator(response)
+        is_packed = _is_packed(link.url, response)
+        start, total = _range(response, start, is_packed=is_packed)
+        new_validator = "" if is_packed else _validator(response)
         _check_total(link, response, total)
-        if start and validator and now not in ("", validator):
+        if start and validator and new_validator not in ("", validator):
             raise TryAgainError("the server's file has changed since the download began", restart=True)
-        ends = {"content-length", "transfer-encoding"} & set(response.headers)
-        if not ends and link.size is None and not link.sha256:
-            raise TryAgainError("the server does not say how long the file is")
-        expected = total if link.size is None else link.size
-        if expected is not None and link.size is None and expected > link.most:
-            raise _too_large(link, f"the server says that it has {expected:,} bytes")
+        length_headers = {"content-length", "transfer-encoding"} & set(response.headers)
+        if not length_headers and link.size is None and not link.sha256:
+            raise TryAgainError("the server does not state the length of the file")
+        expected_size = total if link.size is None else link.size
+        if expected_size is not None and link.size is None and expected_size > link.most:
+            raise _too_large(link, f"the server states {expected_size:,} bytes")
         _check_room(part.path, (total or 0) - start)
-        meter.begin(start, expected, link)
-        blocks = response.iter_bytes() if packed else response.iter_raw()
-        _store(_fast_enough(blocks, timeout), part, start, {"url": link.url, "validator": now}, meter)
-    if expected is not None and part.size() < expected:
-        raise TryAgainError(f"the server ended after {part.size():,} of {expected:,} bytes")
+        meter.begin(start, expected_size, link)
+        blocks = response.iter_bytes() if is_packed else response.iter_raw()
+        _store(
+            _fast_enough(blocks, timeout), part, start, {"url": link.url, "validator": new_validator}, meter
+        )
+    if expected_size is not None and part.size() < expected_size:
+        raise TryAgainError(f"the server ended after {part.size():,} of {expected_size:,} bytes")
 
 
 @contextmanager
 def _response(url: str, headers: dict[str, str], timeout: float) -> Iterator["httpx2.Response"]:
-    """Open the response; TryAgainError where a retry may help, DataError where not."""
-    import httpx2  # late: what exists can be listed without it
+    """Open the response.
+
+    Raises TryAgainError if a retry may help, else DataError.
+    """
+    import httpx2  # Listing the corpora does not need it.
 
     client = httpx2.Client(
         headers=headers,
         timeout=timeout,
         follow_redirects=True,
         event_hooks={"response": [_check_redirect]},
-        limits=httpx2.Limits(max_keepalive_connections=0),  # A server may close one while it is asked again.
+        limits=httpx2.Limits(max_keepalive_connections=0),  # A server may close it during the next request.
     )
     try:
         with client, client.stream("GET", url) as response:
@@ -190,7 +199,7 @@ def _response(url: str, headers: dict[str, str], timeout: float) -> Iterator["ht
     except httpx2.UnsupportedProtocol as error:
         raise DataError(f"{url}: only http and https can be fetched.") from error
     except (httpx2.TooManyRedirects, httpx2.InvalidURL) as error:
-        raise DataError(f"{url}: the file cannot be had ({error}).") from error
+        raise DataError(f"{url}: the file cannot be fetched ({error}).") from error
     except httpx2.ConnectError as error:
         raise _no_answer(url, error) from error
     except httpx2.RequestError as error:
@@ -198,7 +207,7 @@ def _response(url: str, headers: dict[str, str], timeout: float) -> Iterator["ht
 
 
 def _check_redirect(response: "httpx2.Response") -> None:
-    """Refuse a redirect from https to anything less safe."""
+    """Raise DataError for a redirect from https to anything less safe."""
     target = response.url.join(response.headers.get("Location", ""))
     if response.has_redirect_location and target.scheme not in ("https", response.url.scheme):
         raise DataError(
@@ -219,14 +228,14 @@ def _check_status(url: str, response: "httpx2.Response") -> None:
 
 
 def _requested_wait(response: "httpx2.Response") -> float:
-    """Return the seconds that the server asks for (Retry-After); 0 for none."""
+    """Return the seconds of the Retry-After header, or 0 without one."""
     value = response.headers.get("Retry-After", "")
     if value.isdigit():
         return float(value)
-    try:  # By the server's clock, where it sends it: ours may be wrong.
-        now = response.headers.get("Date")
-        since = parsedate_to_datetime(now).timestamp() if now else time.time()
-        return max(0.0, parsedate_to_datetime(value).timestamp() - since)
+    try:  # Use the server's clock if it sends one, because ours may be wrong.
+        date = response.headers.get("Date")
+        now = parsedate_to_datetime(date).timestamp() if date else time.time()
+        return max(0.0, parsedate_to_datetime(value).timestamp() - now)
     except ValueError:
         return 0.0
 
@@ -237,35 +246,38 @@ def _no_answer(url: str, error: Exception) -> Exception:
         if isinstance(cause, ssl.SSLCertVerificationError):
             return DataError(
                 f"{url}: the server's certificate cannot be trusted ({cause.verify_message}). Check this "
-                f"machine's date and, where a proxy reads along, its certificates."
+                f"machine's date and, if a proxy decrypts traffic, its certificates."
             )
         cause = cause.__cause__ or cause.__context__
     return TryAgainError(f"no answer ({error})")
 
 
 def _is_packed(url: str, response: "httpx2.Response") -> bool:
-    """Return whether the server compressed the file unasked (not whether the file itself is compressed)."""
+    """Return whether the server compressed the file for transfer, not whether the file itself is compressed.
+
+    Raises TryAgainError for an encoding other than gzip.
+    """
     encoding = response.headers.get("Content-Encoding", "identity").lower()
     if encoding not in ("identity", "gzip", "x-gzip"):
-        raise TryAgainError(f"the server sent it in encoding {encoding!r}, which was not asked for")
+        raise TryAgainError(f"the server sent it in encoding {encoding!r}, which was not requested")
     return encoding != "identity" and not url.partition("?")[0].endswith((".gz", ".tgz"))
 
 
-def _range(response: "httpx2.Response", start: int, *, packed: bool) -> tuple[int, int | None]:
+def _range(response: "httpx2.Response", start: int, *, is_packed: bool) -> tuple[int, int | None]:
     """Return the offset of the first byte sent and the size of the whole file."""
     length = response.headers.get("Content-Length", "")
     if response.status_code != PARTIAL:
-        return 0, int(length) if length.isdigit() and not packed else None
-    sent = response.headers.get("Content-Range", "nothing")
-    if packed or not sent.startswith(f"bytes {start}-"):
-        raise TryAgainError(f"asked for bytes from {start} on, the server sent {sent}", restart=True)
-    total = sent.rpartition("/")[2]
+        return 0, int(length) if length.isdigit() and not is_packed else None
+    byte_range = response.headers.get("Content-Range", "nothing")
+    if is_packed or not byte_range.startswith(f"bytes {start}-"):
+        raise TryAgainError(f"requested bytes from {start}, the server sent {byte_range}", restart=True)
+    total = byte_range.rpartition("/")[2]
     return start, int(total) if total.isdigit() else None
 
 
 def _validator(response: "httpx2.Response") -> str:
     etag = response.headers.get("ETag", "")
-    if etag.startswith('"'):  # A weak one (W/"…") does not say that the bytes are equal.
+    if etag.startswith('"'):  # A weak one (W/"…") does not guarantee equal bytes.
         return str(etag)
     return "" if etag else str(response.headers.get("Last-Modified", ""))
 
@@ -275,35 +287,38 @@ def _check_total(link: Link, response: "httpx2.Response", total: int | None) -> 
         kind = response.headers.get("Content-Type", "of no type").partition(";")[0]
         raise DataError(
             f"{link.url}: the server has {total:,} bytes ({kind}); the published file has "
-            f"{link.size:,}. It was changed, or something between answers in its place."
+            f"{link.size:,}. It was changed, or a proxy answered instead of the server."
         )
 
 
-def _check_room(path: Path, needed: int) -> None:
+def _check_room(path: Path, size: int) -> None:
     with storing(path):
-        free = shutil.disk_usage(path.parent).free
-    if needed > free:
+        free_size = shutil.disk_usage(path.parent).free
+    if size > free_size:
         raise StorageError(
-            f"{path.parent}: {megabytes(needed)} are needed and {megabytes(free)} are free. Free some space "
-            f"or choose another --to."
+            f"{path.parent}: {megabytes(size)} are needed, {megabytes(free_size)} are free. Free some space "
+            f"or choose a different --to."
         )
 
 
 def _fast_enough(blocks: Iterator[bytes], timeout: float) -> Iterator[bytes]:
-    since, began = 0, time.monotonic()
+    """Yield blocks, and raise TryAgainError after ``timeout`` seconds below ``SLOWEST``."""
+    received_bytes = 0
+    start = time.monotonic()
     for block in blocks:
-        since += len(block)
+        received_bytes += len(block)
         yield block
-        if (spent := time.monotonic() - began) >= timeout:
-            if since < SLOWEST * spent:
-                raise TryAgainError(f"the server gave {since} bytes in {spent:.0f} s")
-            since, began = 0, time.monotonic()
+        if (seconds := time.monotonic() - start) >= timeout:
+            if received_bytes < SLOWEST * seconds:
+                raise TryAgainError(f"the server sent {received_bytes} bytes in {seconds:.0f} s")
+            received_bytes = 0
+            start = time.monotonic()
 
 
 def _store(
     blocks: Iterator[bytes], part: "_PartialFile", start: int, note: dict[str, str], meter: "_Meter"
 ) -> None:
-    """Write blocks from byte ``start`` on, and the version of the file to the note."""
+    """Write blocks from byte ``start``, and the file's version to the note."""
     with storing(part.path), part.path.open("r+b" if start else "wb") as file:
         file.seek(start)
         file.truncate()
@@ -315,42 +330,42 @@ def _store(
         os.fsync(file.fileno())
 
 
-def _finished(link: Link, part: "_PartialFile", path: Path, *, resumed: bool) -> Downloaded:
-    downloaded = Downloaded(size=part.size(), sha256=checksum(part.path))
-    if link.sha256 and downloaded.sha256 != link.sha256:
+def _verify_and_rename(link: Link, part: "_PartialFile", path: Path, *, was_resumed: bool) -> Downloaded:
+    facts = Downloaded(size=part.size(), sha256=checksum(part.path))
+    if link.sha256 and facts.sha256 != link.sha256:
         part.remove()
-        if resumed:  # The two halves may be of two versions; a new download may still be right.
-            raise TryAgainError("the parts of several attempts do not fit together")
+        if was_resumed:  # The parts may be from two versions; a new download may still be right.
+            raise TryAgainError("the parts from several attempts do not match")
         raise DataError(
-            f"{link.url}: the {downloaded.size:,} bytes downloaded have SHA-256 {downloaded.sha256}; "
+            f"{link.url}: the {facts.size:,} bytes downloaded have SHA-256 {facts.sha256}; "
             f"{link.known_from} is {link.sha256}. They were deleted. The file was changed or is not the "
             f"right one."
         )
     with storing(path):
         part.path.replace(path)
         part.remove()
-    return downloaded
+    return facts
 
 
-def _given_up(link: Link, part: "_PartialFile", trouble: TryAgainError, failed: int) -> DataError:
+def _give_up_error(link: Link, part: "_PartialFile", trouble: TryAgainError, failures: int) -> DataError:
     size = f"{megabytes(part.size())} are kept, and the" if part.size() else "The"
-    tried = f"after {failed} attempt{'s' if failed > 1 else ''}"
-    tried += f", since it asks to wait {trouble.wait:.0f} s" if trouble.wait else ""
+    attempts = f"after {failures} attempt{'s' if failures > 1 else ''}"
+    attempts += f", since it asks to wait {trouble.wait:.0f} s" if trouble.wait else ""
     return DataError(
-        f"{link.url}: {trouble}; given up {tried}. {size} same command resumes the download later."
+        f"{link.url}: {trouble}; given up {attempts}. {size} same command resumes the download later."
     )
 
 
 def _too_large(link: Link, size: str) -> DataError:
     return DataError(
-        f"{link.url}: {size}, and its size is not known beforehand: at most {link.most:,} bytes are taken. "
-        f"Look whether the address is right; if it is, download it by hand."
+        f"{link.url}: {size}, and no size is published: at most {link.most:,} bytes are downloaded. Check "
+        f"the address; if it is right, download the file by hand."
     )
 
 
 @dataclass(frozen=True)
 class _PartialFile:
-    """The partial file, and a note of the version it belongs to."""
+    """The partial file, and a note with the version it belongs to."""
 
     path: Path
 
@@ -362,7 +377,10 @@ class _PartialFile:
         return self.path.stat().st_size if self.path.is_file() else 0
 
     def resume_point(self, link: Link) -> tuple[int, str]:
-        """Return the byte to resume from and the version; 0 where the version is unknown."""
+        """Return the byte to resume from and the version.
+
+        The byte is 0 if the version is unknown or the partial file is longer than expected.
+        """
         try:
             note = dict(parse_json(read_regular(self.note)))
         except (OSError, ValueError, TypeError):
@@ -379,7 +397,7 @@ class _PartialFile:
 
 
 class _Meter:
-    """Reports position and speed of a download a few times a second."""
+    """Reporter of a download's position and speed, a few times per second."""
 
     def __init__(self, what: str, on_progress: OnProgress) -> None:
         self.what = what
@@ -392,16 +410,19 @@ class _Meter:
         self.began = self.reported = time.monotonic()
 
     def add(self, size: int) -> None:
-        """Count bytes; TryAgainError for more than expected, DataError for too many of an unknown size."""
+        """Count bytes.
+
+        Raises TryAgainError for more bytes than expected, DataError for too many bytes of an unknown size.
+        """
         self.done += size
         if self.most is None and self.done > self.link.most:
-            raise _too_large(self.link, f"more than {self.link.most:,} bytes came")
+            raise _too_large(self.link, f"more than {self.link.most:,} bytes arrived")
         if self.most is not None and self.done > self.most:
-            raise TryAgainError(f"more than its {self.most:,} bytes came", restart=True)
+            raise TryAgainError(f"more than its {self.most:,} bytes arrived", restart=True)
         now = time.monotonic()
         if now - self.reported >= PROGRESS_INTERVAL or self.done == self.most:
             self.reported = now
             speed = megabytes(int((self.done - self.first) / max(now - self.began, 1e-6)))
-            of = f" of {megabytes(self.most)}" if self.most else ""
-            remark = f"{megabytes(self.done)}{of}, {speed}/s"
+            total = f" of {megabytes(self.most)}" if self.most else ""
+            remark = f"{megabytes(self.done)}{total}, {speed}/s"
             self.on_progress(Progress(self.what, self.done, self.most or self.done + 1, remark))

@@ -1,4 +1,7 @@
-"""Datasets of the Hugging Face hub at a commit: ``OWNER/NAME@main`` is looked up once and then remains."""
+"""Datasets of the Hugging Face hub at a commit.
+
+The commit of ``OWNER/NAME@main`` is requested once and does not change afterwards.
+"""
 
 import re
 from contextlib import suppress
@@ -10,7 +13,7 @@ from isogloss.core.errors import ConfigError, DataError, StorageError, one_line
 from isogloss.core.untrusted import is_safe
 
 DATASET = re.compile(r"(?P<name>[\w.-]+(/[\w.-]+)?)(@(?P<revision>[\w./-]+))?")
-"""A dataset, and after @ its branch, tag or commit."""
+"""A dataset, with its branch, tag or commit after @."""
 
 COMMIT = re.compile(r"[0-9a-f]{40}")
 MAIN = "main"
@@ -19,25 +22,27 @@ _FILE = re.compile(r"hub:(?P<name>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)/(?P<pat
 """A file of a dataset."""
 
 
-def pinned(dataset: str, records: Path) -> str:
-    """Return a dataset of the hub with its commit; that of a branch is looked up once and written to a file.
+def pin_commit(dataset: str, records: Path) -> str:
+    """Return a dataset of the hub with its commit.
 
-    ConfigError for a text that names no dataset, DataError where the commit cannot be looked up.
+    The commit of a branch is requested once and recorded in a file. Raises ConfigError for a text that is not
+    the name of a dataset, DataError if the commit cannot be determined.
     """
     match = DATASET.fullmatch(dataset)
     if not match or not is_safe(dataset):
         raise ConfigError(
             f"hub: found {dataset!r}; expected owner/name, owner/name@BRANCH or owner/name@COMMIT."
         )
-    name, commit = match["name"], match["revision"] or MAIN
+    name = match["name"]
+    commit = match["revision"] or MAIN
     if not COMMIT.fullmatch(commit):
         record = records / "commits" / f"{name}@{commit}"
-        recorded = ""
+        recorded_commit = ""
         with suppress(OSError, ValueError):
-            recorded = record.read_text(encoding="utf-8").strip()
-        commit = recorded if COMMIT.fullmatch(recorded) else _commit(name, commit)
-        if commit != recorded:
-            with suppress(StorageError):  # Then it is looked up again.
+            recorded_commit = record.read_text(encoding="utf-8").strip()
+        commit = recorded_commit if COMMIT.fullmatch(recorded_commit) else _commit(name, commit)
+        if commit != recorded_commit:
+            with suppress(StorageError):  # The next call looks it up again.
                 write_text(record.parent, record.name, f"{commit}\n")
     return f"{name}@{commit}"
 
@@ -50,29 +55,33 @@ def _commit(name: str, revision: str) -> str:
         return str(HfApi().dataset_info(name, revision=revision).sha)
     except (RevisionNotFoundError, RepositoryNotFoundError) as error:
         raise DataError(
-            f"hub: no dataset {name} with a revision {revision!r} is on the Hugging Face hub, or it needs a "
+            f"hub: the Hugging Face hub has no dataset {name} with a revision {revision!r}, or it requires a "
             f"login. Check both names."
         ) from error
     except Exception as error:  # The hub's client raises errors of several HTTP libraries.
         raise DataError(
-            f"hub: the commit of {name}@{revision} cannot be looked up ({one_line(error):.200}). Try again "
-            f"with a network; or write it, {name}@COMMIT, which needs none where the data have been read."
+            f"hub: the commit of {name}@{revision} cannot be determined ({one_line(error):.200}). Try "
+            f"again with a network, or state the commit ({name}@COMMIT): data read earlier needs no network."
         ) from error
 
 
-def at_commit(url: str, records: Path, *, resolve: bool = False) -> str:
-    """Return the address of a file with the commit of its dataset, if it is known or to be looked up."""
+def pin_address(url: str, records: Path, *, resolve: bool = False) -> str:
+    """Return the address of a file with the commit of its dataset.
+
+    An address of a different site is unchanged. So is an unknown commit, unless ``resolve`` looks it up.
+    """
     match = _FILE.fullmatch(url)
     if not match:
         return url
-    name, revision = match["name"], match["revision"]
+    name = match["name"]
+    revision = match["revision"]
     if not resolve and not (records / "commits" / f"{name}@{revision}").is_file():
         return url
-    return f"hub:{pinned(f'{name}@{revision}', records)}/{match['path']}"
+    return f"hub:{pin_commit(f'{name}@{revision}', records)}/{match['path']}"
 
 
 def address(url: str) -> str:
-    """Return where a file is downloaded from: one of the hub at ``HF_ENDPOINT``."""
+    """Return the URL from which a file is downloaded, at ``HF_ENDPOINT`` for files of the hub."""
     match = _FILE.fullmatch(url)
     if not match:
         return url
@@ -82,9 +91,9 @@ def address(url: str) -> str:
 
 
 def snapshot(dataset: str, pattern: str, name: str) -> Path:
-    """Return the folder of a dataset at a commit in the hub's cache, with the files that match a pattern.
+    """Return the folder of a dataset at a commit in the hub's cache, with the files of a pattern.
 
-    They are downloaded where the cache lacks them; DataError where they cannot be.
+    They are downloaded if the cache lacks them. Raises DataError if the download fails.
     """
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError

@@ -1,8 +1,8 @@
 """Fetch the official files of corpora to the paths that their readers search.
 
-Files that exist and are right are left alone; a file with other content is never overwritten. A record of
-each fetched file (``.fetched/…json``: address, size, checksum) lets a later call compare, also where no
-checksum is published.
+Correct files are not fetched again, and files with different content are never overwritten. A record of each
+fetched file (``.fetched/…json``: address, size, checksum) lets later calls compare, even if no checksum is
+published.
 """
 
 import json
@@ -18,7 +18,7 @@ from isogloss.core.progress import OnProgress, Progress, no_progress
 from isogloss.core.shared_files import locked, read_file
 from isogloss.core.untrusted import is_safe, parse_json
 from isogloss.data.fetching.downloading import Link, RetryPolicy, checksum, download, storing
-from isogloss.data.fetching.hub_address import address, at_commit
+from isogloss.data.fetching.hub_address import address, pin_address
 from isogloss.data.fetching.releases import Release
 from isogloss.data.fetching.unpacking import unofficial_file, unpack
 
@@ -36,9 +36,9 @@ class Fetched:
     size: int
     sha256: str
     published: bool
-    """Whether the checksum is the published one, not that of the first download."""
+    """Whether the checksum is published, instead of computed at the first download."""
     languages: tuple[str, ...] = ()
-    """The languages whose members were extracted; empty for all."""
+    """Languages whose members were extracted, or empty for all."""
     files: dict[str, str] = field(default_factory=dict)
     """Checksums by path."""
 
@@ -53,8 +53,12 @@ class FetchedRelease:
 
 
 def existing(release: Release, folder: Path, languages: Sequence[str] = ()) -> Fetched | None:
-    """Return the record of a release that exists, else None; DataError for a file with other content."""
-    release = replace(release, url=at_commit(release.url, folder / RECORDS))
+    """Return the record of an existing release, or None.
+
+    None is for missing files and for archives from which further languages are needed. Raises DataError for a
+    file with different content.
+    """
+    release = replace(release, url=pin_address(release.url, folder / RECORDS))
     record = _record(release, folder)
     if release.to:
         return _existing_file(release, folder / release.to, record)
@@ -76,79 +80,82 @@ def fetch(
     retry: RetryPolicy | None = None,
     on_progress: OnProgress = no_progress,
 ) -> Iterator[FetchedRelease]:
-    """Fetch the releases that are missing, and yield each once it exists; archives stay in ``downloads``.
+    """Fetch missing releases, and yield each when it exists.
 
-    With languages, only their members are extracted from archives. One process at a time fetches into a
-    folder; others wait.
+    Archives stay in ``downloads``. With languages, only their members are extracted from archives. Only one
+    process at a time fetches into a folder; others wait.
     """
     retry = retry or RetryPolicy()
-    with _alone(folder, retry.sleep, on_progress):
-        for named in releases:
-            release = replace(named, url=at_commit(named.url, folder / RECORDS, resolve=True))
-            present = existing(release, folder, languages)
-            fetched = present or _fetch(release, folder, languages, retry, on_progress)
-            if _record(release, folder) != fetched:
-                _write_record(release, folder, fetched)
-            yield FetchedRelease(release=release, fetched=fetched, was_there=present is not None)
+    with _locked_folder(folder, retry.sleep, on_progress):
+        for official in releases:
+            release = replace(official, url=pin_address(official.url, folder / RECORDS, resolve=True))
+            existing_record = existing(release, folder, languages)
+            record = existing_record or _fetch(release, folder, languages, retry, on_progress)
+            if _record(release, folder) != record:
+                _write_record(release, folder, record)
+            yield FetchedRelease(release=release, fetched=record, was_there=existing_record is not None)
 
 
 def _fetch(
     release: Release, folder: Path, languages: Sequence[str], retry: RetryPolicy, on_progress: OnProgress
 ) -> Fetched:
     path = folder / release.target
-    record = _record(release, folder)
-    fetched = _existing_file(release, path, record)
-    if fetched is None:
-        downloaded = download(_link(release, record), path, retry=retry, on_progress=on_progress)
-        fetched = _fetched(release, downloaded.size, downloaded.sha256)
+    old_record = _record(release, folder)
+    record = _existing_file(release, path, old_record)
+    if record is None:
+        download_facts = download(_link(release, old_record), path, retry=retry, on_progress=on_progress)
+        record = _new_record(release, download_facts.size, download_facts.sha256)
     if not release.take:
-        return fetched
-    on_progress(Progress(path.name, fetched.size, fetched.size, "unpacking"))
-    languages = _wider(record, languages)
-    unpacked = unpack(
+        return record
+    on_progress(Progress(path.name, record.size, record.size, "unpacking"))
+    languages = _languages_to_extract(old_record, languages)
+    checksums = unpack(
         path,
         lambda member: release.targets(member, languages),
         folder,
-        patterns={number: pattern for number, (pattern, _) in enumerate(release.take)},
+        patterns={index: pattern for index, (pattern, _) in enumerate(release.take)},
     )
-    return replace(fetched, files=unpacked, languages=languages)
+    return replace(record, files=checksums, languages=languages)
 
 
 def _existing_file(release: Release, path: Path, record: Fetched | None) -> Fetched | None:
-    """Return the record of a file that was put there by hand or by an earlier call."""
+    """Return the record of an existing file, put there by hand or by an earlier call.
+
+    Raises DataError if its checksum differs from the expected one.
+    """
     if not path.is_file():
         return None
     digest = checksum(path)
-    expected = release.sha256 or (record.sha256 if record else "")
-    if expected and digest != expected:
-        raise unofficial_file(path, expected)
-    return _fetched(release, path.stat().st_size, digest)
+    official_digest = release.sha256 or (record.sha256 if record else "")
+    if official_digest and digest != official_digest:
+        raise unofficial_file(path, official_digest)
+    return _new_record(release, path.stat().st_size, digest)
 
 
-def _fetched(release: Release, size: int, digest: str) -> Fetched:
+def _new_record(release: Release, size: int, digest: str) -> Fetched:
     files = {release.to: digest} if release.to else {}
     return Fetched(url=release.url, size=size, sha256=digest, published=bool(release.sha256), files=files)
 
 
-def _link(release: Release, fetched: Fetched | None) -> Link:
-    recorded = "" if fetched is None or fetched.url != release.url else fetched.sha256
+def _link(release: Release, record: Fetched | None) -> Link:
+    first_checksum = "" if record is None or record.url != release.url else record.sha256
     return Link(
         url=address(release.url),
         size=release.size,
-        sha256=release.sha256 or recorded,
+        sha256=release.sha256 or first_checksum,
         known_from="the published checksum" if release.sha256 else _FIRST.format(release.target),
-        by_hand=f"If you find it elsewhere, put it as {release.target} into the folder and fetch again.",
+        by_hand=f"If you find it elsewhere, put it into the folder as {release.target} and fetch again.",
     )
 
 
-_FIRST = f"that of the first download ({RECORDS}/{{}}.json; delete it to trust the new one)"
+_FIRST = f"the checksum of the first download ({RECORDS}/{{}}.json; delete it to trust the new one)"
 
 
-def _wider(fetched: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]:
-    """Return the languages to extract: the requested ones and those of the record."""
-    if not languages or (fetched and fetched.files and not fetched.languages):
+def _languages_to_extract(record: Fetched | None, languages: Sequence[str]) -> tuple[str, ...]:
+    """Return the requested languages and those in the record, or () for all."""
+    if not languages or (record and record.files and not record.languages):
         return ()
-    return tuple(sorted({*languages, *(fetched.languages if fetched else ())}))
+    return tuple(sorted({*languages, *(record.languages if record else ())}))
 
 
 def _record_name(release: Release) -> str:
@@ -156,33 +163,39 @@ def _record_name(release: Release) -> str:
 
 
 def _record(release: Release, folder: Path) -> Fetched | None:
-    """Read the record; one that is damaged or of another address counts as none."""
+    """Read the record of a release, or return None.
+
+    A record that is damaged or has a different address counts as none.
+    """
     try:
         body: Any = parse_json(read_file(folder, _record_name(release)))
         record = Fetched(**{**body, "languages": tuple(body["languages"])})
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return record if record.url == release.url and all(map(is_safe, record.files)) else None
+    return record if record.url == release.url and all(is_safe(path) for path in record.files) else None
 
 
-def _write_record(release: Release, folder: Path, fetched: Fetched) -> None:
-    write_text(folder, _record_name(release), json.dumps(asdict(fetched), indent=1) + "\n")
+def _write_record(release: Release, folder: Path, record: Fetched) -> None:
+    write_text(folder, _record_name(release), json.dumps(asdict(record), indent=1) + "\n")
 
 
 @contextmanager
-def _alone(folder: Path, sleep: Callable[[float], None], on_progress: OnProgress) -> Iterator[None]:
-    """Wait until no other process fetches into the folder; the lock of a dead one does not count."""
+def _locked_folder(folder: Path, sleep: Callable[[float], None], on_progress: OnProgress) -> Iterator[None]:
+    """Wait until no other process fetches into the folder, then lock it.
+
+    A lock of a dead process does not count.
+    """
     path = folder / LOCK
     with storing(path):
         make_folder(folder, LOCK.rpartition("/")[0])
-    began = time.monotonic()
+    start = time.monotonic()
     while True:
         with ExitStack() as locks:
             with storing(path):
-                free = locks.enter_context(locked(folder, LOCK))
-            if free:
+                is_free = locks.enter_context(locked(folder, LOCK))
+            if is_free:
                 yield
                 return
-        waited = f"another process fetches into it; waiting for {time.monotonic() - began:.0f} s"
-        on_progress(Progress(str(folder), 0, 1, waited))
+        remark = f"a different process fetches into it; waiting for {time.monotonic() - start:.0f} s"
+        on_progress(Progress(str(folder), 0, 1, remark))
         sleep(WAIT)

@@ -1,10 +1,10 @@
-"""The official files of corpora, by one table for each corpus: ``official/xnli.toml`` and others.
+"""Official files of corpora, from one table per corpus: ``official/xnli.toml`` and others.
 
-A file either goes where the reader looks (``to``), or it is an archive of which some members do (``take``).
-Sizes and checksums are the published ones, or those of the file at a pinned commit (``official/pinned.tsv``);
-without a checksum, none has been published. ``hub:OWNER/NAME@REVISION/PATH`` is a file of a dataset of the
-Hugging Face hub. A row with ``spelled``, the codes of languages in its names, and ``splits`` is a file for
-each of them.
+A file either goes to the path where the reader expects it (``to``), or it is an archive with members to
+extract (``take``). Sizes and checksums are published, or computed from the file at a pinned commit
+(``official/pinned.tsv``). Files without a checksum have no published one. ``hub:OWNER/NAME@REVISION/PATH`` is
+a file of a dataset on the Hugging Face hub. A row with ``spelled``, the codes of languages in its names, and
+``splits`` is a file for each of them.
 """
 
 import re
@@ -22,10 +22,10 @@ from isogloss.core.errors import ConfigError, DataError, check_named, did_you_me
 from isogloss.core.languages import canonical_language, language_of_variety
 
 DOWNLOADS = "downloads"
-"""Folder, below the data folder, of archives; they may be deleted once their members are taken."""
+"""Folder of archives below the data folder. Archives may be deleted once their members are extracted."""
 
 HOLES = {"language": "[a-z]{2,3}(?:[_-][A-Za-z]{2,4})?", "split": "train|dev|test"}
-"""What a named hole of a member pattern may be; any other hole is anything without a slash."""
+"""Regular expressions of named holes in member patterns. Any other hole matches text without a slash."""
 
 _HOLE = re.compile(r"\{([a-z]+)\}")
 
@@ -39,19 +39,20 @@ class Release:
     """Name of the part, as in ``xnli:train``."""
     url: str
     size: int | None = None
-    """Bytes, where published."""
+    """Bytes, if published."""
     sha256: str = ""
-    """Empty where no checksum is published."""
+    """SHA-256, or "" if none is published."""
     languages: tuple[str, ...] = ()
-    """The languages of its text; empty where unknown."""
+    """Languages of its text, or empty if unknown."""
     splits: tuple[str, ...] = ()
-    """The splits in it; empty where the table does not list them."""
+    """Splits in it, or empty if the table does not list them."""
     licence: str = ""
-    """Where it differs from the corpus's."""
+    """Licence, if it differs from the corpus's."""
     to: str = ""
-    """Target path below the data folder; empty for an archive."""
+    """Target path below the data folder, or "" for an archive."""
     take: tuple[tuple[str, str], ...] = ()
-    """Which members of an archive go where, with holes such as ``{language}`` in both names."""
+    """Patterns of an archive's members with their target paths. Both may have holes such as
+    ``{language}``."""
 
     @property
     def target(self) -> str:
@@ -59,31 +60,31 @@ class Release:
         return self.to or f"{DOWNLOADS}/{PurePosixPath(urlsplit(self.url).path).name}"
 
     def has(self, languages: Sequence[str]) -> bool:
-        """Return whether it has text of one of these languages, or may have."""
-        return not self.languages or any(covers(code, languages) for code in self.languages)
+        """Return whether it has text in one of these languages, or may have."""
+        return not self.languages or any(covers(language, languages) for language in self.languages)
 
     def targets(self, member: str, languages: Sequence[str] = ()) -> list[tuple[int, str]]:
-        """Give, for a member of the archive, the number of each pattern it matches and where it goes.
+        """Return the index of each pattern that a member matches, with the member's target path.
 
-        With languages, members of others are left out.
+        With languages, members in other languages have no targets.
         """
         targets = []
-        for number, (pattern, target) in enumerate(self.take):
+        for index, (pattern, target) in enumerate(self.take):
             match = _pattern(pattern).fullmatch(member)
             language = match.groupdict().get("language") if match else None
             if match and (not languages or not language or covers(canonical_language(language), languages)):
-                targets.append((number, _HOLE.sub(lambda hole, match=match: str(match[hole[1]]), target)))  # type: ignore[misc]
+                targets.append((index, _HOLE.sub(lambda hole, match=match: str(match[hole[1]]), target)))  # type: ignore[misc]
         return targets
 
 
 @cache
-def _language(code: str) -> str:
-    return language_of_variety(code)
+def _language_without_variety(variety: str) -> str:
+    return language_of_variety(variety)
 
 
-def covers(code: str, languages: Sequence[str]) -> bool:
-    """Return whether a language is one of these, or a script or region of one that is named without."""
-    return code in languages or _language(code) in languages
+def covers(language: str, languages: Sequence[str]) -> bool:
+    """Return whether a language, or the language of its script or region, is in the list."""
+    return language in languages or _language_without_variety(language) in languages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,25 +94,29 @@ class Releases:
     corpus: str
     files: tuple[Release, ...] = ()
     default: tuple[str, ...] = ()
-    """Parts fetched where none is named."""
+    """Parts that are fetched if no part is named."""
     by_hand: str = ""
-    """Advice for what cannot be fetched."""
+    """Advice for corpora that cannot be fetched."""
     parts_by_hand: Mapping[str, str] = field(default_factory=dict)
-    """The same by part."""
+    """Advice for parts that cannot be fetched, by part."""
     parallel: bool = False
     """Whether its languages have the same content."""
     train: tuple[str, ...] | None = None
-    """Languages with training data; None: those of the files that have such a split."""
+    """Languages with training data. Default: languages of files with a training split."""
     spelled: Mapping[str, str] = field(default_factory=dict)
-    """The codes of languages in the names of files, by our code; none where they are ours."""
+    """Codes of languages in file names, by our codes, if they differ."""
 
     @property
     def parts(self) -> list[str]:
-        """All parts, in the order of the table."""
+        """Names of all parts, in the order of the table."""
         return list(dict.fromkeys(file.part for file in self.files))
 
-    def chosen(self, part: str = "") -> list[Release]:
-        """Return the files of one part, or of the default parts; an error lists the parts."""
+    def select(self, part: str = "") -> list[Release]:
+        """Return the files of one part, or of the default parts.
+
+        Raises an error that lists the parts for an unknown part, and DataError for a corpus or part that must
+        be fetched by hand.
+        """
         if part in self.parts_by_hand:
             raise DataError(f"{self.corpus}:{part}: it cannot be fetched. {self.parts_by_hand[part]}")
         if not self.files:
@@ -123,18 +128,21 @@ class Releases:
     def has_train(self, languages: Sequence[str]) -> bool:
         """Return whether one of these languages has training data."""
         if self.train is not None:
-            return any(covers(code, languages) for code in self.train)
+            return any(covers(language, languages) for language in self.train)
         return any("train" in file.splits and file.has(languages) for file in self.files)
 
 
 def releases(corpus: str) -> Releases:
-    """Read a corpus's table; ConfigError, with the nearest name, where it has none."""
+    """Read the table of a corpus.
+
+    Raises ConfigError, with the nearest name, if the corpus has no table.
+    """
     check_named("fetch", "corpus", fetchable(), corpus)
     return _read(corpus)
 
 
 def fetchable() -> list[str]:
-    """Return the names of the corpora that have a table, sorted."""
+    """Return the sorted names of the corpora with a table."""
     folder = files("isogloss.data.fetching") / "official"
     return sorted(
         entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml")
@@ -142,7 +150,7 @@ def fetchable() -> list[str]:
 
 
 def corpora_in(languages: Sequence[str]) -> list[str]:
-    """Return the names of the corpora that can be fetched in one of these languages."""
+    """Return the names of the corpora whose default parts can be fetched in one of these languages."""
     return [
         name
         for name in fetchable()
@@ -150,30 +158,30 @@ def corpora_in(languages: Sequence[str]) -> list[str]:
     ]
 
 
-def chosen(names: Iterable[str], languages: Sequence[str] = ()) -> list[Release]:
-    """Return the files of corpora or parts (``xnli``, ``xnli:train``), those of some languages only.
+def select_releases(names: Iterable[str], languages: Sequence[str] = ()) -> list[Release]:
+    """Return the files of corpora or parts (``xnli``, ``xnli:train``), optionally only in some languages.
 
-    Without names those of every corpus in the languages. ConfigError for a language that none of them has,
-    and for a corpus that has none of the languages.
+    Default: every corpus that has one of the languages. Raises ConfigError for a language in none of the
+    files, and for a corpus in none of the languages.
     """
     names = list(dict.fromkeys(names)) or corpora_in(languages)
-    by_name = {name: releases(name.partition(":")[0]).chosen(name.partition(":")[2]) for name in names}
-    files = [file for named in by_name.values() for file in named]
+    files_by_name = {name: releases(name.partition(":")[0]).select(name.partition(":")[2]) for name in names}
+    files = [file for corpus_files in files_by_name.values() for file in corpus_files]
     for language in languages:
         if not any(file.has([language]) for file in files):
-            raise _lacks(language, names, files)
-    for name, named in by_name.items():
-        if languages and not any(file.has(languages) for file in named):
-            raise _lacks(" ".join(languages), [name], named)
+            raise _no_file_error(language, names, files)
+    for name, corpus_files in files_by_name.items():
+        if languages and not any(file.has(languages) for file in corpus_files):
+            raise _no_file_error(" ".join(languages), [name], corpus_files)
     return [file for file in dict.fromkeys(files) if not languages or file.has(languages)]
 
 
-def _lacks(language: str, names: Sequence[str], releases: Sequence[Release]) -> ConfigError:
-    codes = sorted({language for file in releases for language in file.languages})
+def _no_file_error(language: str, names: Sequence[str], releases: Sequence[Release]) -> ConfigError:
+    available = sorted({language for file in releases for language in file.languages})
     corpora = ", ".join(names) or "any corpus that can be fetched"
-    listed = f" Choose among: {', '.join(codes)}." if codes else " See isogloss list language-facts."
+    advice = f" Choose among: {', '.join(available)}." if available else " See isogloss list language-facts."
     return ConfigError(
-        f"--language {language}: no file of {corpora} is in it.{did_you_mean(language, codes)}{listed}"
+        f"--language {language}: no file of {corpora} has it.{did_you_mean(language, available)}{advice}"
     )
 
 
@@ -183,64 +191,70 @@ def _read(corpus: str) -> Releases:
         (files("isogloss.data.fetching") / "official" / f"{corpus}.toml").read_text(encoding="utf-8")
     )
     rows = table.pop("file", ())
-    released = tuple(
-        Release(corpus=corpus, **{**_pinned().get(file["url"], {}), **file})
+    corpus_files = tuple(
+        Release(corpus=corpus, **{**_pinned_facts().get(file["url"], {}), **file})
         for row in rows
-        for file in _expanded(row)
+        for file in _expand_row(row)
     )
-    default = tuple(table.pop("default", dict.fromkeys(file.part for file in released)))
+    default = tuple(table.pop("default", dict.fromkeys(file.part for file in corpus_files)))
     train = table.pop("train", None)
     return Releases(
         corpus=corpus,
-        files=released,
+        files=corpus_files,
         default=default,
         train=None if train is None else tuple(train),
-        spelled={code: text for row in rows for code, text in _spelled(row).items()},
+        spelled={language: spelling for row in rows for language, spelling in _spellings(row).items()},
         **table,
     )
 
 
 @cache
-def _pinned() -> Mapping[str, Mapping[str, Any]]:
-    """Return sizes and checksums of files at pinned commits, by address, where their tables have none."""
+def _pinned_facts() -> Mapping[str, Mapping[str, Any]]:
+    """Return size and checksum of files at pinned commits by address, for tables without them."""
     text = (files("isogloss.data.fetching") / "official" / "pinned.tsv").read_text(encoding="utf-8")
     rows = (line.split("\t") for line in text.splitlines()[1:])
     return {url: {"size": int(size), "sha256": digest} for url, size, digest in rows}
 
 
-def _spelled(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return what stands for {language} in the names of a row, by our codes."""
-    spelled = row.get("spelled", {})
+def _spellings(row: Mapping[str, Any]) -> dict[str, str]:
+    """Return the spellings of languages in the names of a row, by our codes."""
+    spellings = row.get("spelled", {})
     return (
-        spelled if isinstance(spelled, dict) else {canonical_language(code): code for code in spelled.split()}
+        spellings
+        if isinstance(spellings, dict)
+        else {canonical_language(spelling): spelling for spelling in spellings.split()}
     )
 
 
-def _expanded(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the file of a row, or one for each language and split where its names have holes for them."""
-    spelled, splits = _spelled(row), row.get("splits", ())
+def _expand_row(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the file of a row, or one for each language and split if its names have holes for them."""
+    spellings = _spellings(row)
+    splits = row.get("splits", ())
     names = splits if isinstance(splits, dict) else {split: split for split in splits}
     fields = {name: value for name, value in row.items() if name != "spelled"}
     fields |= {"take": tuple(row.get("take", {}).items()), "splits": tuple(names)}
-    if not spelled or "to" not in row:
-        yield {**fields, "languages": tuple(row.get("languages", spelled))}
+    if not spellings or "to" not in row:
+        yield {**fields, "languages": tuple(row.get("languages", spellings))}
         return
-    holed = [split for split in names if "{split}" in row["url"]] or [""]
-    for (code, text), split in product(spelled.items(), holed):
-        filled = {
-            name: row[name].replace("{language}", text).replace("{split}", names.get(split, ""))
+    row_splits = [split for split in names if "{split}" in row["url"]] or [""]
+    for (language, spelling), split in product(spellings.items(), row_splits):
+        paths = {
+            name: row[name].replace("{language}", spelling).replace("{split}", names.get(split, ""))
             for name in ("url", "to")
         }
-        yield {**fields, **filled, "languages": (code,), "splits": (split,) if split else tuple(names)}
+        yield {**fields, **paths, "languages": (language,), "splits": (split,) if split else tuple(names)}
 
 
 @lru_cache(maxsize=64)
 def _pattern(pattern: str) -> re.Pattern[str]:
-    """Turn a pattern with holes into a regular expression; repeated holes must match the same text."""
+    """Turn a pattern with holes into a regular expression.
+
+    A repeated hole must match the same text.
+    """
     names: set[str] = set()
     expression = ""
-    for number, piece in enumerate(_HOLE.split(pattern)):
-        if number % 2 == 0:
+    for index, piece in enumerate(_HOLE.split(pattern)):
+        if index % 2 == 0:
             expression += re.escape(piece)
         elif piece in names:
             expression += f"(?P={piece})"

@@ -1,7 +1,7 @@
 """Extract named members of an archive, and nothing else.
 
-The table gives each member its path; links, devices and names that leave the folder are refused, the
-unpacked size is bounded, and either all members appear under their names or none.
+The table gives each member its path. Links, devices and names that leave the folder are refused, the unpacked
+size is bounded, and either all members appear under their names or none.
 """
 
 import gzip
@@ -23,14 +23,14 @@ from isogloss.core.untrusted import below
 from isogloss.data.fetching.downloading import checksum, megabytes, storing
 
 EXPANSION = 100
-"""Largest ratio of unpacked to packed size; text has 3 to 10."""
+"""Maximum ratio of unpacked to packed size. Text has 3 to 10."""
 
 ROOM = 1 << 20
-"""Bytes allowed in addition: small archives compress their headers well."""
+"""Bytes allowed in addition, because headers of small archives compress well."""
 
 BLOCK = 1 << 20
 INSIDE = ">"
-"""Separates the names of an inner archive and its member, as in ``sw.tar.gz>train``."""
+"""Separator between the names of an inner archive and its member, as in ``sw.tar.gz>train``."""
 
 _BROKEN = (
     zipfile.BadZipFile,
@@ -42,12 +42,12 @@ _BROKEN = (
     ValueError,
     IndexError,
 )
-"""Errors of the standard library on damaged headers; the last two for empty or undecodable names."""
+"""Errors of the standard library on damaged headers. The last two are for empty or undecodable names."""
 
 _DISTRUST = "This is not the official archive: delete it and fetch again."
 
 Targets = Callable[[str], list[tuple[int, str]]]
-"""From a member's name to its target paths, each with the number of the pattern it matches."""
+"""Function from a member's name to its target paths, each with the index of the matching pattern."""
 
 
 @dataclass(frozen=True)
@@ -56,71 +56,71 @@ class _Member:
 
     name: str
     kind: str
-    opened: Callable[[], "_Counted"]
+    open: Callable[[], "_CountedStream"]
 
 
 def unpack(archive: Path, targets: Targets, folder: Path, *, patterns: dict[int, str]) -> dict[str, str]:
     """Write the requested members below the folder and return their checksums by path.
 
-    Each of the numbered ``patterns`` must match a member. DataError where the archive is damaged, lacks one
-    or is not to be trusted. An existing file is never overwritten.
+    Each of the indexed ``patterns`` must match a member. Existing files are never overwritten. Raises
+    DataError if the archive is damaged, untrustworthy or lacks a member, or a different file exists.
     """
-    written: dict[str, str] = {}
+    checksums: dict[str, str] = {}
     try:
-        matched = _extract(archive, targets, folder, written)
-        lacking = [pattern for number, pattern in patterns.items() if number not in matched]
-        if lacking:
+        pattern_indices = _extract(archive, targets, folder, checksums)
+        missing_patterns = [pattern for index, pattern in patterns.items() if index not in pattern_indices]
+        if missing_patterns:
             raise DataError(
-                f"{archive}: it has no member {' and no '.join(lacking)}. Delete it and fetch again; if "
-                f"that does not help, the archive was changed: report it."
+                f"{archive}: it lacks the members {' and '.join(missing_patterns)}. Delete it and fetch "
+                f"again; if that does not help, the archive was changed: report it."
             )
-        for target, digest in written.items():
+        for target, digest in checksums.items():
             if (folder / target).exists() and checksum(folder / target) != digest:
                 raise unofficial_file(folder / target, digest)
-        for target in written:
+        for target in checksums:
             with storing(folder / target):
                 rename(folder, temporary_name(target, "tmp"), target)
     finally:
-        for target in written:
+        for target in checksums:
             with suppress(OSError):
                 remove(folder, temporary_name(target, "tmp"))
-    return written
+    return checksums
 
 
-def unofficial_file(path: Path, expected: str) -> DataError:
+def unofficial_file(path: Path, official_digest: str) -> DataError:
     """Build the error for an existing file that is not the official one."""
     return DataError(
-        f"{path}: a file is there that is not the official one (SHA-256 {checksum(path)}; expected "
-        f"{expected}). Nothing is overwritten: move it away, or choose another --to."
+        f"{path}: this file is not the official one (SHA-256 {checksum(path)}; expected "
+        f"{official_digest}) and is not overwritten. Move it away, or choose a different --to."
     )
 
 
-def _extract(archive: Path, targets: Targets, folder: Path, written: dict[str, str]) -> set[int]:
-    """Write the requested members under temporary names; return the numbers of the patterns they match."""
-    matched: set[int] = set()
-    most = EXPANSION * archive.stat().st_size + ROOM
-    budget = _Budget(archive, most)
-    of_disk = _Budget(archive, most)
+def _extract(archive: Path, targets: Targets, folder: Path, checksums: dict[str, str]) -> set[int]:
+    """Write the requested members under temporary names, and return the indices of matching patterns."""
+    pattern_indices: set[int] = set()
+    limit = EXPANSION * archive.stat().st_size + ROOM
+    budget = _Budget(archive, limit)
+    disk_budget = _Budget(archive, limit)
     try:
         with archive.open("rb") as file:
             for member in _members(file, archive.name, budget):
-                for number, target in targets(member.name):
-                    _check(archive, member, target, repeated=target in written)
-                    matched.add(number)
-                    written[target] = ""
-                    written[target] = _write(member, folder, target, of_disk)
+                for index, target in targets(member.name):
+                    _check(archive, member, target, is_repeated=target in checksums)
+                    pattern_indices.add(index)
+                    checksums[target] = ""
+                    checksums[target] = _write(member, folder, target, disk_budget)
     except _BROKEN as error:
         raise DataError(f"{archive}: the archive is damaged ({error}). Delete it and fetch again.") from error
-    return matched
+    return pattern_indices
 
 
 def _members(file: Any, name: str, budget: "_Budget", prefix: str = "") -> Iterator[_Member]:
     """Yield the members of an archive, and of archives in it, in their order."""
     for member in (_zip_members if name.endswith(".zip") else _tar_members)(file, name, budget):
-        plain = member.name.removeprefix("./")
-        yield _Member(prefix + plain, member.kind, member.opened)
-        if plain.endswith((".tar.gz", ".tgz")) and not member.kind and not prefix:
-            yield from _members(member.opened(), plain, budget, f"{plain}{INSIDE}")
+        path = member.name.removeprefix("./")
+        yield _Member(prefix + path, member.kind, member.open)
+        if path.endswith((".tar.gz", ".tgz")) and not member.kind and not prefix:
+            yield from _members(member.open(), path, budget, f"{path}{INSIDE}")
 
 
 def _zip_members(file: IO[bytes], _name: str, budget: "_Budget") -> Iterator[_Member]:
@@ -129,36 +129,45 @@ def _zip_members(file: IO[bytes], _name: str, budget: "_Budget") -> Iterator[_Me
             if info.header_offset < 0:
                 raise zipfile.BadZipFile(f"member {info.filename!r} begins before the file does")
             is_link = (info.external_attr >> 16) & 0o170000 == 0o120000
-            kind = "a folder" if info.is_dir() else "a link" if is_link else ""
-            kind = "encrypted" if info.flag_bits & 1 else kind
-            yield _Member(info.filename, kind, lambda info=info: _Counted(archive.open(info), budget))  # type: ignore[misc]
+            kind = ""
+            if info.flag_bits & 1:
+                kind = "encrypted"
+            elif info.is_dir():
+                kind = "a folder"
+            elif is_link:
+                kind = "a link"
+            yield _Member(info.filename, kind, lambda info=info: _CountedStream(archive.open(info), budget))  # type: ignore[misc]
 
 
 def _tar_members(file: Any, name: str, budget: "_Budget") -> Iterator[_Member]:
-    packed = name.endswith((".gz", ".tgz"))
-    stream: Any = _Counted(gzip.GzipFile(fileobj=file) if packed else file, budget)
+    is_packed = name.endswith((".gz", ".tgz"))
+    stream: Any = _CountedStream(gzip.GzipFile(fileobj=file) if is_packed else file, budget)
     with tarfile.open(fileobj=stream, mode="r|") as archive:
         for info in archive:
-            kind = "" if info.isreg() else "a folder" if info.isdir() else "a link or device"
+            kind = ""
             if info.issparse():  # A few bytes can have any number of zeros between them.
                 kind = "a sparse file"
-            yield _Member(info.name, kind, lambda info=info: _Counted(archive.extractfile(info), None))  # type: ignore[misc]
+            elif info.isdir():
+                kind = "a folder"
+            elif not info.isreg():
+                kind = "a link or device"
+            yield _Member(info.name, kind, lambda info=info: _CountedStream(archive.extractfile(info), None))  # type: ignore[misc]
 
 
-def _check(archive: Path, member: _Member, target: str, *, repeated: bool) -> None:
+def _check(archive: Path, member: _Member, target: str, *, is_repeated: bool) -> None:
     name = f"{archive}: member {member.name!r}"
     if member.kind:
         raise DataError(f"{name} is {member.kind}; expected a plain file. {_DISTRUST}")
     below(Path(), target, name, DataError)
-    if repeated:
+    if is_repeated:
         raise DataError(f"{name} occurs a second time; expected once. {_DISTRUST}")
 
 
 def _write(member: _Member, folder: Path, target: str, budget: "_Budget") -> str:
-    """Write a member under a temporary name next to its target; return its checksum."""
+    """Write a member under a temporary name next to its target, and return its checksum."""
     digest = sha256()
     path = folder / target
-    source = member.opened()
+    source = member.open()
     with storing(path):
         make_folders(folder, target.rpartition("/")[0])
         output = os.fdopen(open_new_file(folder, temporary_name(target, "tmp")), "wb")
@@ -175,14 +184,18 @@ def _write(member: _Member, folder: Path, target: str, budget: "_Budget") -> str
 
 
 class _Budget:
-    """The bytes that an archive may still unpack to."""
+    """Number of bytes that an archive may still unpack to."""
 
-    def __init__(self, archive: Path, most: int) -> None:
+    def __init__(self, archive: Path, limit: int) -> None:
         self.archive = archive
-        self.most = self.left = most
+        self.most = self.left = limit
 
     def spend(self, size: int) -> None:
-        """Count the bytes that are unpacked, skipped members included, or those that are written."""
+        """Subtract bytes from the budget.
+
+        Raises DataError if it is exceeded. One budget counts unpacked bytes, skipped members included, and a
+        second one counts bytes written to disk.
+        """
         self.left -= size
         if self.left < 0:
             raise DataError(
@@ -192,8 +205,8 @@ class _Budget:
 
 
 @dataclass(frozen=True)
-class _Counted:
-    """A stream whose bytes are counted against a budget; None where the outer stream counts them."""
+class _CountedStream:
+    """A stream whose bytes are counted against a budget, or counted by the outer stream (None)."""
 
     stream: Any
     budget: _Budget | None

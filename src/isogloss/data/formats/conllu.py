@@ -1,11 +1,11 @@
 """The format CoNLL-U, and the paths of the treebanks of Universal Dependencies.
 
-https://universaldependencies.org/format.html: ten columns a word, an empty line after each sentence. What is
-not read (lemmas, features, multi-word ranges, empty nodes, enhanced graphs, comments) stays in a sentence's
-``lines`` and is written back unchanged.
+https://universaldependencies.org/format.html: ten columns for each word, an empty line after each sentence.
+Content that is not read (lemmas, features, multi-word ranges, empty nodes, enhanced graphs, comments) remains
+in a sentence's ``lines`` and is written back unchanged.
 
-A file to be labelled may have nothing but words in its columns: ``read_blocks`` returns its sentences with
-every line, empty ones too, and ``with_columns`` fills columns in.
+A file to be labelled may have only words in its columns: ``read_blocks`` returns its sentences with every
+line, including empty ones, and ``with_columns`` fills in columns.
 """
 
 import re
@@ -25,17 +25,22 @@ UPOS = frozenset((
     "SCONJ", "SYM", "VERB", "X",
 ))  # fmt: skip
 OLD_UPOS = frozenset({"CONJ"})
-"""Tags of UD version 1, kept where such a treebank is named."""
+"""Tags of UD version 1, which such treebanks keep."""
 
 COLUMNS = 10
 NAMES = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-FORM, LEMMA, TAG, HEAD, RELATION, MISC = 1, 2, 3, 6, 7, 9
-"""Columns that are read or filled in, counted from 0; the last holds ``SpaceAfter=No|…``."""
+FORM = NAMES.index("FORM")
+LEMMA = NAMES.index("LEMMA")
+TAG = NAMES.index("UPOS")
+HEAD = NAMES.index("HEAD")
+RELATION = NAMES.index("DEPREL")
+MISC = NAMES.index("MISC")
+"""Column of ``SpaceAfter=No|…``."""
 
 NOTHING = "_"
 
 ROOT = "root"
-"""The relation of the one word whose head is ``ROOT_HEAD``."""
+"""Relation of the only word whose head is ``ROOT_HEAD``."""
 
 ROOT_HEAD = "0"
 
@@ -62,46 +67,58 @@ class Block:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words; none in a block of comments."""
+        """Words of the sentence, or () for a block of comments or an empty line."""
         return tuple(columns[FORM] for _, columns in self.rows)
 
     @property
     def sent_id(self) -> str:
-        """The sentence's name; empty for none."""
+        """Id of the sentence, or "" without one."""
         return _comment(self.lines, "sent_id")
 
 
 def read_blocks(file: File) -> Iterator[Block]:
-    """Yield every line of a file, sentence by sentence; DataError at a malformed line."""
-    first, lines, rows = 1, list[str](), list[Row]()
-    for number, line in file.lines():
+    """Yield every line of a file, sentence by sentence.
+
+    Raises DataError at a malformed line.
+    """
+    start = 1
+    lines = list[str]()
+    rows = list[Row]()
+    for line_number, line in file.lines():
         if not line.strip():
             if lines:
-                yield Block(number=first, lines=tuple(lines), rows=tuple(rows))
-            yield Block(number=number, lines=(line,))
-            first, lines, rows = number + 1, [], []
+                yield Block(number=start, lines=tuple(lines), rows=tuple(rows))
+            yield Block(number=line_number, lines=(line,))
+            start = line_number + 1
+            lines = []
+            rows = []
             continue
         lines.append(line)
         if not line.startswith("#"):
-            rows += _row(file, number, line, len(rows) + 1)
+            rows += _row(file, line_number, line, len(rows) + 1)
     if lines:
-        yield Block(number=first, lines=tuple(lines), rows=tuple(rows))
+        yield Block(number=start, lines=tuple(lines), rows=tuple(rows))
 
 
 def read_sentences(file: File) -> Iterator[Block]:
-    """Yield the sentences of a file, whatever their tags and trees; DataError where one has no words."""
+    """Yield the sentences of a file without checking their tags and trees.
+
+    Raises DataError for a sentence without words.
+    """
     for block in read_blocks(file):
         if block.lines[0].strip():
             if not block.rows:
-                expected = "the words of the sentence below them"
-                raise file.broken(block.number, "comments without words", expected)
+                expectation = "the words of the sentence below them"
+                raise file.broken(block.number, "comments without words", expectation)
             yield block
 
 
 def read_conllu(file: File) -> Iterator[ParsedSentence]:
-    """Read the sentences. Additional empty lines are dropped.
+    """Yield the sentences of a file with checked tags and trees.
 
-    The id is the sent_id, else the sentence's number; a sent_id that comes again gets ``#2``, ``#3`` ….
+    Additional empty lines are dropped. The id is the sent_id, or else the index of the sentence from 1. A
+    repeated sent_id gets ``#2``, ``#3`` …. Raises DataError, with the line, for tags outside of UPOS and for
+    heads that are not a tree.
     """
     counts: dict[str, int] = {}
     for count, block in enumerate(read_sentences(file), start=1):
@@ -142,12 +159,12 @@ def is_column(column: int | str) -> bool:
 
 
 def text_comment(sentence: ParsedSentence) -> str:
-    """Return the sentence's text by its comment ``# text``; empty for none."""
+    """Return the sentence's text from its comment ``# text``, or "" without one."""
     return _comment(sentence.lines, "text")
 
 
 def with_columns(lines: Sequence[str], columns: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """Yield a sentence's lines with columns (by number, from 0) filled in, one value a word."""
+    """Yield a sentence's lines with columns (by index from 0) filled in, one value for each word."""
     values = zip(*columns.values(), strict=True)
     for line in lines:
         cells = line.split("\t")
@@ -164,16 +181,16 @@ def with_misc(lines: Sequence[str], key: str, values: Sequence[str]) -> Iterator
         cells = line.split("\t")
         if _WORD.fullmatch(cells[0]):
             parts = (part for part in cells[MISC].split("|") if part not in ("", NOTHING))
-            others = [part for part in parts if part.partition("=")[0] != key]
-            cells[MISC] = "|".join([*others, f"{key}={next(remaining)}"])
+            other_parts = [part for part in parts if part.partition("=")[0] != key]
+            cells[MISC] = "|".join([*other_parts, f"{key}={next(remaining)}"])
         yield "\t".join(cells)
 
 
 def with_tree(example: ParsedSentence, heads: Sequence[int], relations: Sequence[str]) -> ParsedSentence:
-    """Return the sentence with another tree.
+    """Return the sentence with a different tree.
 
-    ``write_conllu`` puts them into the sentence's own lines; all else in these stays, the enhanced graph
-    too. ValueError unless each word gets one of each.
+    ``write_conllu`` writes heads and relations into the sentence's own lines, whose other content, including
+    the enhanced graph, stays. Raises ValueError unless each word has one head and one relation.
     """
     if len({len(example.words), len(heads), len(relations)}) > 1:
         raise ValueError(
@@ -184,7 +201,11 @@ def with_tree(example: ParsedSentence, heads: Sequence[int], relations: Sequence
 
 
 def write_conllu(sentences: Iterable[ParsedSentence], corpus: str) -> Iterator[str]:
-    """Yield the lines of a file. Where a sentence differs from its ``lines``, the sentence counts."""
+    """Yield the lines of a file.
+
+    If a sentence differs from its ``lines``, the sentence is written. Raises DataError for sentences that the
+    format cannot represent.
+    """
     for sentence in sentences:
         lines = list((_own_lines if sentence.lines else _new_lines)(sentence, corpus))
         _check_reads_back(lines, sentence, corpus)
@@ -200,67 +221,71 @@ def _comment(lines: Iterable[str], key: str) -> str:
     return ""
 
 
-def _row(file: File, number: int, line: str, position: int) -> list[Row]:
-    """Return the word of a line; none for a multi-word range or an empty node."""
+def _row(file: File, line_number: int, line: str, position: int) -> list[Row]:
+    """Return the word of a line, or an empty list for a multi-word range or an empty node."""
     columns = line.split("\t")
     if len(columns) != COLUMNS:
-        raise file.broken(number, f"{len(columns)} columns in {line[:60]!r}", f"{COLUMNS}, split by tabs")
+        raise file.broken(
+            line_number, f"{len(columns)} columns in {line[:60]!r}", f"{COLUMNS}, split by tabs"
+        )
     if _RANGE_OR_EMPTY.fullmatch(columns[0]):
         return []
     if not _WORD.fullmatch(columns[0]):
-        expected = "a word number (3), a range (3-4) or an empty node (3.1)"
-        raise file.broken(number, f"ID {columns[0]!r}", expected)
+        expectation = "a word number (3), a range (3-4) or an empty node (3.1)"
+        raise file.broken(line_number, f"ID {columns[0]!r}", expectation)
     if columns[0] != str(position):
-        raise file.broken(number, f"word number {columns[0]}", f"{position}, the next of the sentence")
+        raise file.broken(line_number, f"word number {columns[0]}", f"{position}, the next of the sentence")
     if not columns[FORM]:
-        raise file.broken(number, "an empty FORM", "the word")
-    return [(number, columns)]
+        raise file.broken(line_number, "an empty FORM", "the word")
+    return [(line_number, columns)]
 
 
 def _check_row(file: File, row: Row) -> None:
-    number, columns = row
+    line_number, columns = row
     if columns[TAG] not in UPOS and columns[TAG] not in OLD_UPOS:
-        raise file.broken(number, f"UPOS {columns[TAG]!r}", f"one of {', '.join(sorted(UPOS))}")
+        raise file.broken(line_number, f"UPOS {columns[TAG]!r}", f"one of {', '.join(sorted(UPOS))}")
     if not _HEAD.fullmatch(columns[HEAD]):
-        raise file.broken(number, f"HEAD {columns[HEAD]!r}", "0 for the root, else the number of a word")
+        raise file.broken(line_number, f"HEAD {columns[HEAD]!r}", "0 for the root, else the number of a word")
     if columns[RELATION] in ("", NOTHING):
-        raise file.broken(number, f"DEPREL {columns[RELATION]!r}", "a relation such as nsubj")
+        raise file.broken(line_number, f"DEPREL {columns[RELATION]!r}", "a relation such as nsubj")
 
 
 def _check_tree(file: File, rows: Sequence[Row]) -> None:
-    """Check that the heads are one tree: in range, one root that is called so, no cycle."""
+    """Check that the heads are one tree: in range, one root with the relation root, no cycle."""
     heads = [int(columns[HEAD]) for _, columns in rows]
-    roots = [number for (number, _), head in zip(rows, heads, strict=True) if head == 0]
+    roots = [line for (line, _), head in zip(rows, heads, strict=True) if head == 0]
     if len(roots) != 1:
         line = roots[1] if roots else rows[0][0]
         raise file.broken(line, f"{len(roots)} words with HEAD 0 in the sentence", "one root")
-    for number, columns in rows:
+    for line, columns in rows:
         is_root = columns[HEAD] == ROOT_HEAD
         if is_root != (columns[RELATION].partition(":")[0] == ROOT):
-            expected = f"DEPREL {ROOT} for HEAD {ROOT_HEAD}, and for no other"
-            raise file.broken(number, f"DEPREL {columns[RELATION]!r} with HEAD {columns[HEAD]}", expected)
-    state = [0] * (len(rows) + 1)  # the walk that reached a word first; 0: none yet
+            expectation = f"DEPREL {ROOT} for HEAD {ROOT_HEAD}, and only for it"
+            raise file.broken(line, f"DEPREL {columns[RELATION]!r} with HEAD {columns[HEAD]}", expectation)
+    state = [0] * (len(rows) + 1)  # Start of the walk that reached a word first, or 0.
     for start in range(1, len(rows) + 1):
         node = start
         while node and not state[node]:
             state[node] = start
-            number, node = rows[node - 1][0], heads[node - 1]
+            line, _ = rows[node - 1]
+            node = heads[node - 1]
             if node > len(rows):
-                raise file.broken(number, f"HEAD {node}", f"at most {len(rows)}, the last word")
+                raise file.broken(line, f"HEAD {node}", f"at most {len(rows)}, the last word")
         if node and state[node] == start:
-            raise file.broken(rows[node - 1][0], "a word that is below itself (a cycle)", "a tree")
+            raise file.broken(rows[node - 1][0], "a word that depends on itself (a cycle)", "a tree")
 
 
 def _check_reads_back(lines: list[str], sentence: ParsedSentence, corpus: str) -> None:
-    """Check that the lines read back as the sentence; DataError where the format cannot hold it."""
+    """Raise DataError if the lines do not read back as the sentence."""
     text = "\n".join(lines)
     if not is_unicode(text):
-        raise cannot_write(corpus, sentence.id, "half a surrogate pair in it. Take it out")
+        raise cannot_write(corpus, sentence.id, "half a surrogate pair in it. Remove it")
     file = File(f"{corpus}: cannot write example {sentence.id}", lambda: iter(text.split("\n")), str)
-    read = list(read_conllu(file))
-    same = len(read) == 1 and read[0].lines == tuple(lines)
-    name = sentence.id if sentence.lines else read[0].id if read else ""  # an id may be none of its lines'
-    if not same or replace(read[0], id=name, lines=sentence.lines) != sentence:
+    sentences = list(read_conllu(file))
+    if len(sentences) != 1 or sentences[0].lines != tuple(lines):
+        raise _not_its_lines(sentence, corpus)
+    name = sentence.id if sentence.lines else sentences[0].id  # The id may differ from the lines' sent_id.
+    if replace(sentences[0], id=name, lines=sentence.lines) != sentence:
         raise _not_its_lines(sentence, corpus)
 
 
@@ -268,11 +293,12 @@ def _own_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
     columns: dict[int, Sequence[str]] = {
         FORM: sentence.words,
         TAG: sentence.tags,
-        HEAD: list(map(str, sentence.heads)),
+        HEAD: [str(head) for head in sentence.heads],
         RELATION: sentence.relations,
     }
     rows = [row for line in sentence.lines if _WORD.fullmatch((row := line.split("\t"))[0])]
-    if {len(rows)} != set(map(len, columns.values())) or any(len(row) != COLUMNS for row in rows):
+    has_values = all(len(values) == len(rows) for values in columns.values())
+    if not has_values or any(len(row) != COLUMNS for row in rows):
         raise _not_its_lines(sentence, corpus)
     return with_columns(sentence.lines, columns)
 
@@ -280,23 +306,24 @@ def _own_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
 def _new_lines(sentence: ParsedSentence, corpus: str) -> Iterator[str]:
     yield f"# sent_id = {cell(sentence.id, corpus, sentence.id)}"
     yield f"# text = {cell(' '.join(sentence.words), corpus, sentence.id)}"
-    if len({*map(len, (sentence.words, sentence.tags, sentence.heads, sentence.relations))}) != 1:
-        raise cannot_write(corpus, sentence.id, "words, tags, heads and relations are not as many")
-    columns = zip(sentence.words, sentence.tags, sentence.heads, sentence.relations, strict=True)
-    for position, (word, tag, head, relation) in enumerate(columns, start=1):
+    columns = (sentence.words, sentence.tags, sentence.heads, sentence.relations)
+    if len({len(column) for column in columns}) != 1:
+        raise cannot_write(corpus, sentence.id, "numbers of words, tags, heads and relations differ")
+    for position, (word, tag, head, relation) in enumerate(zip(*columns, strict=True), start=1):
         yield f"{position}\t{cell(word, corpus, sentence.id)}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_"
 
 
 def _not_its_lines(sentence: ParsedSentence, corpus: str) -> DataError:
     return DataError(
         f"{corpus}: cannot write example {sentence.id}: its lines do not have its {len(sentence.words)} "
-        f"words; expected a line of ten columns a word. Leave lines empty to have them made anew."
+        f"words; expected a line of ten columns for each word. Remove lines to create new ones."
     )
 
 
 def ud_paths(treebank: str, language: str, split: Split) -> list[str]:
-    """Return the path patterns of a treebank, by name or folder: ``UD_*/sme_giella-ud-test.conllu``."""
-    codes = [code for code in spellings(language) if code == language or code.isalpha()]  # without scripts
-    by_name = [f"{parent}UD_*" for parent in TREEBANKS], f"_{treebank.lower()}"
-    folders, name = ([treebank], "*") if "/" in treebank else by_name
-    return [f"{folder}/{code}{name}-ud-{split}.conllu" for folder in folders for code in codes]
+    """Return the path patterns of a treebank, by name or folder (``UD_*/sme_giella-ud-test.conllu``)."""
+    # Treebanks have no scripts in their names.
+    names = [name for name in spellings(language) if name == language or name.isalpha()]
+    folders = [treebank] if "/" in treebank else [f"{parent}UD_*" for parent in TREEBANKS]
+    suffix = "*" if "/" in treebank else f"_{treebank.lower()}"
+    return [f"{folder}/{name}{suffix}-ud-{split}.conllu" for folder in folders for name in names]

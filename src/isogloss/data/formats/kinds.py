@@ -1,6 +1,6 @@
-"""Kinds of labelled corpora: the parts of an example, where they usually stand, and how it is made of them.
+"""Kinds of labelled corpora: the parts of an example, their default columns, and how to build it from a row.
 
-The catalogue, described corpora and datasets of the hub all come through here: a row (``tables``) becomes an
+The catalogue, described corpora and datasets of the hub are all read here: a row (``tables``) becomes an
 example by its kind.
 """
 
@@ -32,12 +32,13 @@ from isogloss.data.formats.tables import OF_SPANS, SENTENCE, SUFFIXES, AnyOf, Co
 
 
 def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Example | DataError | None]:
-    """Yield the example of each chosen row, its error, or None where it is left out for its label.
+    """Yield the example of each selected row, its error, or None if it is skipped for its label.
 
-    Without ids of their own, official examples are numbered from 1 within their language, so that rows of
-    parallel corpora have equal ids in all languages, and described ones from 0 within their file.
+    Without stated ids, official examples are numbered from 1 within their language, so that rows of parallel
+    corpora have equal ids in all languages, and described ones from 0 within their file.
     """
-    taken_ids, count = dict[str, int](), 0
+    id_counts = dict[str, int]()
+    count = 0
     reading = reading.without_labels if facts.unlabelled else reading
     for row in reading.rows(file, facts.layout):
         if isinstance(row, DataError):
@@ -47,25 +48,28 @@ def labelled_rows(file: File, reading: Reading, facts: FileFacts) -> Iterator[Ex
         record = CorpusRow(reading, file, row, str(count if reading.official else row.number), facts)
         try:
             if "id" in reading.table.columns and ("id" in row.parts or not reading.official):
-                record = record.named(taken_ids)
+                record = record.with_row_id(id_counts)
             yield KINDS[reading.kind].make(record)
         except DataError as error:
             yield error
 
 
 _SPAN = re.compile(r"\[\s*([^\s:\[\]]+)\s*:\s*([^\[\]]*)\]|[\[\]]")
-"""``[time : nine am]``, or a bracket that marks no span."""
+"""``[time : nine am]``, or a bracket outside of such a span."""
 
-_OF_CHARACTERS = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-"""Kana and Chinese characters, which stand without spaces."""
+_UNSPACED_CHARACTER = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+"""Kana and Chinese characters, which are written without spaces."""
 
 
-def _annotated(record: CorpusRow) -> TaggedSentence:
-    """Read a text in which spans stand as ``[type : words]`` (MASSIVE).
+def _read_annotated(record: CorpusRow) -> TaggedSentence:
+    """Read a text with spans written as ``[type : words]`` (MASSIVE).
 
-    Spaces separate words; Chinese and Japanese words are characters, as in the corpus's own script.
+    Spaces separate words. Chinese and Japanese words are characters, as in the corpus's own script.
     """
-    text, end, words, tags = record.text("annotated"), 0, list[str](), list[str]()
+    text = record.text("annotated")
+    end = 0
+    words = list[str]()
+    tags = list[str]()
     for span in (*_SPAN.finditer(text), None):
         outside = _words(text[end : span.start() if span else None])
         words += outside
@@ -81,29 +85,29 @@ def _annotated(record: CorpusRow) -> TaggedSentence:
 
 
 def _words(text: str) -> list[str]:
-    chunks = (list(chunk) if _OF_CHARACTERS.search(chunk) else [chunk] for chunk in text.split())
+    chunks = (list(chunk) if _UNSPACED_CHARACTER.search(chunk) else [chunk] for chunk in text.split())
     return [word for chunk in chunks for word in chunk]
 
 
 def _sentence(record: CorpusRow) -> TaggedSentence:
     columns = record.reading.table.columns
     if "annotated" in columns:
-        return _annotated(record)
+        return _read_annotated(record)
     parts = ("word", "label") if "word" in columns else ("words", "labels")
     words = record.part(parts[0])
     tags = [] if record.is_unlabelled else record.part(parts[1])
     lists = isinstance(words, list) and isinstance(tags, list)
     if not lists or (len(words) != len(tags) and not record.is_unlabelled):
-        raise record.broken("words and labels that are no lists of one length", "a label for each word")
+        raise record.broken("words and labels that are not lists of one length", "a label for each word")
     return TaggedSentence(id=record.id, words=_checked_words(record, words), tags=_tags(record, tags))
 
 
 def _checked_words(record: CorpusRow, words: list[object]) -> tuple[str, ...]:
     texts = [word for word in words if isinstance(word, str)]
-    filled = texts if record.reading.blank else [*map(str.strip, texts)]
+    stripped_texts = texts if record.reading.blank else [text.strip() for text in texts]
     if (
         len(texts) == len(words)
-        and all(filled)
+        and all(stripped_texts)
         and is_unicode("".join(texts))
         and not record.reading.prefixes
     ):
@@ -112,32 +116,39 @@ def _checked_words(record: CorpusRow, words: list[object]) -> tuple[str, ...]:
 
 
 def _tags(record: CorpusRow, cells: list[object]) -> tuple[str, ...]:
-    """Return the tags of a sentence; those of official files are mostly spelled as in the inventory."""
+    """Return the tags of a sentence, with a shortcut for official files with tags of the inventory."""
     reading = record.reading
-    if reading.official and not reading.spelled and all(map(reading.labels.__contains__, cells)):
-        return tuple(map(str, cells))
-    return _bio(record, [*map(record.spell, cells)])
+    if reading.official and not reading.spelled and all(cell in reading.labels for cell in cells):
+        return tuple(str(cell) for cell in cells)
+    return _bio(record, [record.spell(cell) for cell in cells])
 
 
 def _word(record: CorpusRow, word: object, index: int) -> str:
-    """Return a word without the prefix that the words of its file have; DataError where it is blank."""
-    prefixes, blank = record.reading.prefixes, record.reading.blank
-    if not isinstance(word, str) or not (word if blank else word.strip()) or not is_unicode(word):
-        raise record.broken(f"the word {word!r}", "words that are not blank", "Take it out", word=index)
-    bare = next((word.removeprefix(prefix) for prefix in prefixes if word.startswith(prefix)), "")
-    if prefixes and not bare:
+    """Return a word without the prefix that the words of its file have.
+
+    Raises DataError if it is blank or lacks the prefix.
+    """
+    prefixes = record.reading.prefixes
+    may_be_blank = record.reading.blank
+    if not isinstance(word, str) or not (word if may_be_blank else word.strip()) or not is_unicode(word):
+        raise record.broken(f"the word {word!r}", "words that are not blank", "Remove it", word=index)
+    stem = next((word.removeprefix(prefix) for prefix in prefixes if word.startswith(prefix)), "")
+    if prefixes and not stem:
         raise record.broken(f"word {word!r}", f"{prefixes[0]!r} before each word", word=index)
-    return bare if prefixes else word
+    return stem if prefixes else word
 
 
 def _bio(record: CorpusRow, tags: Sequence[str]) -> tuple[str, ...]:
-    """Return the tags of a sentence, spans as BIO; DataError, with its line, for one that does not fit."""
+    """Return the tags of a sentence, with spans as BIO.
+
+    Raises DataError, with the line, for a tag that does not fit the file's scheme.
+    """
     scheme = record.facts.scheme
     if scheme.marks_spans and (wrong := find_misfit(tags, scheme)) is not None:
         raise record.broken(
             f"tag {tags[wrong]!r} in a file whose tags are {scheme.name}",
             scheme.allowed(),
-            'Correct it or, where each word has a label of its own, write scheme = "words"',
+            'Correct it or, if each word has a separate label, write scheme = "words"',
             word=wrong,
         )
     return tuple(record.checked_label(tag, index) for index, tag in enumerate(as_bio(tags, scheme)))
@@ -152,8 +163,8 @@ def _text(record: CorpusRow) -> LabelledText | None:
 def _pair(record: CorpusRow) -> SentencePair | None:
     if record.is_skipped():
         return None
-    first, second = (record.text(part) for part in ("first", "second"))
-    return SentencePair(id=record.id, first=first, second=second, label=_label_of(record))
+    texts = {part: record.text(part) for part in ("first", "second")}
+    return SentencePair(id=record.id, **texts, label=_label_of(record))
 
 
 def _single(record: CorpusRow) -> str:
@@ -165,7 +176,7 @@ def _label_of(record: CorpusRow) -> Label:
 
 
 def _labels(record: CorpusRow) -> tuple[str, ...]:
-    """Return the labels of a row: a list, a text with separators, or a column each that says yes or no."""
+    """Return the labels of a row: a list, a text with separators, or a column of yes or no for each label."""
     labels = record.part("label")
     if isinstance(labels, tuple):
         pairs = zip(record.reading.labels, labels, strict=True)
@@ -173,15 +184,15 @@ def _labels(record: CorpusRow) -> tuple[str, ...]:
     if isinstance(labels, str):
         labels = record.reading.split_labels(labels)
     if not isinstance(labels, list):
-        expected = f"a list of labels, or labels with {record.reading.between!r} between"
-        raise record.broken(f"label is {str(labels)[:60]!r}", expected)
+        expectation = f"a list of labels, or labels with {record.reading.between!r} between"
+        raise record.broken(f"label is {str(labels)[:60]!r}", expectation)
     return tuple(dict.fromkeys(record.labels(labels)))
 
 
 def _is_yes(record: CorpusRow, label: str, cell: object) -> bool:
     text = str(cell).strip().lower()
     if text not in _YES_OR_NO:
-        raise record.broken(f"{label} is {str(cell)[:60]!r}", "0 or 1", "Correct it, or leave the column out")
+        raise record.broken(f"{label} is {str(cell)[:60]!r}", "0 or 1", "Correct it, or remove the column")
     return _YES_OR_NO[text]
 
 
@@ -191,12 +202,12 @@ _YES_OR_NO = {"0": False, "0.0": False, "false": False, "1": True, "1.0": True, 
 def _number(record: CorpusRow) -> float:
     cell = record.part("label")
     try:
-        number = math.nan if isinstance(cell, bool) else float(cell)
+        value = math.nan if isinstance(cell, bool) else float(cell)
     except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
+        value = math.nan
+    if not math.isfinite(value):
         raise record.broken(f"label is {str(cell)[:60]!r}", "a number such as 2.6", "Correct it, or skip it")
-    return number
+    return value
 
 
 _LABEL: Mapping[Predicts, Callable[[CorpusRow], Label]] = {
@@ -215,7 +226,7 @@ def _choice(record: CorpusRow) -> Choice | None:
     if record.is_unlabelled:
         return Choice(id=record.id, options=options, label=None, **texts)
     label = read_cell_text(record.part("label"))
-    names = (record.reading.labels or [str(number) for number in range(len(options))])[: len(options)]
+    names = (record.reading.labels or [str(index) for index in range(len(options))])[: len(options)]
     if label not in names:
         raise record.broken(
             f"label {label!r} for {len(options)} options",
@@ -226,7 +237,10 @@ def _choice(record: CorpusRow) -> Choice | None:
 
 
 def _options(record: CorpusRow) -> tuple[str, ...]:
-    """Return the options of a row: a list in one cell, or a cell each; the last ones may be empty."""
+    """Return the options of a row: a list in one cell, or a cell for each.
+
+    Empty options at the end are dropped.
+    """
     options = record.part("options")
     if isinstance(options, tuple) and len(options) == 1:
         options = options[0]
@@ -236,12 +250,12 @@ def _options(record: CorpusRow) -> tuple[str, ...]:
     while options and options[-1] in ("", None):
         options = options[:-1]
     if len(options) < 2:
-        raise record.broken(f"{len(options)} options", "two or more", "Take the row out")
+        raise record.broken(f"{len(options)} options", "two or more", "Remove the row")
     return tuple(record.checked_text("an option", option) for option in options)
 
 
 UNKNOWN = ""
-"""The label of an example that has none."""
+"""Label of an example without one."""
 
 
 def _translation(record: CorpusRow) -> Translation:
@@ -250,39 +264,39 @@ def _translation(record: CorpusRow) -> Translation:
 
 def _line(record: CorpusRow) -> TextLine | None:
     if record.reading.table.format == "lines" and not record.part("text").strip():
-        return None  # Empty lines stand between paragraphs.
+        return None  # An empty line separates paragraphs.
     return TextLine(id=record.id, text=record.text("text"))
 
 
 LEMMA_COLUMNS = (NAMES[LEMMA], LEMMA, LEMMA - COLUMNS)
-"""The column of lemmas in CoNLL-U, by name and by number."""
+"""Column of lemmas in CoNLL-U, by name and by index."""
 
 
-def predicted(form: FileFormat, columns: Columns, predicts: Predicts) -> Predicts:
-    """Return what a corpus predicts: the column of lemmas in CoNLL-U contains lemmas."""
+def predicts_of(form: FileFormat, columns: Columns, predicts: Predicts) -> Predicts:
+    """Return the kind of labels of a corpus, which is "lemma" for the column of lemmas in CoNLL-U."""
     return "lemma" if form == "conllu" and columns.get("label") in LEMMA_COLUMNS else predicts
 
 
 LINES_OF_WORDS = (SENTENCE, "word", "label")
-"""The parts of sentences in tables with a line for each word."""
+"""Parts of sentences in tables with a line for each word."""
 
 
 class CorpusKind(NamedTuple):
-    """A kind of labelled corpus: what it needs of a row, and the example it makes of it."""
+    """A kind of labelled corpus: its columns, its tasks, and the function from a row to an example."""
 
     example: type[Example]
     make: Callable[[CorpusRow], Example | None]
-    """None for a row that is left out."""
+    """Function from a row to its example, or None for a skipped row."""
     columns: Mapping[FileFormat, Columns]
     """Default columns by format."""
     tasks: Mapping[Predicts, str]
-    """The task of its labels; that of tagging depends on the labels."""
+    """Task by kind of labels. The task of tagging depends on the labels."""
     more: tuple[str, ...] = ()
-    """Optional parts, which the description must name a column for."""
+    """Optional parts, for which the description must name a column."""
     several: tuple[str, ...] = ()
-    """Parts that several columns may hold."""
+    """Parts that may have several columns."""
     suffixes: Mapping[str, FileFormat] = SUFFIXES
-    """The format of a file whose description names none."""
+    """Default format by suffix of the file."""
 
 
 _BY_NAME: tuple[FileFormat, ...] = ("tsv", "csv", "jsonl", "json", "parquet")
@@ -296,10 +310,10 @@ _IN_USE = {
     "first": ("first", "premise", "sentence1"),
     "second": ("second", "hypothesis", "sentence2"),
 }
-"""Names of parts in datasets of the field, ours first."""
+"""Names of parts in published datasets, ours first."""
 
 
-def _named(*names: str) -> dict[FileFormat, Columns]:
+def _columns_by_name(*names: str) -> dict[FileFormat, Columns]:
     columns = {name: AnyOf(_IN_USE[name]) if name in _IN_USE else name for name in names}
     return dict.fromkeys(_BY_NAME, columns)
 
@@ -313,7 +327,7 @@ KINDS: Mapping[KindName, CorpusKind] = {
             "conllu": {"word": "FORM", "label": "UPOS"},
             "brat": {**OF_SPANS, "id": "id"},
             "webanno": {**OF_SPANS},
-            **_named("words", "labels"),
+            **_columns_by_name("words", "labels"),
         },
         {"label": "", "lemma": "lemmas"},
         ("annotated", *LINES_OF_WORDS),
@@ -321,19 +335,19 @@ KINDS: Mapping[KindName, CorpusKind] = {
     "text": CorpusKind(
         LabelledText,
         _text,
-        _named("text", "label"),
+        _columns_by_name("text", "label"),
         {"label": "text-classification", "labels": "multi-label-classification", "number": "regression"},
     ),
     "pair": CorpusKind(
         SentencePair,
         _pair,
-        _named("first", "second", "label"),
+        _columns_by_name("first", "second", "label"),
         {"label": "pair-classification", "number": "pair-regression"},
     ),
     "choice": CorpusKind(
         Choice,
         _choice,
-        _named("context", "options", "label"),
+        _columns_by_name("context", "options", "label"),
         {"label": "multiple-choice"},
         ("question", "prompt"),
         ("context", "options"),
@@ -341,7 +355,7 @@ KINDS: Mapping[KindName, CorpusKind] = {
     "span": CorpusKind(
         Question,
         question_of_row,
-        {"squad": {}, **_named("context", "question", "answers")},
+        {"squad": {}, **_columns_by_name("context", "question", "answers")},
         {"label": "qa"},
         ("start",),
         suffixes={**SUFFIXES, ".json": "squad"},
@@ -349,15 +363,15 @@ KINDS: Mapping[KindName, CorpusKind] = {
     "bitext": CorpusKind(
         Translation,
         _translation,
-        {"lines": {"first": 0, "second": 0}, **_named("first", "second")},
+        {"lines": {"first": 0, "second": 0}, **_columns_by_name("first", "second")},
         {"label": "bitext"},
     ),
-    "raw": CorpusKind(TextLine, _line, {"lines": {"text": 0}, **_named("text")}, {"label": "text"}),
+    "raw": CorpusKind(TextLine, _line, {"lines": {"text": 0}, **_columns_by_name("text")}, {"label": "text"}),
 }
 
 
 def parts_of(example: Example, labels: Sequence[str]) -> dict[str, object]:
-    """Return the parts of an example as JSON holds them, for a reader that finds each under its name."""
+    """Return the parts of an example as JSON values, for a reader that finds each part under its name."""
     if isinstance(example, TaggedSentence):
         return {"words": example.words, "labels": example.tags}
     if isinstance(example, Choice):

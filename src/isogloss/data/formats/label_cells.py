@@ -1,8 +1,8 @@
-"""Read the cells of labels: their text, missing labels, numbers, and spellings of one label.
+"""Read cells with labels: their text, missing labels, numbers, and spellings of one label.
 
 A label is a text or a number. Numbers may be labels themselves or positions in the inventory, which
-``decide_labels`` decides once for a file. Lists and objects are no labels, but a list of one label is read as
-that label.
+``decide_labels`` decides once for a file. Lists and objects are not labels, but a list with one label is read
+as that label.
 """
 
 import ast
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 MISSING = frozenset({
     "", "nan", "NaN", "null", "NULL", "<NA>", "#N/A", "NaT", "N/A", "n/a", "[]", "{}", "[null]",
 })  # fmt: skip
-"""Ways in which programs write a missing label. Each may be a label of a stated inventory."""
+"""Texts that programs write for a missing label. Each may be a label of a stated inventory."""
 
 MAYBE_MISSING = frozenset({"None", "NA", "nil", "-", "?", "_", ".", "-1", "NONE", "na", "--"})
-"""Labels that may be missing ones: they are read as labels and reported."""
+"""Labels that may stand for missing ones. They are read as labels and reported."""
 
 UNKNOWN_CLASS = "-1"
-"""How ``datasets`` writes that a label is hidden."""
+"""Text of a hidden label in the library datasets."""
 
 NLI = frozenset({"entailment", "neutral", "contradiction"})
 
@@ -44,12 +44,12 @@ Fold = Callable[[str], str]
 
 @dataclass(frozen=True, kw_only=True)
 class LabelFacts:
-    """How the labels of a file are read. It is decided from all labels of the file."""
+    """Rules for reading the labels of a file, decided from all of its labels."""
 
     are_positions: bool = False
     """Whether numbers are positions in the inventory."""
     missing: frozenset[str] = MISSING
-    """The texts of missing labels."""
+    """Texts of missing labels."""
     remarks: tuple[str, ...] = ()
 
 
@@ -57,7 +57,10 @@ PLAIN_LABELS = LabelFacts()
 
 
 def read_cell_text(cell: object) -> str:
-    """Return the text of a cell; empty for null and nan, and that of the label in a list of one."""
+    """Return the text of a cell.
+
+    null and nan are "", and a list of one label is read as that label.
+    """
     if isinstance(cell, list) and len(cell) == 1 and not isinstance(cell[0], list | dict):
         return read_cell_text(cell[0])
     if cell is None or (isinstance(cell, float) and math.isnan(cell)) or cell in ([], {}):
@@ -66,9 +69,9 @@ def read_cell_text(cell: object) -> str:
 
 
 def describe_structure(cell: object) -> str:
-    """Return "a list" or "an object" for a cell that is no single label; else an empty text."""
+    """Return "a list" or "an object" for a cell that is not a single label, else ""."""
     if isinstance(cell, str):
-        cell = _parsed(cell)
+        cell = _parse_structure(cell)
     if isinstance(cell, dict) and cell:
         return "an object"
     if isinstance(cell, list) and (len(cell) > 1 or (cell and isinstance(cell[0], list | dict))):
@@ -76,10 +79,11 @@ def describe_structure(cell: object) -> str:
     return ""
 
 
-def _parsed(text: str) -> object:
-    """Return the list or object that a text spells in JSON or Python; else the text.
+def _parse_structure(text: str) -> object:
+    """Return the list or object that a text spells in JSON or Python, else the text.
 
-    A text that spells a list of one label stays a text of its own: it is no single label either.
+    A text that spells a list of one is returned as a list of two, because only a real list of one is read as
+    its label.
     """
     if not _STRUCTURED.fullmatch(text):
         return text
@@ -94,35 +98,35 @@ def _parsed(text: str) -> object:
 
 
 def decide_labels(
-    cells: Counter[tuple[str, bool]], labels: Collection[str], *, are_stated: bool, of_pairs: bool = False
+    cells: Counter[tuple[str, bool]], labels: Collection[str], *, are_stated: bool, are_pairs: bool = False
 ) -> LabelFacts:
     """Decide how the labels of a file are read.
 
-    ``cells`` counts texts of cells, and whether each is a number in JSON. Numbers are labels where each is in
-    the inventory, else positions where each is one, else labels. ``are_stated``: a description lists the
-    inventory. ``of_pairs``: labels may be those of NLI.
+    ``cells`` counts texts of cells, and whether each is a number in JSON. Numbers are labels if each is in
+    the inventory, else positions if each is one, else labels. ``are_stated``: a description lists the
+    inventory. ``are_pairs``: examples are pairs, so labels may be the labels of NLI.
     """
     counts = Counter[str]()
-    for (text, _), number in cells.items():
-        counts[text] += number
-    stated = labels if are_stated else ()
-    missing = _find_missing_texts(counts, cells, stated, of_pairs=of_pairs)
+    for (text, _), count in cells.items():
+        counts[text] += count
+    inventory = list(labels)
+    stated_labels = labels if are_stated else ()
+    missing = _find_missing_texts(counts, cells, stated_labels, are_pairs=are_pairs)
     texts = [text for text in counts if text not in missing]
-    remarks = list(_describe_missing(counts, missing, stated))
+    remarks = list(_describe_missing(counts, missing, stated_labels))
     written_as_numbers = [text for text in texts if cells[text, True]]
-    texts = written_as_numbers or texts  # A misspelled text among numbers of JSON decides nothing.
-    all_numbers = bool(texts) and all(map(NUMBER.match, texts))
+    texts = written_as_numbers or texts  # Texts among numbers of JSON are misspellings and are ignored.
+    all_numbers = bool(texts) and all(NUMBER.match(text) for text in texts)
     numbers = [int(float(text)) for text in texts] if all_numbers else []
     fit_labels = all(text in labels for text in texts)
     fit_positions = bool(numbers) and max(numbers) < len(labels)
-    inventory = list(labels)
     differ = fit_positions and any(
-        inventory[number] != text for number, text in zip(numbers, texts, strict=True)
+        inventory[position] != text for position, text in zip(numbers, texts, strict=True)
     )
-    is_numeric = bool(labels) and all(map(NUMBER.match, labels))
+    is_numeric = bool(labels) and all(NUMBER.match(label) for label in labels)
     if are_stated and is_numeric and fit_positions and differ:
-        chosen, other = ("labels", "positions") if fit_labels else ("positions in labels", "labels")
-        remarks.append(f"numbers read as {chosen}, not as {other}")
+        readings = ("labels", "positions") if fit_labels else ("positions in labels", "labels")
+        remarks.append(f"numbers read as {readings[0]}, not as {readings[1]}")
     are_positions = fit_positions and not fit_labels
     if all_numbers and not fit_labels and not fit_positions and not is_numeric:
         are_positions = bool(labels)  # A number beyond the inventory is an error with its line.
@@ -130,30 +134,37 @@ def decide_labels(
 
 
 def _find_missing_texts(
-    counts: Counter[str], cells: Counter[tuple[str, bool]], stated: Collection[str], *, of_pairs: bool
+    counts: Counter[str], cells: Counter[tuple[str, bool]], inventory: Collection[str], *, are_pairs: bool
 ) -> frozenset[str]:
-    """Return the texts that are missing labels in a file."""
-    missing = {text for text in MISSING if text not in stated}
-    others = counts.keys() - missing - MAYBE_MISSING
-    if of_pairs and others and others <= NLI:
-        missing |= {text for text in MAYBE_MISSING if text not in stated}
-    numbered = cells[UNKNOWN_CLASS, True] or not others
-    if UNKNOWN_CLASS not in stated and numbered and not any(map(NUMBER.match, others)):
+    """Return the texts that stand for missing labels in a file."""
+    missing = {text for text in MISSING if text not in inventory}
+    other_texts = counts.keys() - missing - MAYBE_MISSING
+    if are_pairs and other_texts and other_texts <= NLI:
+        missing |= {text for text in MAYBE_MISSING if text not in inventory}
+    may_be_hidden = cells[UNKNOWN_CLASS, True] or not other_texts
+    if (
+        UNKNOWN_CLASS not in inventory
+        and may_be_hidden
+        and not any(NUMBER.match(text) for text in other_texts)
+    ):
         missing.add(UNKNOWN_CLASS)
     return frozenset(missing)
 
 
 def _describe_missing(
-    counts: Counter[str], missing: Collection[str], stated: Collection[str]
+    counts: Counter[str], missing: Collection[str], inventory: Collection[str]
 ) -> Iterator[str]:
-    for text in sorted(MAYBE_MISSING - {*missing} - {*stated}):
-        if number := counts[text]:
-            rows = f"{number:,} row{'s' * (number > 1)}"
+    for text in sorted(MAYBE_MISSING.difference(missing, inventory)):
+        if count := counts[text]:
+            rows = f"{count:,} row{'s' * (count > 1)}"
             yield f"{rows} with the label {text}, which programs write for no label"
 
 
 def describe_type(cell: object) -> str:
-    """Return what a cell is: a text, a number or a truth value; empty for other cells and missing labels."""
+    """Return the type of a label's cell as "texts", "numbers" or "truth values".
+
+    Other cells and missing labels have "".
+    """
     if isinstance(cell, list) and len(cell) == 1:
         return describe_type(cell[0])
     if not read_cell_text(cell):
@@ -163,18 +174,21 @@ def describe_type(cell: object) -> str:
 
 
 def describe_types(counts: Counter[str]) -> Iterator[str]:
-    """Yield of which types labels are, if of several."""
+    """Yield a remark if the labels have several types."""
     if len(counts) > 1:
         yield "labels of several types: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())
 
 
 def describe_spellings(labels: Iterable[str]) -> Iterator[str]:
-    """Yield which labels look like spellings of one."""
-    by_case = _groups(labels, _fold_case)
-    yield from (f"labels that differ in case or width alone: {', '.join(spellings)}" for spellings in by_case)
+    """Yield remarks on labels that look like spellings of one."""
+    case_groups = _groups(labels, _fold_case)
+    yield from (
+        f"labels that differ only in case or width: {', '.join(spellings)}" for spellings in case_groups
+    )
     for spellings in _groups(labels, _fold_spelling):
-        if spellings not in by_case:
-            yield f"labels that look like spellings of one: {', '.join(map(_shown, spellings))}"
+        if spellings not in case_groups:
+            names = ", ".join(_show_label(label) for label in spellings)
+            yield f"labels that look like spellings of one: {names}"
 
 
 def _groups(labels: Iterable[str], fold: Fold) -> list[list[str]]:
@@ -189,19 +203,19 @@ def _fold_case(label: str) -> str:
 
 
 def _fold_spelling(label: str) -> str:
-    """Return a label without what is not seen: its case, width, quotes, spaces and zeros of numbers."""
+    """Return a label without invisible differences: case, width, quotes, spaces and zeros of numbers."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", label))
     text = " ".join(text.strip(_QUOTES).split()).translate(_LOOKALIKES).casefold()
-    number = _NUMBER_SPELLING.fullmatch(text)
-    return number[1] if number else text
+    match = _NUMBER_SPELLING.fullmatch(text)
+    return match[1] if match else text
 
 
-def _shown(label: str) -> str:
-    """Return a label, with escapes where it has invisible characters."""
+def _show_label(label: str) -> str:
+    """Return a label, with escapes if it has invisible characters."""
     return ascii(label) if _INVISIBLE.search(label) or not label.isprintable() else label
 
 
 def find_label(text: str, labels: Sequence[str]) -> str:
-    """Return the label at a position of the inventory, or the text for other numbers."""
-    number = int(float(text))
-    return labels[number] if 0 <= number < len(labels) else text
+    """Return the label at a position of the inventory, or the text for a number beyond it."""
+    position = int(float(text))
+    return labels[position] if 0 <= position < len(labels) else text

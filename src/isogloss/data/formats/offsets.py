@@ -1,11 +1,11 @@
 """Read and write spans that are marked by character offsets in a text.
 
-Annotation tools export them as JSON: doccano and spaCy as ``[[0, 6, "PER"]]``, Prodigy, ``datasets`` and
-newer versions of doccano as objects, Label Studio as tasks. ``find_style`` recognises the structure.
+Annotation tools export them as JSON: doccano and spaCy as ``[[0, 6, "PER"]]``, Prodigy, the library datasets
+and newer versions of doccano as objects, Label Studio as tasks. ``find_style`` recognises the structure.
 
-Words are separated by white space, and punctuation at their edges is a word of its own. In scripts without
-spaces every grapheme cluster is a word. Spans must begin and end where words do. Of overlapping spans the
-longest is read; the others are counted.
+Words are separated by white space, and punctuation at their edges is separate words. In scripts without
+spaces every grapheme cluster is a word. Spans must begin and end at borders of words. The longest of
+overlapping spans is read; the others are counted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,10 +30,10 @@ TASK_KEYS = ("annotations", "completions", "predictions")
 """Keys of Label Studio's annotations, the preferred one first."""
 
 REJECTED = frozenset({"reject", "ignore"})
-"""Answers of Prodigy whose texts are left out."""
+"""Answers of Prodigy for texts that are skipped."""
 
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\p{Tibetan}\u30fc"
-"""Scripts that write no spaces between words."""
+"""Scripts without spaces between words."""
 
 _CHUNK = regex.compile(r"\S+")
 _PART = regex.compile(rf"(?=[{UNSPACED}])\X|(?:(?![{UNSPACED}])\X)+")
@@ -42,23 +42,23 @@ _EDGE = regex.compile(r"[\p{P}\p{S}]")
 MAX_SHOWN = 40
 
 LAST_NARROW = 0xFFFF
-"""The last character that takes one unit in UTF-16, in which programs in JavaScript count."""
+"""Last character of one unit in UTF-16, in which JavaScript programs count."""
 
 Form = Literal["triples", "objects", "columns", "tasks", "empty"]
 
 
 class OffsetError(ValueError):
-    """A span that does not fit its text, and what was expected."""
+    """A span that does not fit its text, with the expected form."""
 
     def __init__(self, problem: str, expected: str) -> None:
-        """Keep both parts of the message."""
+        """Store both parts of the message."""
         super().__init__(problem)
         self.problem = problem
         self.expected = expected
 
 
 class Place(NamedTuple):
-    """Characters ``start`` to ``stop`` (excluded) of a text."""
+    """Characters ``start`` to ``stop`` (exclusive) of a text."""
 
     start: int
     stop: int
@@ -71,11 +71,11 @@ class MarkedSpan(NamedTuple):
     start: int
     stop: int
     text: str | None = None
-    """The text of the span, if the file has it, too."""
+    """Text of the span, if the file states it."""
 
 
 class TaggedText(NamedTuple):
-    """The words of a text, their BIO tags, and how many spans overlap with a longer one."""
+    """Words of a text, their BIO tags, and the number of spans that overlap with a longer one."""
 
     words: list[str]
     tags: list[str]
@@ -84,12 +84,12 @@ class TaggedText(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Style:
-    """How an object marks spans."""
+    """Structure in which an object marks spans."""
 
     name: str
-    """The tools that write it."""
+    """Tools that write it."""
     key: str
-    """The key of its spans."""
+    """Key of its spans."""
     form: Form
     start: str = "start"
     stop: str = "end"
@@ -115,58 +115,61 @@ def split_into_words(text: str) -> list[str]:
 
 def _separate_punctuation(part: str, start: int) -> Iterator[Place]:
     """Yield the place of a word, and of each punctuation mark at its edges."""
-    first = 0
-    last = len(part)
-    while first < last and _EDGE.match(part[first]):
-        first += 1
-    while last > first and _EDGE.match(part[last - 1]):
-        last -= 1
-    yield from (Place(start + index, start + index + 1) for index in range(first))
-    if first < last:
-        yield Place(start + first, start + last)
-    yield from (Place(start + index, start + index + 1) for index in range(last, len(part)))
+    word_start = 0
+    word_stop = len(part)
+    while word_start < word_stop and _EDGE.match(part[word_start]):
+        word_start += 1
+    while word_stop > word_start and _EDGE.match(part[word_stop - 1]):
+        word_stop -= 1
+    yield from (Place(start + index, start + index + 1) for index in range(word_start))
+    if word_start < word_stop:
+        yield Place(start + word_start, start + word_stop)
+    yield from (Place(start + index, start + index + 1) for index in range(word_stop, len(part)))
 
 
 def tag_text(text: str, spans: Iterable[MarkedSpan], places: Sequence[Place] | None = None) -> TaggedText:
-    """Return the words of a text and their BIO tags; OffsetError for a span that does not fit.
+    """Return the words of a text and their BIO tags.
 
-    ``places`` are the words where the file has them.
+    ``places`` are the words' places, if the file states them. Raises OffsetError for a span that does not
+    fit.
     """
     places = locate_words(text) if places is None else places
     tags = [OUTSIDE] * len(places)
     overlapping = 0
     for span in sorted(spans, key=lambda span: (span.start - span.stop, span.start)):
-        first, stop = _find_words_of_span(text, span, places)
-        if any(tag != OUTSIDE for tag in tags[first:stop]):
+        word_index, stop = _find_words_of_span(text, span, places)
+        if any(tag != OUTSIDE for tag in tags[word_index:stop]):
             overlapping += 1
             continue
-        tags[first:stop] = [f"B-{span.type}"] + [f"I-{span.type}"] * (stop - first - 1)
+        tags[word_index:stop] = [f"B-{span.type}"] + [f"I-{span.type}"] * (stop - word_index - 1)
     return TaggedText([text[extent.start : extent.stop] for extent in places], tags, overlapping)
 
 
 def _find_words_of_span(text: str, span: MarkedSpan, places: Sequence[Place]) -> tuple[int, int]:
-    """Return the first word of a span and the one after its last."""
-    shown = f"{span.start}-{span.stop} ({span.type})"
+    """Return the index of a span's first word and the index after its last word."""
+    description = f"{span.start}-{span.stop} ({span.type})"
     if not 0 <= span.start < span.stop <= len(text):
-        raise OffsetError(f"span {shown} of a text of {len(text)} characters", "offsets inside the text")
-    marked = text[span.start : span.stop]
+        raise OffsetError(
+            f"span {description} of a text of {len(text)} characters", "offsets inside the text"
+        )
+    span_text = text[span.start : span.stop]
     if not _has_its_text(text, span):
         own_text = str(span.text)[:MAX_SHOWN]
         raise OffsetError(
-            f"span {shown} with {own_text!r}, where the text has {marked[:MAX_SHOWN]!r}",
+            f"span {description} with {own_text!r}, where the text has {span_text[:MAX_SHOWN]!r}",
             "offsets in characters, counted from 0",
         )
-    start = span.stop - len(marked.lstrip())
-    stop = span.start + len(marked.rstrip())
+    start = span.stop - len(span_text.lstrip())
+    stop = span.start + len(span_text.rstrip())
     inside = [index for index, extent in enumerate(places) if extent.start < stop and extent.stop > start]
     if not inside:
-        raise OffsetError(f"span {shown} without a word", "offsets of words")
-    for index, at in ((inside[0], start), (inside[-1], stop)):
+        raise OffsetError(f"span {description} without a word", "offsets of words")
+    for index, border in ((inside[0], start), (inside[-1], stop)):
         extent = places[index]
-        if extent.start < at < extent.stop:
+        if extent.start < border < extent.stop:
             word = text[extent.start : extent.stop]
             raise OffsetError(
-                f"span {shown} cuts the word {word[:MAX_SHOWN]!r} at {extent.start}-{extent.stop}",
+                f"span {description} cuts the word {word[:MAX_SHOWN]!r} at {extent.start}-{extent.stop}",
                 "spans of whole words",
             )
     return inside[0], inside[-1] + 1
@@ -186,7 +189,7 @@ def locate_spans(text: str, tags: Sequence[str], places: Sequence[Place]) -> lis
 
 
 def find_style(body: Mapping[str, Any]) -> Style | None:
-    """Return how an object marks spans; None where it has no text or no spans."""
+    """Return the structure in which an object marks spans, or None without a text or spans."""
     if isinstance(body.get("data"), Mapping):
         key = next((key for key in TASK_KEYS if body.get(key)), "")
         key = key or next((key for key in TASK_KEYS if isinstance(body.get(key), list)), "")
@@ -256,7 +259,10 @@ def _find_text_key(body: Mapping[str, Any]) -> str | None:
 
 
 def find_text(body: Mapping[str, Any]) -> str:
-    """Return the text of an object; OffsetError where it has none."""
+    """Return the text of an object.
+
+    Raises OffsetError if it has none.
+    """
     data = body.get("data")
     holder = data if isinstance(data, Mapping) else body
     key = _find_text_key(holder)
@@ -266,7 +272,8 @@ def find_text(body: Mapping[str, Any]) -> str:
             return str(texts[0])
     if key is None:
         raise OffsetError(
-            f"the keys {', '.join(map(str, holder)) or 'none'}", f"a text in {' or '.join(TEXT_KEYS)}"
+            f"the keys {', '.join(str(name) for name in holder) or 'none'}",
+            f"a text in {' or '.join(TEXT_KEYS)}",
         )
     return str(holder[key])
 
@@ -274,12 +281,12 @@ def find_text(body: Mapping[str, Any]) -> str:
 def has_wide_characters(body: Mapping[str, Any]) -> bool:
     """Return whether the text of an object has characters, such as emoji, that JavaScript counts as two."""
     with suppress(OffsetError):
-        return any(map(_is_wide, find_text(body)))
+        return any(_is_wide(character) for character in find_text(body))
     return False
 
 
 def counts_utf16(body: Mapping[str, Any], style: Style) -> bool:
-    """Return whether the offsets of an object count units of UTF-16, as its spans and their texts show."""
+    """Return whether the offsets of an object count units of UTF-16, judged by the texts of its spans."""
     with suppress(OffsetError):
         text = find_text(body)
         spans = read_spans(body, style)
@@ -290,10 +297,10 @@ def counts_utf16(body: Mapping[str, Any], style: Style) -> bool:
 def count_in_characters(text: str, spans: Sequence[MarkedSpan]) -> Sequence[MarkedSpan]:
     """Return spans with offsets in characters.
 
-    Early versions of Label Studio counted units of UTF-16. Offsets are read so where the file has the text
-    of each span, and these texts are found at units of UTF-16 but not all of them at characters.
+    Early versions of Label Studio counted units of UTF-16. Offsets are read as such units if the file states
+    the text of each span and these texts match at units of UTF-16, but not all of them at characters.
     """
-    if not any(map(_is_wide, text)) or all(_has_its_text(text, span) for span in spans):
+    if not any(_is_wide(character) for character in text) or all(_has_its_text(text, span) for span in spans):
         return spans
     characters = dict[int, int]()
     unit = 0
@@ -303,8 +310,14 @@ def count_in_characters(text: str, spans: Sequence[MarkedSpan]) -> Sequence[Mark
     characters[unit] = len(text)
     if not all(span.start in characters and span.stop in characters for span in spans):
         return spans
-    moved = [span._replace(start=characters[span.start], stop=characters[span.stop]) for span in spans]
-    return moved if all(span.text is not None and _has_its_text(text, span) for span in moved) else spans
+    character_spans = [
+        span._replace(start=characters[span.start], stop=characters[span.stop]) for span in spans
+    ]
+    return (
+        character_spans
+        if all(span.text is not None and _has_its_text(text, span) for span in character_spans)
+        else spans
+    )
 
 
 def _is_wide(character: str) -> bool:
@@ -321,7 +334,7 @@ def is_rejected(body: Mapping[str, Any]) -> bool:
 
 
 def count_annotators(body: Mapping[str, Any]) -> int:
-    """Return how many annotators marked a text of Label Studio."""
+    """Return the number of annotators of a text in Label Studio, or 1 for other tools."""
     key = next((key for key in TASK_KEYS if body.get(key)), "")
     is_task = isinstance(body.get("data"), Mapping) and key
     return len(_list_finished(body[key])) if is_task else 1
@@ -332,7 +345,10 @@ def _list_finished(annotations: Sequence[Mapping[str, Any]]) -> list[Mapping[str
 
 
 def read_spans(body: Mapping[str, Any], style: Style) -> list[MarkedSpan]:
-    """Return the spans of an object; OffsetError where one has no offsets or type."""
+    """Return the spans of an object.
+
+    Raises OffsetError for a span without offsets or type.
+    """
     value: Any = body.get(style.key) or []
     if style.form == "tasks":
         results = [annotation.get("result", []) for annotation in _list_finished(value)[:1]]
@@ -359,22 +375,25 @@ def _check_span(start: object, stop: object, type_name: object, text: str | None
     if isinstance(type_name, list) and len(type_name) == 1:
         type_name = type_name[0]
     if not _are_offsets([start, stop]) or not isinstance(type_name, str) or not type_name.strip():
-        shown = f"span {[start, stop, type_name]!s:.{MAX_SHOWN}}"
-        raise OffsetError(shown, "two whole numbers and one label")
+        description = f"span {[start, stop, type_name]!s:.{MAX_SHOWN}}"
+        raise OffsetError(description, "two whole numbers and one label")
     return MarkedSpan(type_name.strip(), start, stop, text)  # type: ignore[arg-type]
 
 
 def locate_tokens(body: Mapping[str, Any]) -> list[Place] | None:
-    """Return the words that Prodigy writes with a text; None where it has none."""
+    """Return the places of the words that Prodigy writes with a text, or None without them."""
     tokens = body.get("tokens")
     if not isinstance(tokens, list) or not all(isinstance(token, Mapping) for token in tokens):
         return None
     places = [Place(token.get("start"), token.get("end")) for token in tokens]
-    return places if places and all(map(_are_offsets, places)) else None
+    return places if places and all(_are_offsets(item) for item in places) else None
 
 
 def tag_object(body: Mapping[str, Any], style: Style) -> TaggedText:
-    """Return the words and tags of an object; OffsetError where they do not fit."""
+    """Return the words and tags of an object.
+
+    Raises OffsetError if its spans do not fit its text.
+    """
     text = find_text(body)
     places = locate_tokens(body)
     if places is not None:
@@ -383,7 +402,7 @@ def tag_object(body: Mapping[str, Any], style: Style) -> TaggedText:
 
 
 def replace_spans(body: Mapping[str, Any], spans: Sequence[MarkedSpan], style: Style) -> dict[str, Any]:
-    """Return an object with other spans in the same structure."""
+    """Return an object with different spans in the same structure."""
     if style.form == "tasks":
         return {**body, **_write_task(body, spans)}
     if style.form in ("triples", "empty"):
@@ -406,7 +425,7 @@ def replace_spans(body: Mapping[str, Any], spans: Sequence[MarkedSpan], style: S
 
 
 def _write_task(body: Mapping[str, Any], spans: Sequence[MarkedSpan]) -> dict[str, Any]:
-    """Return the annotations of a task of Label Studio, with the names of its own results."""
+    """Return the annotations of a task of Label Studio, with the label names of its existing results."""
     results = [
         item
         for key in TASK_KEYS

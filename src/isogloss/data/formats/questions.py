@@ -1,10 +1,11 @@
 """Questions about passages in SQuAD's JSON, version 1.1: data → paragraphs → qas → answers.
 
-Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". JSON is no format of
-lines, so an error names its place as in ``data[0].paragraphs[2].qas[1]``; only what is no JSON has a line.
+Rajpurkar et al. (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text". A JSON file may have
+everything on one line, so errors name a place such as ``data[0].paragraphs[2].qas[1]``. Only errors of JSON
+syntax have a line.
 
-Offsets go wrong when white space was tidied after they were counted, or when they count bytes or UTF-16
-units. An answer that is not at its offset is relocated where only one place is possible, and reported.
+Offsets are wrong if white space was changed after they were counted, or if they count bytes or UTF-16 units.
+An answer that is not at its offset is relocated if only one place is possible, and reported.
 """
 
 import json
@@ -22,25 +23,27 @@ from isogloss.data.formats.reading import NO_ANSWER, CorpusRow
 from isogloss.data.formats.whole_words import WordPlace, find_words
 
 NEAR = 3
-"""Characters; an ambiguous answer is at its only occurrence this near to the offset."""
+"""Maximum distance, in characters, of an ambiguous answer's only close occurrence from its offset."""
 
 SHOWN = 3
-"""Repairs that a message shows in full."""
+"""Number of repairs that a message shows in full."""
 
 Kind = TypeVar("Kind", str, int, list[object], dict[str, object])
 
 Answers = Literal["needed", "there", "translated", "ignored"]
-"""Handling of answers: all must be located, and each question has one, or those without are left out; those
-lost in translation are dropped; all are ignored."""
+"""Handling of answers. needed: each question has one, and all must be located. there: questions without
+answers are skipped, and all answers must be located. translated: answers that cannot be located are
+dropped. ignored: none is read."""
 
 _NAMES = {str: "text", int: "a whole number", list: "a list", dict: "an object"}
 
 
 def read_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
-    """Read all questions; DataError for an answer that cannot be located in its passage.
+    """Yield all questions, handling their answers as ``answers`` states.
 
-    ``language`` is that of the passages where answers are compared by its own rules. In a translation,
-    answers that cannot be located are dropped, and questions without any left are skipped.
+    ``language`` is the language of the passages if answers are compared by its rules. Raises DataError for an
+    answer that cannot be located in its passage, except in translations. Questions without any answer left
+    are skipped, except when answers are ignored.
     """
     for question in all_questions(file, language=language, answers=answers):
         if question.answers or answers == "ignored":
@@ -48,37 +51,37 @@ def read_questions(file: File, *, language: str = "", answers: Answers = "needed
 
 
 def repairs_message(examples: Iterable[Example], split: str) -> str:
-    """Return a message on the answers of a named split that were relocated while reading; empty for none."""
-    repaired = [question for question in examples if isinstance(question, Question) and question.repaired]
-    if not repaired:
+    """Return a message on the answers of a split that were relocated while reading, or "" for none."""
+    questions = [question for question in examples if isinstance(question, Question) and question.repaired]
+    if not questions:
         return ""
-    shown = "; ".join(f"question {question.id}: {question.repaired}" for question in repaired[:SHOWN])
-    rest = f"; and {len(repaired) - SHOWN} more" if len(repaired) > SHOWN else ""
-    return f"{split}: answers that did not stand at their offset, relocated: {len(repaired)} ({shown}{rest})."
+    facts = "; ".join(f"question {question.id}: {question.repaired}" for question in questions[:SHOWN])
+    remainder = f"; and {len(questions) - SHOWN} more" if len(questions) > SHOWN else ""
+    return f"{split}: answers relocated from wrong offsets: {len(questions)} ({facts}{remainder})."
 
 
 def all_questions(file: File, *, language: str = "", answers: Answers = "needed") -> Iterator[Question]:
-    """Read as ``read_questions`` does, with the questions of a translation that lost their answers."""
+    """Yield questions like ``read_questions``, including translated questions that lost their answers."""
     ids = set[str]()
-    parsed = _parsed(file)
+    body = _parse_json(file)
     with located(file.name):
         with located("the file"):
-            articles = _member(_typed(parsed, dict), "data", list)
+            articles = _member(_check_type(body, dict), "data", list)
         for i, article in enumerate(articles):
             with located(f"data[{i}]"):
-                title = _member({"title": "", **_typed(article, dict)}, "title", str)
+                title = _member({"title": "", **_check_type(article, dict)}, "title", str)
                 for j, paragraph in enumerate(_member(article, "paragraphs", list)):
                     with located(f".paragraphs[{j}]"):
                         for question in _paragraph(paragraph, answers):
                             if question.id in ids:
                                 with located(f"question {question.id}"):
-                                    raise _broken("this id a second time", "an id of its own")
+                                    raise _broken_error("this id a second time", "a unique id")
                             ids.add(question.id)
                             yield replace(question, language=language, title=title, place=(i, j))
 
 
 def write_questions(questions: Iterable[Question], *, version: str | float) -> Iterator[str]:
-    """Yield the lines of a file: the original articles, one paragraph for each run of a passage."""
+    """Yield the lines of a file with the original articles and a paragraph for each run of a passage."""
     yield (f'{{"version": {json.dumps(version)}, ' if version else "{") + '"data": ['
     comma = ""
     ids: set[str] = set()
@@ -93,21 +96,22 @@ def write_questions(questions: Iterable[Question], *, version: str | float) -> I
 def _paragraphs(article: Iterable[Question], ids: set[str]) -> Iterator[str]:
     comma = ""
     for (_, passage), group in groupby(article, key=lambda question: (question.place, question.passage)):
-        qas = [_written(question, ids) for question in group]
+        qas = [_question_object(question, ids) for question in group]
         yield comma + json.dumps({"context": passage, "qas": qas}, ensure_ascii=False)
         comma = ","
 
 
-def _written(question: Question, ids: set[str]) -> dict[str, object]:
-    wrong = [text for start, text in question.answers if not _stands(text, start, question.passage)]
+def _question_object(question: Question, ids: set[str]) -> dict[str, object]:
+    wrong = [text for start, text in question.answers if not _is_at(text, start, question.passage)]
     if wrong or not question.answers:
         raise cannot_write(
-            "questions", question.id, f"answer {wrong[0]!r} not there" if wrong else "no answer"
+            "questions", question.id, f"answer {wrong[0]!r} is not at its offset" if wrong else "no answer"
         )
     if question.id in ids:
-        raise cannot_write("questions", question.id, "this id a second time; expected one of its own")
-    if not all(map(is_unicode, (question.id, question.question, question.passage, question.title))):
-        raise cannot_write("questions", repr(question.id), "half a surrogate pair in it. Take it out")
+        raise cannot_write("questions", question.id, "this id a second time; expected a unique one")
+    texts = (question.id, question.question, question.passage, question.title)
+    if not all(is_unicode(text) for text in texts):
+        raise cannot_write("questions", repr(question.id), "half a surrogate pair in it. Remove it")
     ids.add(question.id)
     return {
         "id": question.id,
@@ -116,71 +120,71 @@ def _written(question: Question, ids: set[str]) -> dict[str, object]:
     }
 
 
-def _parsed(file: File) -> object:
+def _parse_json(file: File) -> object:
     try:
         return json.loads("\n".join(line for _, line in file.lines()), object_pairs_hook=unique_keys)
     except json.JSONDecodeError as error:
         raise file.broken(
-            error.lineno, f"no JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"
+            error.lineno, f"invalid JSON ({error.msg})", "SQuAD's JSON", "Fetch the file again"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise file.broken(1, f"no JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
+        raise file.broken(1, f"invalid JSON ({error})", "SQuAD's JSON", "Fetch the file again") from error
 
 
 def _paragraph(paragraph: object, answers: Answers) -> Iterator[Question]:
-    passage = _member(_typed(paragraph, dict), "context", str)
+    passage = _member(_check_type(paragraph, dict), "context", str)
     for i, item in enumerate(_member(paragraph, "qas", list)):
         with located(f".qas[{i}]"):
-            qa = _typed(item, dict)
+            qa = _check_type(item, dict)
             name = _member(qa, "id", str)
             question = _member(qa, "question", str)
         with located(f".qas[{i}] (question {name})"):
-            placed = [] if answers == "ignored" else [*_placed(qa, passage, answers)]
+            places = [] if answers == "ignored" else list(_place_answers(qa, passage, answers))
         yield Question(
             id=name,
             passage=passage,
             question=question,
-            answers=tuple((start, text) for start, text, _ in placed),
-            repaired=", ".join(repair for *_, repair in placed if repair),
+            answers=tuple((start, text) for start, text, _ in places),
+            repaired=", ".join(repair for *_, repair in places if repair),
         )
 
 
-def _placed(qa: dict[str, object], passage: str, answers: Answers) -> Iterator[tuple[int, str, str]]:
-    """Yield offset, text and repair of each answer; those lost in translation are dropped."""
+def _place_answers(qa: dict[str, object], passage: str, answers: Answers) -> Iterator[tuple[int, str, str]]:
+    """Yield offset, text and repair of each answer, dropping answers lost in translation."""
     items = _member(qa, "answers", list)
     if not items and answers == "needed":
         impossible = "an impossible question (SQuAD 2.0)"
         problem = impossible if qa.get("is_impossible") else "a question without answers"
-        raise _broken(problem, "at least one answer, as in version 1.1", "Leave such questions out")
+        raise _broken_error(problem, "at least one answer, as in version 1.1", "Remove such questions")
     for item in items:
-        answer = _typed(item, dict)
-        text, start = _member(answer, "text", str), _member(answer, "answer_start", int)
-        placed = place_answer(passage, text, start)
-        if not isinstance(placed, str):
-            yield placed
+        answer = _check_type(item, dict)
+        text = _member(answer, "text", str)
+        location = place_answer(passage, text, _member(answer, "answer_start", int))
+        if not isinstance(location, str):
+            yield location
         elif answers != "translated":
-            raise _broken(placed, "the answer at its offset")
+            raise _broken_error(location, "the answer at its offset")
 
 
 def place_answer(passage: str, text: str, start: int | None) -> tuple[int, str, str] | str:
-    """Return offset, text and repair of an answer, or what is wrong where it cannot be located.
+    """Return offset, text and repair of an answer, or the problem if it cannot be located.
 
-    Without an offset it is the first place that has the text.
+    An answer without an offset is at the first place with its text.
     """
-    if start is not None and _stands(text, start, passage):
+    if start is not None and _is_at(text, start, passage):
         return start, text, ""
-    if start is not None and start < 0:  # So corpora write that an answer does not stand in its passage.
-        return f"answer {text[:60]!r} at {start}, which is no place in the passage"
+    if start is not None and start < 0:  # Corpora write it for answers outside of the passage.
+        return f"answer {text[:60]!r} at {start}, which is not in the passage"
     word_places = find_words(passage, text)
     if start is None:
         return _find_first_place(passage, text, word_places)
-    places = [(at.start, at.text) for at in word_places]
+    places = [(location.start, location.text) for location in word_places]
     meant = _surely_meant(passage, start, places)
     if meant is not None:
         return *meant, f"answer {meant[1][:60]!r} from {start} to {meant[0]}"
-    at_start = passage[start : start + len(text)] if start >= 0 else ""
+    passage_text = passage[start : start + len(text)]
     return (
-        f"answer {text[:60]!r} at {start}, where the passage has {at_start[:60]!r}; it has that text "
+        f"answer {text[:60]!r} at {start}, where the passage has {passage_text[:60]!r}; it has that text "
         f"{f'{len(places)} times, none of them surely meant' if places else 'nowhere'}"
     )
 
@@ -199,40 +203,44 @@ def _find_first_place(
     return word_places[0].start, word_places[0].text, repair
 
 
-def _stands(text: str, start: int, passage: str) -> bool:
+def _is_at(text: str, start: int, passage: str) -> bool:
     return bool(text) and start >= 0 and passage.startswith(text, start)
 
 
 def _member(thing: Any, key: str, kind: type[Kind]) -> Kind:
     if key not in thing:
-        raise _broken(f"no {key!r} among {', '.join(map(repr, thing)) or 'nothing'}", f"{key!r}")
+        raise _broken_error(
+            f"no {key!r} among {', '.join(repr(name) for name in thing) or 'nothing'}", f"{key!r}"
+        )
     if type(thing[key]) is kind and kind is not str:
         return thing[key]  # type: ignore[no-any-return]
     with located(f".{key}"):
-        return _typed(thing[key], kind)
+        return _check_type(thing[key], kind)
 
 
-def _typed(thing: object, kind: type[Kind]) -> Kind:
+def _check_type(thing: object, kind: type[Kind]) -> Kind:
     if not isinstance(thing, kind) or isinstance(thing, bool):
-        raise _broken(_shown(thing), _NAMES[kind])
+        raise _broken_error(_show_value(thing), _NAMES[kind])
     if isinstance(thing, str) and not is_unicode(thing):
-        raise _broken(f"{thing[:40]!r} with half a surrogate pair", "whole Unicode characters")
+        raise _broken_error(f"{thing[:40]!r} with half a surrogate pair", "whole Unicode characters")
     return thing
 
 
-def _shown(thing: object) -> str:
-    """Return a value as JSON, lists and objects by kind alone."""
+def _show_value(thing: object) -> str:
+    """Return a value as JSON, or only the kind of a list or an object."""
     if isinstance(thing, list | dict) and thing:
         return "a list" if isinstance(thing, list) else "an object"
     return json.dumps(thing)[:40]
 
 
-def _broken(problem: str, expected: str, advice: str = "Correct it or fetch the file again") -> DataError:
-    return DataError(f"{short(problem)}; expected {expected}. {advice}.")
+def _broken_error(
+    problem: str, expectation: str, advice: str = "Correct it or fetch the file again"
+) -> DataError:
+    return DataError(f"{short(problem)}; expected {expectation}. {advice}.")
 
 
 def _surely_meant(passage: str, start: int, spans: list[tuple[int, str]]) -> tuple[int, str] | None:
-    """Return the only occurrence that fits an offset; None where it is ambiguous."""
+    """Return the only occurrence that fits an offset, or None if it is ambiguous."""
     for likely in (
         spans,
         [span for span in spans if start in _other_counts(passage[: span[0]])],
@@ -249,55 +257,59 @@ def _other_counts(text: str) -> tuple[int, int]:
 
 
 def question_of_row(record: CorpusRow) -> Question | None:
-    """Make a question of a row; None for one without an answer where such rows are skipped."""
-    passage, answers = record.text("context"), list[tuple[int, str]]()
+    """Return the question of a row, or None for one without an answer if such rows are skipped.
+
+    Raises DataError, with the line, for an answer that cannot be located or is missing.
+    """
+    passage = record.text("context")
+    answers = list[tuple[int, str]]()
     repairs = list[str]()
     for text, start in _answers(record):
-        placed = place_answer(passage, record.checked_text("an answer", text), _offset(record, start))
-        if isinstance(placed, str):
-            raise record.broken(placed, "an answer that stands in its context, at its start")
-        answers.append(placed[:2])
-        repairs.append(placed[2])
+        location = place_answer(passage, record.checked_text("an answer", text), _offset(record, start))
+        if isinstance(location, str):
+            raise record.broken(location, "an answer in its context, at its start")
+        answers.append(location[:2])
+        repairs.append(location[2])
     if not answers and NO_ANSWER in record.reading.skip and not record.is_unlabelled:
         return None
     if not answers and not record.is_unlabelled:
         raise record.broken(
             "a question without an answer",
-            "one that stands in the context, as the task finds one for every question (SQuAD 1.1)",
-            'Take it out, or leave out all such questions (skip = [""])',
+            "one from the context, because the task finds one for every question (SQuAD 1.1)",
+            'Remove it, or skip all such questions (skip = [""])',
         )
     return Question(
         id=record.id,
         passage=passage,
         question=record.text("question"),
         answers=tuple(answers),
-        repaired=", ".join(filter(None, repairs)),
+        repaired=", ".join(repair for repair in repairs if repair),
     )
 
 
 def _answers(record: CorpusRow) -> list[tuple[object, object]]:
-    """Return text and start of each answer of a row; None for a start that is not given.
+    """Return text and start of each answer of a row, with None for a start that is not stated.
 
-    They are a text, a list of texts, SQuAD's list of objects, or the object of two lists that ``datasets``
-    makes of it.
+    The cell is a text, a list of texts, SQuAD's list of objects, or the object of two lists that the library
+    datasets creates from it.
     """
     if record.is_unlabelled:
         return []
-    answers = _listed(record.part("answers"))
+    answers = _as_list(record.part("answers"))
     if answers and all(isinstance(answer, Mapping) for answer in answers):
-        texts = [text for answer in answers for text in _listed(answer.get("text"))]
-        starts = [start for answer in answers for start in _listed(answer.get("answer_start"))]
+        texts = [text for answer in answers for text in _as_list(answer.get("text"))]
+        starts = [start for answer in answers for start in _as_list(answer.get("answer_start"))]
     else:
         texts = [text for text in answers if text != NO_ANSWER]
         has_starts = texts and "start" in record.reading.table.columns
-        starts = _listed(record.part("start")) if has_starts else []
+        starts = _as_list(record.part("start")) if has_starts else []
     if starts and len(starts) != len(texts):
         counts = f"{len(texts)} answers and {len(starts)} starts"
         raise record.broken(counts, "a start for each answer, or none")
     return list(zip(texts, starts or [None] * len(texts), strict=True))
 
 
-def _listed(cell: Any) -> list[Any]:
+def _as_list(cell: Any) -> list[Any]:
     if isinstance(cell, list | tuple):
         return list(cell)
     return [] if cell is None else [cell]

@@ -1,8 +1,8 @@
-"""How labelled rows are read: the table, the labels and their spelling, and the facts of a file.
+"""Rules for reading labelled rows: the table, the labels and their spelling, and the facts of a file.
 
-A ``CorpusRow`` is a row that is read so; a kind of example (``kinds``) is made of it. Facts (its layout, its
-scheme of tags, whether it has labels at all) are decided once, from the whole file, and reported; a row that
-does not fit them is an error with its own line.
+A ``CorpusRow`` is a row read by these rules, from which a kind of example (``kinds``) is built. Facts (its
+layout, its scheme of tags, whether it has labels) are decided once, from the whole file, and reported. A row
+that does not fit them is an error with its line number.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from isogloss.core.tag_schemes import BIO, NO_SCHEME, OUTSIDE, TagCounts, TagSch
 from isogloss.data.corpus import unique_id
 from isogloss.data.files import File, is_unicode, some
 from isogloss.data.formats.annotation_files import WEBANNO_HEADER
-from isogloss.data.formats.conll import ConllLayout, check_words, count_comments, layout_of
+from isogloss.data.formats.conll import ConllLayout, check_words, count_comments, decide_layout
 from isogloss.data.formats.label_cells import (
     MISSING,
     NUMBER,
@@ -44,13 +44,13 @@ from isogloss.data.formats.tables import (
 
 KindName = Literal["tagging", "text", "pair", "choice", "span", "bitext", "raw"]
 Predicts = Literal["label", "labels", "number", "lemma"]
-"""Label of a text or pair: one of an inventory, any number of these, or a number; or the lemma of a word."""
+"""Kind of labels: one of an inventory, any number of these, a number, or the lemma of a word."""
 
 LABELS: Mapping[KindName, tuple[str, ...]] = {
     "tagging": ("label", "labels"), "text": ("label",), "pair": ("label",), "choice": ("label",),
     "span": ("answers",),
 }  # fmt: skip
-"""The part of an example that contains its label."""
+"""Parts of an example that may contain its label."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,27 +58,27 @@ class FileFacts:
     """Facts of a file, decided from all of its rows."""
 
     layout: ConllLayout | None = None
-    """Of a file with a line for each word."""
+    """Layout of a file with a line for each word."""
     scheme: TagScheme = NO_SCHEME
-    """The scheme of its tags."""
+    """Scheme of its tags."""
     unlabelled: bool = False
     """Whether no row has a label."""
     labels: LabelFacts = PLAIN_LABELS
-    """How the cells of labels are read."""
+    """Rules for reading the cells of labels."""
     remarks: tuple[str, ...] = ()
-    """The facts that users should know, in words."""
+    """Facts that users should know, in words."""
 
 
 NO_ANSWER = ""
-"""What ``skip`` calls a row without a label, and a question without an answer."""
+"""Text in ``skip`` that stands for a row without a label, or a question without an answer."""
 
 LINES = FileFacts()
-"""Facts of a file about which nothing has to be decided."""
+"""Facts of a file for which nothing has to be decided."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How labelled rows are read; fields of one name are those of ``described.DescribedCorpus``."""
+    """Rules for reading labelled rows. Fields of ``described.DescribedCorpus`` are documented there."""
 
     kind: KindName
     table: ExampleColumns
@@ -90,20 +90,23 @@ class Reading:
     comments: str | None = None
     scheme: str = ""
     may_lack_labels: bool = True
-    """Whether a file may have no labels at all, as one of dev or test may."""
+    """Whether a whole file may lack labels, as dev and test files may."""
     official: bool = False
-    """Whether these are files of the catalogue, whose labels no description could change."""
+    """Whether these are files of the catalogue, whose labels cannot be changed by a description."""
     blank: bool = False
     """Whether a text or word may be blank."""
     prefixes: tuple[str, ...] = ()
-    """Prefixes of words, one of which each word has and is read without."""
+    """Prefixes of words. Each word has one of them, which is removed."""
     skip_unknown: bool = False
-    """Whether rows with another label are left out: they lost theirs in translation."""
+    """Whether rows with a label outside of the inventory are skipped, because translation lost theirs."""
     listed: tuple[str, ...] = ()
-    """The labels that a description lists, in its order."""
+    """Labels that a description lists, in its order."""
 
     def spell(self, cell: object, facts: LabelFacts = PLAIN_LABELS) -> str:
-        """Return the label in a cell: by its spelling, or by its position in the inventory."""
+        """Return the label in a cell, by its spelling or by its position in the inventory.
+
+        Missing labels are "".
+        """
         if self.official and not self.spelled and isinstance(cell, str) and cell in self.labels:
             return cell
         text = read_cell_text(cell)
@@ -117,7 +120,7 @@ class Reading:
         return find_label(text, self.listed or self.labels)
 
     def is_missing(self, text: str, facts: LabelFacts) -> bool:
-        """Return whether a text is no label."""
+        """Return whether a text stands for a missing label."""
         return text in self.no_labels or (self.kind != "tagging" and text in facts.missing)
 
     @property
@@ -127,7 +130,7 @@ class Reading:
 
     @property
     def without_labels(self) -> "Reading":
-        """The same for a file without labels."""
+        """The same rules for a file without labels."""
         parts = self.label_parts
         columns = {part: column for part, column in self.table.columns.items() if part not in parts}
         return replace(self, table=replace(self.table, columns=columns))
@@ -138,10 +141,10 @@ class Reading:
         return rows(file, replace(self.table, optional=optional), layout)
 
     def has_label(self, row: FileRow) -> bool:
-        """Return whether a row has a label at all, right or wrong."""
+        """Return whether a row has any label, right or wrong."""
         if self.kind == "text" and self.predicts == "labels":  # A row may have none of the labels.
             return any(cell is not None for cell in cells_of(row.parts.get("label")))
-        nothing = {*self.no_labels}
+        nothing = set(self.no_labels)
         if self.kind == "tagging":
             nothing.add("_")
         elif self.predicts == "label" and UNKNOWN_CLASS not in self.labels:
@@ -156,25 +159,25 @@ class Reading:
 
     @property
     def no_labels(self) -> Collection[str]:
-        """Ways to write that a row has no label; null is a word of German, and nan of English."""
+        """Texts of missing labels. As lemmas, null and nan are words of German and English."""
         if self.predicts == "lemma":
             return ("",)
         return {*MISSING, "_"} if self.table.columns.get("label") == "UPOS" else MISSING
 
     def label_cells(self, row: FileRow) -> list[object]:
-        """Return the cells of the labels, those of lists one by one."""
+        """Return the cells of the labels, with lists flattened."""
         cells = [cell for part in self.label_parts for cell in cells_of(row.parts.get(part))]
         return [label for cell in cells for label in (cell if isinstance(cell, list) else [cell])]
 
 
 def cells_of(part: object) -> tuple[object, ...]:
-    """Return the cells of a part of a row: one, or those of several columns."""
+    """Return the cells of a part of a row: one, or one for each of several columns."""
     return part if isinstance(part, tuple) else (part,)
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusRow:
-    """A row with its id, and how it is read; every error names its file and line."""
+    """A row with its id and the rules for reading it. Every error names its file and line."""
 
     reading: Reading
     file: File
@@ -189,37 +192,45 @@ class CorpusRow:
         line = self.row.line if word is None or not self.row.lines else self.row.lines[word]
         return self.file.broken(line, problem, expected, advice)
 
-    def named(self, taken_ids: dict[str, int]) -> "CorpusRow":
-        """Return the record with the row's own id, which is made unique."""
-        name = " ".join(map(str, cells_of(self.part("id"))))
+    def with_row_id(self, id_counts: dict[str, int]) -> "CorpusRow":
+        """Return the record with the id stated in the row, followed by ``#2`` … if it is repeated."""
+        name = " ".join(str(cell) for cell in cells_of(self.part("id")))
         if not name and self.reading.official:
-            raise self.broken("an empty id", "an id of its own")
-        return CorpusRow(self.reading, self.file, self.row, unique_id(name, taken_ids), self.facts)
+            raise self.broken("an empty id", "a unique id")
+        return CorpusRow(self.reading, self.file, self.row, unique_id(name, id_counts), self.facts)
 
     def part(self, part: str) -> Any:
-        """Return a part; DataError where the row has none."""
+        """Return the cell of a part.
+
+        Raises DataError if the row lacks it.
+        """
         if part not in self.row.parts:
             table = self.reading.table
             names = [name for name in table.columns_of(part) if name not in self.row.columns]
-            missing = " or ".join(map(repr, names if isinstance(table.columns[part], AnyOf) else names[:1]))
-            if "words" in table.columns and part == "words" and {*TEXT_KEYS, "data"} & {*self.row.columns}:
-                name_it = 'Where spans are marked by offsets in a text, write annotated = "offsets"'
-                raise no_column(self.file, self.row.line, "'words'", self.row.columns, name_it)
-            name_it = f"Add it, or name another: columns = {{ {part} = … }}"
-            advice = OFFICIAL if self.reading.official and part == "label" else name_it
+            names = names if isinstance(table.columns[part], AnyOf) else names[:1]
+            missing = " or ".join(repr(name) for name in names)
+            has_text = not {*TEXT_KEYS, "data"}.isdisjoint(self.row.columns)
+            if "words" in table.columns and part == "words" and has_text:
+                advice = 'If spans are marked by offsets in a text, write annotated = "offsets"'
+                raise no_column(self.file, self.row.line, "'words'", self.row.columns, advice)
+            is_label = self.reading.official and part == "label"
+            advice = OFFICIAL if is_label else f"Add it, or name a column: columns = {{ {part} = … }}"
             raise no_column(self.file, self.row.line, f"{missing} for {part}", self.row.columns, advice)
         return self.row.parts[part]
 
     def text(self, part: str) -> str:
-        """Return the text of a part; that of several columns is joined by spaces."""
+        """Return the text of a part, with several columns joined by spaces."""
         return " ".join(self.checked_text(part, cell) for cell in cells_of(self.part(part)))
 
     def checked_text(self, part: str, cell: object) -> str:
-        """Return the text of a cell; DataError where it is blank or no text."""
+        """Return the text of a cell.
+
+        Raises DataError if it is blank or not a text.
+        """
         if isinstance(cell, str) and (self.reading.blank or cell.strip()) and is_unicode(cell):
             return cell
-        problem, advice = f"{part} is {str(cell)[:60]!r}", "Give it, or take the row out"
-        raise self.broken(problem, "a text that is not blank", advice)
+        advice = "Add the text, or remove the row"
+        raise self.broken(f"{part} is {str(cell)[:60]!r}", "a text that is not blank", advice)
 
     @property
     def is_unlabelled(self) -> bool:
@@ -228,46 +239,52 @@ class CorpusRow:
         return self.facts.unlabelled or (may_lack and "label" not in self.row.parts)
 
     def is_skipped(self) -> bool:
-        """Return whether the row is left out for its label."""
+        """Return whether the row is skipped for its label."""
         if self.is_unlabelled or not (self.reading.skip or self.reading.skip_unknown):
             return False
         cells = cells_of(self.part("label"))
         if self.reading.skip_unknown and self.spell(cells[0]) not in self.reading.labels:
             return True
-        text = " ".join(map(read_cell_text, cells)).strip()
+        text = " ".join(read_cell_text(cell) for cell in cells).strip()
         is_missing = self.reading.is_missing(text, self.facts.labels) and text not in self.reading.labels
         return text in self.reading.skip or (is_missing and NO_ANSWER in self.reading.skip)
 
     def labels(self, cells: Sequence[object]) -> tuple[str, ...]:
-        """Return labels by their spelling, or by their number in the inventory."""
+        """Return checked labels by their spellings, or by their positions in the inventory."""
         return tuple(self.checked_label(self.spell(cell), index) for index, cell in enumerate(cells))
 
     def spell(self, cell: object) -> str:
-        """Return the label in a cell; DataError where it is a list or an object."""
+        """Return the label in a cell.
+
+        Raises DataError for a list or an object.
+        """
         structure = "" if self.reading.official else describe_structure(cell)
         if structure:
             if marks_spans(cell):
                 advice = 'Names in texts are kind = "tagging", annotated = "offsets"'
                 raise self.broken(f"label is {str(cell)[:60]}, spans by offsets", "one label", advice)
-            several = 'where a row may have several labels, write predicts = "labels"'
+            several = 'if a row may have several labels, write predicts = "labels"'
             advice = f"Name the column or key of the label or, {several}"
             raise self.broken(f"label is {structure}, {str(cell)[:60]}", "one label", advice)
         return self.reading.spell(cell, self.facts.labels)
 
     def checked_label(self, label: str, word: int | None = None) -> str:
-        """Return a label of the inventory; DataError for another one."""
+        """Return a label of the inventory unchanged.
+
+        Raises DataError for any other label. Every non-empty lemma is valid.
+        """
         if label and (label in self.reading.labels or self.reading.predicts == "lemma"):
             return label
         if self.reading.predicts == "lemma":
             raise self.broken("no lemma", "the lemma of each word, or _ for none", word=word)
         spellings = self.reading.spelled or self.reading.labels
         problem = f"label {label!r}" if label else f"no label{self._describe_missing_cell(word)}"
-        expected = f"one of {some(spellings)}" if spellings else "a label"
+        expectation = f"one of {some(spellings)}" if spellings else "a label"
         is_word = self.reading.kind == "tagging"
-        raise self.broken(problem, expected, self._label_advice(label), word=word if is_word else None)
+        raise self.broken(problem, expectation, self._label_advice(label), word=word if is_word else None)
 
     def _describe_missing_cell(self, word: int | None) -> str:
-        """Return the text of a missing label in brackets; empty for an empty cell."""
+        """Return the text of a missing label in brackets, or "" for an empty cell."""
         cells = cells_of(self.row.parts.get(self.reading.label_parts[0])) if self.reading.label_parts else ()
         text = (
             read_cell_text(cells[0])
@@ -278,39 +295,39 @@ class CorpusRow:
 
     def _label_advice(self, label: str) -> str:
         spellings = self.reading.spelled or self.reading.labels
-        near = did_you_mean(label, spellings).strip()
+        suggestion = did_you_mean(label, spellings).strip()
         if not self.reading.official:
             advice = "Correct it, or the labels of the description"
             if self.reading.kind != "tagging":
-                skip = f", or leave such rows out (skip = [{label!r}])".replace("'", '"')
+                skip = f", or skip such rows (skip = [{label!r}])".replace("'", '"')
                 advice = f"Correct it or the labels of the description{skip}"
                 if not label and self._describe_missing_cell(None):
-                    advice += '; where it is a label, list all labels (labels = ["…"])'
+                    advice += '; if it is a label, list all labels (labels = ["…"])'
         elif self.reading.kind != "tagging" and label in ("", "-"):
-            return "Take the rows without a label out of the file"
+            return "Remove the rows without a label from the file"
         else:
             types = sorted({tag.partition("-")[2] for tag in spellings} - {""})
             own_type = label.partition("-")[2].upper()
             advice = "Correct the line"
             if types and own_type and not own_type.startswith(tuple(types)):
                 return (
-                    f"The task knows the types {', '.join(types)} alone: give the words of any other type "
+                    f"The task knows only the types {', '.join(types)}: give the words of any other type "
                     f"the tag O, or one of these types"
                 )
-        return f"{near} {advice}".strip()
+        return f"{suggestion} {advice}".strip()
 
 
 HEADINGS = frozenset(
     {"label", "labels", "gold_label", "class", "category", "target", "tag", "tags", "ner_tags"}
 )
-"""Labels of a first row that betray a header."""
+"""Labels of a first row that is probably a header."""
 
 SUSPICIOUS = 20
-"""Least number of rows for which it is odd that none has the first option."""
+"""Minimum number of rows for a remark that none has the first option."""
 
 
 def facts_of(file: File, reading: Reading) -> FileFacts:
-    """Decide the facts of a file from all rows that are read."""
+    """Decide the facts of a file from all of its rows."""
     if not reading.label_parts:
         return LINES
     layout, remarks = _layout(file, reading) if reading.table.format == "conll" else (None, [])
@@ -320,20 +337,20 @@ def facts_of(file: File, reading: Reading) -> FileFacts:
             counts.add(row)
     counts.check_header(file)
     lacks = (layout is not None and layout.width == 1) or (counts.rows > 0 and not counts.labelled)
-    unlabelled = lacks and reading.may_lack_labels
+    is_unlabelled = lacks and reading.may_lack_labels
     labels = counts.decide_label_facts()
     if labels.are_positions and reading.kind == "tagging":
         counts.tags = _count_tags_by_position(file, reading, layout, labels)
-    is_tagged = reading.kind == "tagging" and not unlabelled
+    is_tagged = reading.kind == "tagging" and not is_unlabelled
     scheme = counts.tags.decide(reading.scheme, reading.labels) if is_tagged else NO_SCHEME
     if reading.table.has_offsets:
         remarks = [*remarks, *describe_annotations(file, reading.table)]
     return FileFacts(
         layout=layout,
         scheme=scheme,
-        unlabelled=unlabelled,
+        unlabelled=is_unlabelled,
         labels=labels,
-        remarks=(*remarks, *(["no labels"] if unlabelled else counts.remarks(scheme, labels))),
+        remarks=(*remarks, *(("no labels",) if is_unlabelled else counts.remarks(scheme, labels))),
     )
 
 
@@ -356,16 +373,16 @@ class _Counts:
     rows: int = 0
     labelled: bool = False
     labels: Counter[str] = field(default_factory=Counter)
-    """Of words, or of rows with labels of an inventory."""
+    """Labels of words, or of rows with labels from an inventory."""
     tags: TagCounts = field(default_factory=TagCounts)
     cells: Counter[tuple[str, bool]] = field(default_factory=Counter)
     """Texts of the cells of labels, and whether each is a number in JSON."""
     overlapping: int = 0
-    """Spans that overlap with a longer one."""
+    """Number of spans that overlap with a longer one."""
     types: Counter[str] = field(default_factory=Counter)
     """Texts, numbers and truth values among the labels of rows."""
     lists_of_one: int = 0
-    """Rows whose label is in a list of its own."""
+    """Number of rows with a label inside a list of one."""
     first: tuple[int, str] = (0, "")
     """Line and label of the first word or row."""
 
@@ -384,7 +401,8 @@ class _Counts:
         if self.reading.kind == "tagging":
             self.tags.add([self.reading.spell(label) for label in labels])
         elif self.reading.predicts == "label":
-            self.types.update(filter(None, map(describe_type, cells)))
+            types = (describe_type(cell) for cell in cells)
+            self.types.update(name for name in types if name)
             self.lists_of_one += any(
                 isinstance(row.parts.get(part), list) for part in self.reading.label_parts
             )
@@ -392,20 +410,18 @@ class _Counts:
             self.first = row.line, next(iter(labels), "")
 
     def check_header(self, file: File) -> None:
-        """Raise DataError where the first row, read as others, is the header."""
+        """Raise DataError if the first row, which was read as data, is a header."""
         line, label = self.first
         table = self.reading.table
         columns = [column for part in self.reading.label_parts for column in table.columns_of(part)]
-        numbered = all(isinstance(column, int) for column in columns)
-        headed = numbered and table.format in ("conll", "tsv", "csv") and label.lower() in HEADINGS
-        if headed and self.labels[label] == 1 and len(self.labels) > 1:
-            advice = "Name the columns of the header (columns = { text = …, label = … }), or take it out"
-            raise file.broken(
-                line, f"a header, with {label!r}", "rows alone where columns are numbered", advice
-            )
+        are_numbered = all(isinstance(column, int) for column in columns)
+        may_be_header = are_numbered and table.format in ("conll", "tsv", "csv") and label.lower() in HEADINGS
+        if may_be_header and self.labels[label] == 1 and len(self.labels) > 1:
+            advice = "Name the columns of the header (columns = { text = …, label = … }), or remove it"
+            raise file.broken(line, f"a header, with {label!r}", "only rows if columns are numbered", advice)
 
     def decide_label_facts(self) -> LabelFacts:
-        """Decide how the cells of labels are read."""
+        """Decide the rules for reading the cells of labels."""
         reading = self.reading
         if reading.kind not in ("tagging", "text", "pair"):
             return PLAIN_LABELS
@@ -416,7 +432,7 @@ class _Counts:
             cells,
             reading.listed or reading.labels,
             are_stated=bool(reading.listed),
-            of_pairs=is_single and reading.kind == "pair",
+            are_pairs=is_single and reading.kind == "pair",
         )
         if is_word or not is_single:
             numbers = tuple(remark for remark in facts.remarks if remark.startswith("numbers"))
@@ -424,18 +440,18 @@ class _Counts:
         return facts
 
     def remarks(self, scheme: TagScheme, labels: LabelFacts) -> Iterator[str]:
-        """Yield what was decided that users should know."""
+        """Yield the decisions that users should know."""
         if self.reading.kind == "tagging":
             yield from self.describe_tags(scheme)
         yield from labels.remarks
         if self.overlapping:
-            yield f"{self.overlapping:,} spans left out, which overlap with a longer one"
+            yield f"{self.overlapping:,} spans skipped, which overlap with a longer one"
         if self.lists_of_one:
             yield f"{self.lists_of_one:,} labels in lists of one"
         yield from self.describe_labels()
 
     def describe_tags(self, scheme: TagScheme) -> Iterator[str]:
-        """Yield how tags are read, and how many do not follow their scheme."""
+        """Yield remarks on the scheme of tags and on tags that do not follow it."""
         yield from scheme.remarks()
         if odd := self.tags.count_odd(scheme) if scheme.marks_spans else 0:
             spans = f"span{'s' * (odd > 1)} begin{'s' * (odd == 1)} with {scheme.tag('I', '')}"
@@ -444,26 +460,31 @@ class _Counts:
         likely = [] if scheme.marks_spans or self.reading.scheme else self.tags.list_likely_spans()
         if likely:
             yield f"labels of words, though {likely[0]!r} looks like one of spans"
-        has_spans = {*self.tags.tags} != {OUTSIDE}
+        has_spans = set(self.tags.tags) != {OUTSIDE}
         if not has_spans and len(self.reading.labels) > 1 and are_bio(self.reading.labels):
             yield f"no span, as all {self.tags.tags.total():,} words are {OUTSIDE}"
 
     def describe_labels(self) -> Iterator[str]:
-        """Yield which labels look like spellings of one label."""
+        """Yield remarks on the types and similar spellings of labels."""
         yield from describe_types(self.types)
         yield from describe_spellings(self.labels)
-        counted = self.reading.kind == "choice" and not self.reading.labels
-        if counted and self.rows >= SUSPICIOUS and not self.labels["0"]:
-            yield "no row with the label 0, from which options are counted"
+        are_indices = self.reading.kind == "choice" and not self.reading.labels
+        if are_indices and self.rows >= SUSPICIOUS and not self.labels["0"]:
+            yield "no row has the label 0, although options are counted from 0"
 
 
 def _layout(file: File, reading: Reading) -> tuple[ConllLayout, list[str]]:
-    """Decide the layout of a file with a line a word; DataError where its words are none."""
+    """Decide the layout of a file with a line for each word, with remarks on it.
+
+    Raises DataError if its column of words contains something else.
+    """
     table = reading.table
     word = cast(int, table.columns["word"])
     if next(iter(file.read()), "").startswith(WEBANNO_HEADER):
         raise file.broken(1, WEBANNO_HEADER, "lines of words", 'Write format = "webanno", without columns')
-    layout = layout_of(file, cast(int, table.columns["label"]), reading.comments, listed=reading.listed)
+    layout = decide_layout(
+        file, cast(int, table.columns["label"]), reading.comments, listed_labels=reading.listed
+    )
     lines = (
         row.parts["word"]
         for row in rows(file, replace(table, columns={"word": word}), layout)
@@ -474,4 +495,4 @@ def _layout(file: File, reading: Reading) -> tuple[ConllLayout, list[str]]:
     remarks = [f"{comments:,} comment line{'s' * (comments > 1)} skipped"] if comments else []
     if layout.header:
         remarks.insert(0, f"the header in line {layout.header} skipped")
-    return layout, remarks + ["a separator at the end of every line left out"] * layout.ends
+    return layout, remarks + ["a separator at the end of every line skipped"] * layout.ends

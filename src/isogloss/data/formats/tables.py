@@ -1,9 +1,8 @@
 """Rows of files of labelled data in the usual formats: CoNLL, TSV, CSV, JSON, parquet, lines.
 
-``ExampleColumns`` gives the column of each part of an example: by its name in the header or its key, by any
-of the names in use, by CoNLL-U's name (FORM, XPOS), by its number from 0 (from -1, backwards), or
-by several columns.
-Readers of rows see parts and no columns.
+``ExampleColumns`` states the column of each part of an example: by its name in the header or its key, by any
+of the names in use, by CoNLL-U's name (FORM, XPOS), by its index from 0 (from -1, backwards), or by several
+columns. Readers of rows see parts instead of columns.
 """
 
 import csv
@@ -14,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, cast
 
 from isogloss.core.errors import ConfigError, DataError, did_you_mean
-from isogloss.data.files import File, parsed_object, some
+from isogloss.data.files import File, parse_object, some
 from isogloss.data.formats.annotation_files import LABEL_COLUMN, AnnotatedSentence, read_brat, read_webanno
-from isogloss.data.formats.conll import ConllLayout, layout_of, read_words
+from isogloss.data.formats.conll import ConllLayout, decide_layout, read_words
 from isogloss.data.formats.conllu import MISC, NAMES, make_cell_reader, read_sentences
 from isogloss.data.formats.offsets import (
     SPAN_KEYS,
@@ -35,66 +34,74 @@ from isogloss.data.formats.offsets import (
 FileFormat = Literal[
     "conll", "conllu", "tsv", "csv", "jsonl", "json", "parquet", "lines", "squad", "brat", "webanno",
 ]  # fmt: skip
-"""``squad`` is that of whole questions (``questions``), not of rows."""
+"""Formats of files. ``squad`` is read by ``questions``, as whole questions instead of rows."""
 
 SUFFIXES: Mapping[str, FileFormat] = {
     ".txt": "conll", ".conll": "conll", ".conllu": "conllu", ".tsv": "tsv", ".csv": "csv",
     ".jsonl": "jsonl", ".json": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".ann": "brat",
 }  # fmt: skip
 
-WORDS_COLUMN, TAGS_COLUMN, OVERLAPS_COLUMN = "words of the text", "tags of the text", "overlapping spans"
-"""The columns of words and labels that rows have after their offsets were read."""
+WORDS_COLUMN = "words of the text"
+"""Column of words that rows have after their offsets were read."""
+
+TAGS_COLUMN = "tags of the text"
+"""Column of tags that rows have after their offsets were read."""
+
+OVERLAPS_COLUMN = "overlapping spans"
+"""Column of the number of overlapping spans after offsets were read."""
 
 OF_SPANS: Mapping[str, str] = {"words": WORDS_COLUMN, "labels": TAGS_COLUMN, "overlaps": OVERLAPS_COLUMN}
-"""The column of each part of a sentence whose spans are marked by offsets."""
+"""Column of each part of a sentence with spans marked by offsets."""
 
 SENTENCE = "sentence"
-"""The part that separates the sentences of a table with a line for each word: its cell is another one, or is
-empty but for the first word."""
+"""Part that separates the sentences of a table with a line for each word. A sentence begins where its cell
+changes and is not empty."""
 
 BY_WORD = ("conll", "conllu")
-"""Formats with a line a word."""
+"""Formats with a line for each word."""
 
 Column = int | str
 
 
 @dataclass(frozen=True)
 class AnyOf:
-    """A column by any of the names in use, the preferred one first."""
+    """A column under any of the names in use, the preferred one first."""
 
     names: tuple[str, ...]
 
 
 PartColumns = Column | tuple[Column, ...] | AnyOf
-"""The column of a part of an example, several columns, or one by any of its names."""
+"""Column of a part of an example, several columns, or any of several names."""
 
 Columns = Mapping[str, PartColumns]
-"""The column of each part of an example, or several."""
+"""Column of each part of an example, or several."""
 
 LONGEST_CELL = 2**31 - 1
-"""Characters of a cell of CSV: the most that Python's reader can take everywhere; it would take 131,072."""
+"""Maximum characters in a cell of CSV, the largest limit that Python's reader accepts on every system. Its
+default is 131,072."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleColumns:
-    """The columns of the parts of an example, and the rows that are read."""
+    """Columns of the parts of an example, and the selection of rows."""
 
     format: FileFormat
     columns: Mapping[str, PartColumns]
     chosen: Mapping[Column, tuple[str, ...]] = field(default_factory=dict)
-    """The texts of which a row must have one in a column; other rows are skipped."""
+    """Texts by column. Rows with a different text in one of these columns are skipped."""
     optional: Collection[str] = ()
     """Parts, and columns of ``chosen``, that a file may lack."""
     headerless: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """Parts by position, by the number of cells; a row without any name of the first part is no header."""
+    """Parts by position, for each number of cells. A first row without any name of the first part is not a
+    header."""
     separator: str = ","
     """Separator of the cells of CSV."""
     skip_blank: bool = True
     """Whether blank lines of TSV are skipped."""
     has_offsets: bool = False
-    """Whether rows have a text, and spans that are marked by offsets in it."""
+    """Whether rows have a text with spans marked by offsets."""
     lossy: bool = False
-    """Whether a row with the wrong number of cells counts as a row of empty ones."""
+    """Whether a row with the wrong number of cells counts as a row of empty cells."""
 
     def columns_of(self, part: str) -> tuple[Column, ...]:
         """Return the columns of a part, or the names in use."""
@@ -108,22 +115,23 @@ class FileRow(NamedTuple):
     """A row of a file, or a sentence of rows."""
 
     number: int
-    """Counted from 0 in the file."""
+    """Index in the file, from 0."""
     line: int
     parts: Mapping[str, Any]
-    """A tuple for a part in several columns, a list for each part of a sentence; without those it lacks."""
+    """Cells of the existing parts: a tuple for a part in several columns, a list for each part of a
+    sentence."""
     lines: Sequence[int] = ()
-    """The line of each word of a sentence."""
+    """Line of each word of a sentence."""
     columns: Collection[Column] = ()
-    """The columns that the row has."""
+    """Existing columns of the row."""
 
 
 Rows = Iterator[FileRow | DataError]
-"""Rows, and the errors of those that do not fit, after which reading goes on."""
+"""Rows, and the errors of rows that do not fit. Reading continues after an error."""
 
 
 class _Cells(NamedTuple):
-    """A row before its parts are known: its cells by column."""
+    """Cells of a row by column, before its parts are known."""
 
     line: int
     cells: Mapping[Any, Any]
@@ -134,27 +142,30 @@ _CellRows = Iterator[_Cells | DataError]
 
 
 def rows(file: File, table: ExampleColumns, layout: ConllLayout | None = None) -> Rows:
-    """Yield the chosen rows of a file; of CoNLL, which has a ``layout``, the sentences."""
+    """Yield the selected rows of a file, or the sentences of a CoNLL file.
+
+    ``layout`` is the layout of a CoNLL file. Default: decided from its lines.
+    """
     is_conll = table.format == "conll"
-    cell_rows = _conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
+    cell_rows = _read_conll(file, table, layout) if is_conll else _READERS[table.format](file, table)
     if table.has_offsets:
         cell_rows = _add_words(file, cell_rows)
     if SENTENCE in table.columns:
         cell_rows = _group_words(cell_rows, table.columns_of(SENTENCE)[0])
-    needed = {*table.chosen} - {*table.optional}
-    for number, row in enumerate(cell_rows):
+    required_columns = set(table.chosen).difference(table.optional)
+    for index, row in enumerate(cell_rows):
         if isinstance(row, DataError):
             yield row
             continue
         line, cells, lines = row
-        if missing := [column for column in needed if column not in cells]:
+        if missing := [column for column in required_columns if column not in cells]:
             yield no_column(file, line, f"{missing[0]!r} for where", cells)
         elif all(str(cells[column]) in texts for column, texts in table.chosen.items() if column in cells):
-            yield FileRow(number, line, _parts(cells, table.columns), lines, cells)
+            yield FileRow(index, line, _parts(cells, table.columns), lines, cells)
 
 
 def _add_words(file: File, cell_rows: _CellRows) -> _CellRows:
-    """Yield rows with the words and tags of their texts; rows that an annotator rejected are left out."""
+    """Yield rows with the words and tags of their texts, without rows that an annotator rejected."""
     style: Style | None = None
     for row in cell_rows:
         if isinstance(row, DataError):
@@ -189,14 +200,14 @@ def _join_words(words: Sequence[_Cells]) -> _Cells:
 
 
 def read_bodies(file: File, form: FileFormat) -> Iterator[Mapping[str, Any]]:
-    """Yield the objects of a file, without those that cannot be read."""
+    """Yield the objects of a file, skipping unreadable ones."""
     for row in _READERS[form](file, ExampleColumns(format=form, columns={})):
         if not isinstance(row, DataError):
             yield row.cells
 
 
 def describe_annotations(file: File, table: ExampleColumns) -> Iterator[str]:
-    """Yield what wrote the spans of a file, and how many texts are left out or have several annotations."""
+    """Yield remarks on the tool that wrote a file's spans, and on skipped or multiply annotated texts."""
     bodies = list(read_bodies(file, table.format))
     styles = [style for body in bodies if (style := find_style(body)) is not None and style.form != "empty"]
     if styles:
@@ -204,10 +215,10 @@ def describe_annotations(file: File, table: ExampleColumns) -> Iterator[str]:
     utf16 = sum((style := find_style(body)) is not None and counts_utf16(body, style) for body in bodies)
     if utf16:
         yield f"{utf16:,} texts with offsets in units of UTF-16, as the texts of their spans show"
-    if wide := sum(map(has_wide_characters, bodies)) - utf16:
+    if wide := sum(has_wide_characters(body) for body in bodies) - utf16:
         yield f"{wide:,} texts with characters such as emoji, each read as one character of an offset"
-    if rejected := sum(map(is_rejected, bodies)):
-        yield f"{rejected:,} rejected texts left out"
+    if rejections := sum(is_rejected(body) for body in bodies):
+        yield f"{rejections:,} rejected texts skipped"
     if several := sum(count_annotators(body) > 1 for body in bodies):
         yield f"{several:,} texts with several annotations, of which the first is read"
 
@@ -216,24 +227,24 @@ def _add_words_of_text(file: File, row: _Cells, style: Style | None) -> _Cells |
     try:
         if style is None:
             text = find_text(row.cells)
-            marked = next((key for key in SPAN_KEYS if row.cells.get(key)), "")
-            if marked:
-                raise OffsetError(f"{marked} is {str(row.cells[marked])[:60]!r}", "spans with their offsets")
+            span_key = next((key for key in SPAN_KEYS if row.cells.get(key)), "")
+            if span_key:
+                raise OffsetError(f"{span_key} is {str(row.cells[span_key])[:60]!r}", "spans with offsets")
             words = [text[extent.start : extent.stop] for extent in locate_words(text)]
             return row._replace(cells={**row.cells, WORDS_COLUMN: words})
-        tagged = tag_object(row.cells, style)
+        sentence = tag_object(row.cells, style)
     except OffsetError as error:
         return file.broken(row.line, error.problem, error.expected)
-    read = {
-        WORDS_COLUMN: tagged.words,
-        TAGS_COLUMN: tagged.tags,
-        OVERLAPS_COLUMN: tagged.overlapping,
+    new_cells = {
+        WORDS_COLUMN: sentence.words,
+        TAGS_COLUMN: sentence.tags,
+        OVERLAPS_COLUMN: sentence.overlapping,
     }
-    return row._replace(cells={**row.cells, **read})
+    return row._replace(cells={**row.cells, **new_cells})
 
 
 def _parts(cells: Mapping[Any, Any], columns: Mapping[str, PartColumns]) -> dict[str, Any]:
-    """Return the cell of each part, or those of several columns; none for a part that is lacking."""
+    """Return the cell of each existing part, or a tuple of the cells of several columns."""
     parts = dict[str, Any]()
     for part, column in columns.items():
         if isinstance(column, tuple):
@@ -247,14 +258,16 @@ def _parts(cells: Mapping[Any, Any], columns: Mapping[str, PartColumns]) -> dict
     return parts
 
 
-OFFICIAL = "Take the official file; only a test split may lack labels"
+OFFICIAL = "Use the official file; only a test split may lack labels"
 
 
 def no_column(
     file: File, line: int, missing: str, columns: Iterable[Column], advice: str = "Add it, or correct columns"
 ) -> DataError:
     """Build the error for a row without a column."""
-    return file.broken(line, f"no column {missing} in {', '.join(map(str, columns))}", "it", advice)
+    return file.broken(
+        line, f"no column {missing} in {', '.join(str(column) for column in columns)}", "it", advice
+    )
 
 
 def header_of(file: File, form: FileFormat) -> list[str]:
@@ -268,14 +281,21 @@ def header_of(file: File, form: FileFormat) -> list[str]:
     return [str(cell).strip() for cell in cells]
 
 
-def _delimited(file: File, table: ExampleColumns) -> _CellRows:
-    """Yield rows of cells; where columns are named, the first row is a header."""
-    columns = [column for part in table.columns for column in table.columns_of(part)] + [*table.chosen]
-    width, has_header, indices = 0, False, dict[Column, int]()
-    for number, cells in _lines_of_cells(file, table):
+def _read_delimited(file: File, table: ExampleColumns) -> _CellRows:
+    """Yield rows of cells.
+
+    The first row is a header if columns are named.
+    """
+    columns = [column for part in table.columns for column in table.columns_of(part)]
+    columns += table.chosen
+    width = 0
+    has_header = False
+    indices = dict[Column, int]()
+    for line_number, cells in _lines_of_cells(file, table):
         if not width:
             header = [cell.strip() for cell in cells]
-            has_header, width = _is_header(table, header, columns), len(cells)
+            has_header = _is_header(table, header, columns)
+            width = len(cells)
             if table.headerless and not has_header:
                 width = width if width in table.headerless else next(iter(table.headerless))
                 parts = [(index, part) for index, part in enumerate(table.headerless[width]) if part]
@@ -285,58 +305,68 @@ def _delimited(file: File, table: ExampleColumns) -> _CellRows:
                 numbers = (column for column in columns if isinstance(column, int))
                 indices |= {column: column for column in numbers if -width <= column < width}
             if has_header:
-                _check_header(file, number, header, table)
+                _check_header(file, line_number, header, table)
                 continue
         if len(cells) == width:
-            yield _Cells(number, {column: cells[index] for column, index in indices.items()})
+            yield _Cells(line_number, {column: cells[index] for column, index in indices.items()})
         elif table.lossy:
-            yield _Cells(number, dict.fromkeys(indices, ""))
+            yield _Cells(line_number, dict.fromkeys(indices, ""))
         else:
             csv_advice = '; cells in quotation marks are CSV (format = "csv", separator = "\\t")'
             advice = f"Correct the line{'' if table.headerless else csv_advice}"
-            expected = f"{width} as in the {'header' if has_header else 'first row'}"
-            yield file.broken(number, f"{len(cells)} cell{'s' * (len(cells) != 1)}", expected, advice)
+            expectation = f"{width} as in the {'header' if has_header else 'first row'}"
+            yield file.broken(line_number, f"{len(cells)} cell{'s' * (len(cells) != 1)}", expectation, advice)
 
 
 def _is_header(table: ExampleColumns, cells: Sequence[str], columns: Sequence[Column]) -> bool:
     if table.headerless:
-        return not {*cells}.isdisjoint(table.columns_of(next(iter(table.columns))))
+        return not set(cells).isdisjoint(table.columns_of(next(iter(table.columns))))
     return any(isinstance(column, str) for column in columns)
 
 
-def _check_header(file: File, number: int, header: Sequence[str], table: ExampleColumns) -> None:
-    """Raise DataError for a column that is not in a header; an optional one may be absent, not misspelled."""
-    needed: list[tuple[str, tuple[Column, ...]]] = [(str(column), (column,)) for column in table.chosen]
+def _check_header(file: File, line_number: int, header: Sequence[str], table: ExampleColumns) -> None:
+    """Raise DataError for a column that is not in a header.
+
+    An optional column may be absent, but not misspelled.
+    """
+    required_parts: list[tuple[str, tuple[Column, ...]]] = [
+        (str(column), (column,)) for column in table.chosen
+    ]
     for part, column in table.columns.items():
         names = table.columns_of(part)
-        needed += [(part, names)] if isinstance(column, AnyOf) else [(part, (name,)) for name in names]
-    for part, columns in needed:
-        named = [column for column in columns if isinstance(column, str)]
-        repeated = next((name for name in named if header.count(name) > 1), None)
-        if repeated is not None:
-            count = f"{header.count(repeated)} columns {repeated!r}"
-            raise file.broken(number, count, "one", "Number them from 0")
-        if not named or not {*named}.isdisjoint(header):
+        required_parts += (
+            [(part, names)] if isinstance(column, AnyOf) else [(part, (name,)) for name in names]
+        )
+    for part, columns in required_parts:
+        column_names = [column for column in columns if isinstance(column, str)]
+        repeated_name = next((name for name in column_names if header.count(name) > 1), None)
+        if repeated_name is not None:
+            count = f"{header.count(repeated_name)} columns {repeated_name!r}"
+            raise file.broken(line_number, count, "one", "Number them from 0")
+        if not column_names or not set(column_names).isdisjoint(header):
             continue
-        official, near = bool(table.headerless), did_you_mean(named[0], header)
-        if part not in table.optional or (near and not official):
+        is_official = bool(table.headerless)
+        suggestion = did_you_mean(column_names[0], header)
+        if part not in table.optional or (suggestion and not is_official):
             raise file.broken(
-                number,
-                f"a header without {' or '.join(map(repr, named))}{near}",
-                f"the columns that the {'corpus' if official else 'description'} names; "
+                line_number,
+                f"a header without {' or '.join(repr(name) for name in column_names)}{suggestion}",
+                f"the columns that the {'corpus' if is_official else 'description'} names; "
                 f"the file has {some(header)}",
-                OFFICIAL if official else "Correct the columns, or number them from 0 without a header",
+                OFFICIAL if is_official else "Correct the columns, or number them from 0 without a header",
             )
 
 
 def _lines_of_cells(file: File, table: ExampleColumns) -> Iterator[tuple[int, list[str]]]:
     if table.format == "csv":
-        return _csv(file, table.separator)
-    lines = ((number, line) for number, line in file.lines() if not table.skip_blank or line.strip())
-    return ((number, line.split("\t")) for number, line in lines)
+        return _read_csv(file, table.separator)
+    lines = file.lines()
+    return (
+        (line_number, line.split("\t")) for line_number, line in lines if not table.skip_blank or line.strip()
+    )
 
 
-def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _read_csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
     csv.field_size_limit(LONGEST_CELL)
     reader = csv.reader(file.read(), delimiter=separator, strict=True)
     begin = 1
@@ -349,76 +379,88 @@ def _csv(file: File, separator: str) -> Iterator[tuple[int, list[str]]]:
         raise file.broken(begin, str(error), "cells as CSV writes them") from error
 
 
-def _conll(file: File, table: ExampleColumns, layout: ConllLayout | None) -> _CellRows:
+def _read_conll(file: File, table: ExampleColumns, layout: ConllLayout | None) -> _CellRows:
     """Yield sentences: lines of columns separated by tabs or spaces, an empty line after each."""
     label = table.columns.get("label")
-    layout = layout or layout_of(file, label if isinstance(label, int) else None)
-    columns = cast(list[int], [*table.columns.values()])
+    layout = layout or decide_layout(file, label if isinstance(label, int) else None)
+    columns = cast(list[int], list(table.columns.values()))
     for words in read_words(file, layout, columns):
         if isinstance(words, DataError):
             yield words
         else:
-            lines = [number for number, _ in words]
+            lines = [line_number for line_number, _ in words]
             yield _Cells(lines[0], {column: [row[column] for _, row in words] for column in columns}, lines)
 
 
-def _conllu(file: File, table: ExampleColumns) -> _CellRows:
+def _read_conllu(file: File, table: ExampleColumns) -> _CellRows:
     """Yield sentences without multi-word ranges, empty nodes and comments."""
-    columns = cast(list[Column], [*table.columns.values()])
+    columns = cast(list[Column], list(table.columns.values()))
     cell_readers = {column: make_cell_reader(column) for column in columns}
     for block in read_sentences(file):
         cells = {column: [cell_of(row) for _, row in block.rows] for column, cell_of in cell_readers.items()}
-        keyed = [number for number, row in block.rows if "=" in row[MISC]] if NAMES[MISC] in columns else []
-        if keyed:
+        lines_with_keys = [line for line, row in block.rows if "=" in row[MISC]]
+        if lines_with_keys and NAMES[MISC] in columns:
             advice = 'Name one of its keys, as in columns = { label = "MISC:NER" }'
-            yield file.broken(keyed[0], "keys and values in MISC", "one label for each word", advice)
+            yield file.broken(
+                lines_with_keys[0], "keys and values in MISC", "one label for each word", advice
+            )
             continue
-        yield _Cells(block.number, cells, [number for number, _ in block.rows])
+        yield _Cells(block.number, cells, [line for line, _ in block.rows])
 
 
-def _objects(file: File, _: ExampleColumns) -> _CellRows:
-    for number, line in file.lines():
+def _read_objects(file: File, _: ExampleColumns) -> _CellRows:
+    for line_number, line in file.lines():
         if line.strip():
             try:
-                yield _Cells(number, parsed_object(file, number, line))
+                yield _Cells(line_number, parse_object(file, line_number, line))
             except DataError as error:
                 yield error
 
 
-_OPENS, _COMMA, _CLOSES = re.compile(r"\s*\[\s*"), re.compile(r"\s*,\s*"), re.compile(r"\s*\]\s*\Z")
+_OPENS = re.compile(r"\s*\[\s*")
+_COMMA = re.compile(r"\s*,\s*")
+_CLOSES = re.compile(r"\s*\]\s*\Z")
 _LIST = "a list of JSON objects and nothing else"
 
 
-def _array(file: File, _: ExampleColumns) -> _CellRows:
-    """Yield the objects of one JSON list, each with the line it begins in."""
-    text, read, line, closed = "".join(file.read()), 0, 1, None
-    step, decode = _OPENS.match(text), json.JSONDecoder().raw_decode
-    while step:
-        line, read = line + text.count("\n", read, step.end()), step.end()
+def _read_array(file: File, _: ExampleColumns) -> _CellRows:
+    """Yield the objects of one JSON list, each with the line at which it begins."""
+    text = "".join(file.read())
+    decode = json.JSONDecoder().raw_decode
+    position = 0
+    line = 1
+    end_match = None
+    separator = _OPENS.match(text)
+    while separator:
+        line += text.count("\n", position, separator.end())
+        position = separator.end()
+        excerpt = text[position : position + 60]
         try:
-            body, end = decode(text, read)
+            body, stop = decode(text, position)
         except (ValueError, RecursionError) as error:
-            raise file.broken(line, f"{text[read : read + 60]!r} ({error})", _LIST) from error
+            raise file.broken(line, f"{excerpt!r} ({error})", _LIST) from error
         if not isinstance(body, dict):
-            raise file.broken(line, f"{text[read : read + 60]!r}", _LIST)
+            raise file.broken(line, f"{excerpt!r}", _LIST)
         yield _Cells(line, body)
-        step, closed = _COMMA.match(text, end), _CLOSES.match(text, end)
-    if not closed:
+        separator = _COMMA.match(text, stop)
+        end_match = _CLOSES.match(text, stop)
+    if not end_match:
         raise file.broken(line, "no list, or one that does not end", _LIST)
 
 
-def _lines(file: File, _: ExampleColumns) -> _CellRows:
-    for number, line in file.lines():
-        yield _Cells(number, {0: line})
+def _read_lines(file: File, _: ExampleColumns) -> _CellRows:
+    for line_number, line in file.lines():
+        yield _Cells(line_number, {0: line})
 
 
 def _read_brat_cells(file: File, _: ExampleColumns) -> _CellRows:
-    yield from map(_make_cells, read_brat(file))
+    yield from (_make_cells(sentence) for sentence in read_brat(file))
 
 
 def _read_webanno_cells(file: File, table: ExampleColumns) -> _CellRows:
     column = table.columns.get("column", LABEL_COLUMN)
-    yield from map(_make_cells, read_webanno(file, column if isinstance(column, int) else LABEL_COLUMN))
+    sentences = read_webanno(file, column if isinstance(column, int) else LABEL_COLUMN)
+    yield from (_make_cells(sentence) for sentence in sentences)
 
 
 def _make_cells(sentence: AnnotatedSentence | DataError) -> _Cells | DataError:
@@ -429,15 +471,16 @@ def _make_cells(sentence: AnnotatedSentence | DataError) -> _Cells | DataError:
     return _Cells(sentence.line, cells, sentence.lines)
 
 
-def _parquet(file: File, _: ExampleColumns) -> _CellRows:
-    for number, body in enumerate(parquet_rows(file)[1], start=1):
-        yield _Cells(number, body)
+def _read_parquet(file: File, _: ExampleColumns) -> _CellRows:
+    for row_number, body in enumerate(parquet_rows(file)[1], start=1):
+        yield _Cells(row_number, body)
 
 
 def parquet_rows(file: File) -> tuple[dict[str, list[str]], Iterator[dict[str, Any]]]:
-    """Return the names of labels that are numbers, by column, and the rows of a parquet file.
+    """Return the names of labels stored as numbers, by column, and the rows of a parquet file.
 
-    The library ``datasets`` writes the names into the file. DataError for a damaged file.
+    The library datasets writes the names into the file. Raises DataError for a damaged file, and ConfigError
+    without pyarrow.
     """
     try:
         from pyarrow import ArrowException
@@ -447,24 +490,26 @@ def parquet_rows(file: File) -> tuple[dict[str, list[str]], Iterator[dict[str, A
             f"{file.name}: parquet is read with the package pyarrow, which is not installed. Install it "
             f'(pip install "isogloss[hub]").'
         ) from error
-    broken = (ArrowException, OSError, UnicodeDecodeError)
+    parquet_errors = (ArrowException, OSError, UnicodeDecodeError)
 
-    def damaged(error: Exception) -> DataError:
-        return DataError(f"{file.name}: this is no parquet file, or a damaged one ({error}).")
+    def damage_error(error: Exception) -> DataError:
+        return DataError(
+            f"{file.name}: this is not a parquet file, or a damaged one ({error}). Fetch it again."
+        )
 
     def bodies() -> Iterator[dict[str, Any]]:
         try:
-            for batch in opened.iter_batches():
+            for batch in parquet.iter_batches():
                 yield from batch.to_pylist()
-        except broken as error:
-            raise damaged(error) from error
+        except parquet_errors as error:
+            raise damage_error(error) from error
 
     try:
-        opened = ParquetFile(file.name)
-    except broken as error:
-        raise damaged(error) from error
-    written = json.loads((opened.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
-    features = written.get("info", {}).get("features", {})
+        parquet = ParquetFile(file.name)
+    except parquet_errors as error:
+        raise damage_error(error) from error
+    metadata = json.loads((parquet.schema_arrow.metadata or {}).get(b"huggingface", b"{}"))
+    features = metadata.get("info", {}).get("features", {})
     kinds = {column: kind.get("feature", kind) for column, kind in features.items() if isinstance(kind, dict)}
     classes = {
         column: list(kind["names"])
@@ -475,13 +520,13 @@ def parquet_rows(file: File) -> tuple[dict[str, list[str]], Iterator[dict[str, A
 
 
 _READERS: Mapping[FileFormat, Callable[[File, ExampleColumns], _CellRows]] = {
-    "conllu": _conllu,
-    "tsv": _delimited,
-    "csv": _delimited,
-    "jsonl": _objects,
-    "json": _array,
-    "lines": _lines,
-    "parquet": _parquet,
+    "conllu": _read_conllu,
+    "tsv": _read_delimited,
+    "csv": _read_delimited,
+    "jsonl": _read_objects,
+    "json": _read_array,
+    "lines": _read_lines,
+    "parquet": _read_parquet,
     "brat": _read_brat_cells,
     "webanno": _read_webanno_cells,
 }

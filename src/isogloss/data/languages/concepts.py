@@ -1,11 +1,10 @@
-"""The concepts that every language has a word for, as whole numbers, and how they may combine.
+"""The concepts for which every language has a word, as whole numbers, and their combinations.
 
-Nouns are of eight classes; a verb prefers classes for its subject and object, an adjective for its noun.
-Verbs and adjectives come in pairs of opposites: 240 and 241, 242 and 243, …
+Nouns have eight classes. A verb prefers classes for its subject and object, an adjective for its noun. Verbs
+and adjectives come in pairs of opposites: 240 and 241, 242 and 243, …
 
 Random choices are the same on every machine and Python version: only ``random.Random(int).random()`` is used,
-whose sequence Python guarantees; weights are whole numbers, so no rounding of a machine's arithmetic decides
-a choice.
+whose sequence Python guarantees. Weights are whole numbers, so no choice depends on rounding.
 """
 
 from bisect import bisect_right
@@ -22,7 +21,7 @@ from isogloss.data.languages.family import CONSONANTS, VOWELS
 Item = TypeVar("Item")
 
 ZIPF_EXPONENT = 0.8
-"""How fast frequency falls with rank; about that of running text."""
+"""Exponent of the decay of frequency with rank, close to the exponent of running text."""
 
 TOP_WEIGHT = 1_000_000
 """Weight of the most frequent item."""
@@ -53,12 +52,12 @@ class Draws:
     __slots__ = ("random",)
 
     random: Callable[[], float]
-    """The next number in [0, 1)."""
+    """Returns the next number in [0, 1)."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed).random
 
-    def below(self, count: int) -> int:
+    def whole_number(self, count: int) -> int:
         """Return a whole number from 0 to count - 1."""
         return int(self.random() * count)
 
@@ -67,19 +66,21 @@ class Draws:
         return self.random() < rate
 
     def choice(self, items: Sequence[Item]) -> Item:
-        """Return one of the items, all equally likely."""
+        """Return one of the items with equal probabilities."""
         return items[int(self.random() * len(items))]
 
-    def weighted(self, table: Weighted[Item]) -> Item:
-        """Return one of the items, as likely as it weighs."""
+    def draw(self, table: Weighted[Item]) -> Item:
+        """Return one of the items with probabilities proportional to their weights."""
         return table.items[bisect_right(table.cumulative, int(self.random() * table.total))]
 
-    def shuffled(self, items: Iterable[Item]) -> list[Item]:
+    def shuffle(self, items: Iterable[Item]) -> list[Item]:
         """Return the items in random order."""
         order = list(items)
-        for last in range(len(order) - 1, 0, -1):
-            other = int(self.random() * (last + 1))
-            order[last], order[other] = order[other], order[last]
+        for index in range(len(order) - 1, 0, -1):
+            swap = int(self.random() * (index + 1))
+            item = order[index]
+            order[index] = order[swap]
+            order[swap] = item
         return order
 
 
@@ -98,15 +99,15 @@ DETERMINERS = THE, SOME, THIS, THAT, EVERY = range(478, 483)
 ADPOSITIONS = OF, IN, WITH, FOR, NEAR, FROM = range(483, 489)
 AND, OR, BUT, BECAUSE, WHEN = range(489, 494)
 CONJUNCTIONS = (AND, OR)
-"""What joins two phrases."""
+"""Conjunctions of two phrases."""
 LINKS = (AND, BUT, BECAUSE, WHEN)
-"""What joins two clauses; the last two make the second one adverbial."""
+"""Conjunctions of two clauses. The last two make the second clause adverbial."""
 ADVERBIAL = (BECAUSE, WHEN)
 RELATIVES = WHICH_DOES, WHICH_IS_DONE = range(494, 496)
-"""The relative pronoun as subject and as object of its clause."""
+"""Relative pronouns as subject and as object of their clause."""
 QUESTIONS = WHO, WHAT, WHERE = range(496, 499)
 MARKERS = PLURAL, OBJECT, PAST, FUTURE, NOT = range(499, 504)
-"""Affixes or particles, as the language's dials say."""
+"""Affixes or particles, depending on the language's dials."""
 PERSONS = range(504, 704)
 PLACES = range(704, 764)
 ORGANISATIONS = range(764, 824)
@@ -120,19 +121,19 @@ OF_NOUN = (
     (OF, PERSON), (OF, ORGANISATION), (OF, PLACE), (FROM, PLACE), (WITH, FOOD), (WITH, ANIMAL),
     (NEAR, PLANT), (IN, IDEA), (FOR, IDEA),
 )  # fmt: skip
-"""Adpositions with the class of their noun, where the phrase belongs to the adjacent noun."""
+"""Adpositions with the class of their noun, if the phrase belongs to the adjacent noun."""
 
 OF_VERB = (
     (IN, PLACE), (IN, PLACE), (NEAR, PLACE), (NEAR, PLACE), (WITH, TOOL), (WITH, PERSON), (FOR, PERSON),
     (FOR, ORGANISATION), (FROM, ORGANISATION),
 )  # fmt: skip
-"""The same, where the phrase belongs to the verb: only meaning distinguishes the two. Listed twice: twice as
-frequent."""
+"""The same, if the phrase belongs to the verb: only meaning distinguishes the two. Repeated pairs are twice
+as frequent."""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The noun classes a verb takes: ``objects`` is empty for an intransitive verb."""
+    """Noun classes of a verb's subject and object. ``objects`` is empty for an intransitive verb."""
 
     subjects: tuple[int, ...]
     objects: tuple[int, ...]
@@ -140,13 +141,13 @@ class Frame:
 
 @dataclass(frozen=True)
 class World:
-    """The possible meanings and their frequencies, the same in every language."""
+    """The possible meanings and their frequencies, which are the same in every language."""
 
     frames: dict[int, Frame]
     adjectives: tuple[Weighted[int], ...]
     """Adjectives that fit each noun class."""
     names: dict[int, tuple[str, ...]]
-    """The words of each name, in Latin letters."""
+    """Words of each name, in Latin letters."""
     name_words: tuple[str, ...]
     """Every word of a name once."""
     nouns: tuple[Weighted[int], ...]
@@ -173,27 +174,28 @@ def opposite(concept: int) -> int:
 
 @cache
 def world() -> World:
-    """Return the one world of all built-in languages."""
+    """Return the single world of all built-in languages."""
     draws = Draws(derive(0, "world"))
     fits = {
-        adjective: set(draws.shuffled(range(len(CLASSES)))[:4])
+        adjective: set(draws.shuffle(range(len(CLASSES)))[:4])
         for adjective in ADJECTIVES
         if adjective % 2 == 0
     }
-    frequent = draws.shuffled(ADJECTIVES)
-    frames, names = _frames(draws), _names(draws)
+    frequent = draws.shuffle(ADJECTIVES)
+    frames = _frames(draws)
+    names = _names(draws)
     return World(
         frames=frames,
         adjectives=tuple(zipf([a for a in frequent if kind in fits[a & ~1]]) for kind in range(len(CLASSES))),
         names=names,
         name_words=tuple(dict.fromkeys(word for name in names.values() for word in name)),
         nouns=tuple(
-            zipf(draws.shuffled(NOUNS[kind * NOUNS_A_CLASS : (kind + 1) * NOUNS_A_CLASS]))
+            zipf(draws.shuffle(NOUNS[kind * NOUNS_A_CLASS : (kind + 1) * NOUNS_A_CLASS]))
             for kind in range(len(CLASSES))
         ),
-        called={kind: zipf(draws.shuffled(names)) for kind, names in NAMES_OF_CLASS.items()},
-        verbs=zipf(draws.shuffled(VERBS)),
-        adverbs=zipf(draws.shuffled(ADVERBS)),
+        called={kind: zipf(draws.shuffle(names)) for kind, names in NAMES_OF_CLASS.items()},
+        verbs=zipf(draws.shuffle(VERBS)),
+        adverbs=zipf(draws.shuffle(ADVERBS)),
     )
 
 
@@ -202,7 +204,7 @@ _SUBJECTS = (
     (PERSON, ORGANISATION), (TOOL,), (PERSON, PLANT),
 )  # fmt: skip
 _MUTUAL = (PERSON, ORGANISATION, ANIMAL)
-"""Classes that can as well do as be done to."""
+"""Classes that can be both subject and object of the same verb."""
 
 
 def _frames(draws: Draws) -> dict[int, Frame]:
@@ -213,19 +215,24 @@ def _frames(draws: Draws) -> dict[int, Frame]:
         if pair % 10 < 4:
             objects = tuple(kind for kind in _MUTUAL if kind in subjects) or (PERSON,)
         elif pair % 10 < 8:
-            objects = tuple(sorted(draws.shuffled(range(len(CLASSES)))[:2]))
+            objects = tuple(sorted(draws.shuffle(range(len(CLASSES)))[:2]))
         frames[verb] = frames[opposite(verb)] = Frame(subjects, objects)
     return frames
 
 
-_MONONYMS, _GIVEN, _FAMILIES = 30, 80, 90
-_PLAIN_PLACES, _QUALIFIERS, _KINDS = 48, 4, 8
+_MONONYMS = 30
+_GIVEN = 80
+_FAMILIES = 90
+_PLAIN_PLACES = 48
+_QUALIFIERS = 4
+_KINDS = 8
+"""Numbers of words in names, by kind."""
 
 
 def _names(draws: Draws) -> dict[int, tuple[str, ...]]:
-    """Coin names of one to three words, such that a row of names can be read in one way only.
+    """Coin names of one to three words, such that a sequence of names can be read in only one way.
 
-    A mononym is never a given name, and qualifiers and kinds never stand alone.
+    A mononym is never a given name, and qualifiers and kinds are never names by themselves.
     """
     counts = (_MONONYMS, _GIVEN, _FAMILIES, _PLAIN_PLACES, _QUALIFIERS, _KINDS, 15)
     words = _name_words(draws, sum(counts))
@@ -233,19 +240,19 @@ def _names(draws: Draws) -> dict[int, tuple[str, ...]]:
     for count in counts:
         pools.append(words[:count])
         words = words[count:]
-    mononyms, given_names, families, plain, qualifiers, kinds, brands = pools
+    mononyms, given_names, families, place_words, qualifiers, kinds, brands = pools
     persons = _distinct(draws, len(PERSONS) - _MONONYMS, (given_names, families))
-    cities = _distinct(draws, len(PLACES) - _PLAIN_PLACES, (qualifiers, plain))
-    owners = families + plain
+    cities = _distinct(draws, len(PLACES) - _PLAIN_PLACES, (qualifiers, place_words))
+    owners = families + place_words
     firms = _distinct(draws, 30, (owners, kinds)) + _distinct(draws, 15, (families, families, kinds))
     persons += [(word,) for word in mononyms]
-    places = [(word,) for word in plain] + cities
+    places = [(word,) for word in place_words] + cities
     organisations = [(word,) for word in brands] + firms
     return dict(enumerate(persons + places + organisations, start=PERSONS.start))
 
 
 def _distinct(draws: Draws, count: int, pools: Sequence[list[str]]) -> list[tuple[str, ...]]:
-    """Draw that many different rows, one word of each pool, no word twice in a row."""
+    """Draw ``count`` different rows with one word from each pool and no repeated word."""
     rows: dict[tuple[str, ...], None] = {}
     while len(rows) < count:
         row = tuple(draws.choice(pool) for pool in pools)
@@ -255,12 +262,12 @@ def _distinct(draws: Draws, count: int, pools: Sequence[list[str]]) -> list[tupl
 
 
 def _name_words(draws: Draws, count: int) -> list[str]:
-    """Coin name words none of which begins another, so that scripts without spaces can be read."""
+    """Coin name words such that none begins with a shorter one, so scripts without spaces can be read."""
     words: list[str] = []
     while len(words) < count:
-        length = 2 + draws.below(2)
+        length = 2 + draws.whole_number(2)
         word = "".join(_name_syllable(draws) for _ in range(length))
-        if not any(word.startswith(other) or other.startswith(word) for other in words):
+        if not any(word.startswith(earlier) or earlier.startswith(word) for earlier in words):
             words.append(word)
     return words
 

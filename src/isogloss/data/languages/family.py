@@ -1,10 +1,10 @@
 """The family of built-in languages: every dial of every language (family.toml), and their scripts.
 
 Each language differs from the source, qaa, by dials that can be turned one at a time, so that cause and
-effect in cross-lingual transfer can be measured. A ``Language`` of your own works wherever a code does.
+effect in cross-lingual transfer can be measured. A ``Language`` that you define works wherever a code does.
 
 Every word is a sequence of syllables in Latin letters, then spelled in a script. A syllable is one consonant,
-one vowel and an optional closing consonant, so a word in Latin letters splits into syllables in one way only,
+one vowel and an optional closing consonant. So a word in Latin letters splits into syllables in only one way,
 and every spelling below can be read back.
 """
 
@@ -18,10 +18,10 @@ from typing import Literal, get_args, get_origin, get_type_hints
 from isogloss.core.errors import ConfigError, check_named, unknown_name
 
 VERSION = 2
-"""Raised whenever the generated data change; part of the ids of runs that read them."""
+"""Version of the generated data, raised when they change. It is part of the ids of runs that read them."""
 
 SOURCE = "qaa"
-"""The language whose words the others share."""
+"""Language with which the others share words."""
 
 Order = Literal["SVO", "SOV", "VSO"]
 Side = Literal["before", "after"]
@@ -32,51 +32,52 @@ Script = Literal["latin", "cyrillic", "greek", "devanagari", "arabic", "han"]
 
 @dataclass(frozen=True, kw_only=True)
 class Language:
-    """One language: its grammar, its script and how near it is to the source."""
+    """One language: its grammar, its script and its similarity to the source."""
 
     code: str
-    """ISO 639-3, of the private range qaa to qtz; qaa to qai are taken."""
+    """ISO 639-3 code of the private range qaa to qtz. The built-in languages use qaa to qai."""
     name: str
     order: Order
     """Order of subject, verb and object."""
     adjective: Side
-    """Where adjectives stand, seen from their noun."""
+    """Position of adjectives relative to their noun."""
     adposition: Side
-    """Where adpositions and the particles of case, tense and negation stand; a phrase that modifies a
-    noun follows it where adpositions stand before, and precedes it where they stand after."""
+    """Position of adpositions and of the particles of case, tense and negation. A phrase that modifies a noun
+    follows it for "before", and precedes it for "after"."""
     relative: Side
-    """Where relative clauses stand, seen from their noun."""
+    """Position of relative clauses relative to their noun."""
     determiner: Side = "before"
-    """Where determiners and numerals stand, seen from their noun."""
+    """Position of determiners and numerals relative to their noun."""
     script: Script = "latin"
-    """How words and names are written; "han" has one character a syllable and no spaces."""
+    """Script of words and names. "han" has one character per syllable and no spaces."""
     number: Marking = "suffix"
     case: CaseMarking = "none"
     tense: Marking = "suffix"
     negation: Marking = "particle"
     agreement: bool = False
-    """Whether adjectives take their noun's number (where number is an affix)."""
+    """Whether adjectives agree with their noun in number (if number is an affix)."""
     shared: float = 0.0
-    """Share of nouns, verbs, adjectives and adverbs whose root is that of the source, 0 to 1."""
+    """Share of nouns, verbs, adjectives and adverbs with the same root as in the source, 0 to 1."""
     size: float = 1.0
     """Factor on the sizes of training splits: below 1 for a low-resource language."""
     seed: int
     """Seed of the sounds and words."""
 
     def __post_init__(self) -> None:
-        for field, allowed in _ALLOWED.items():
-            if getattr(self, field) not in allowed:
-                raise unknown_name(f"language {self.code}", field, str(getattr(self, field)), allowed)
+        for field, choices in _ALLOWED.items():
+            if getattr(self, field) not in choices:
+                raise unknown_name(f"language {self.code}", field, str(getattr(self, field)), choices)
         if not 0 <= self.shared <= 1 or not 0 < self.size <= 1:
             raise ConfigError(
                 f"language {self.code}: shared is {self.shared} and size is {self.size}; "
-                f"shared must lie in [0, 1] and size in (0, 1]."
+                f"shared must be in [0, 1] and size in (0, 1]."
             )
-        affixed = {self.number, self.case, self.tense, self.negation} - {"particle", "none"}
-        if self.script == "han" and affixed:
+        affix_kinds = {self.number, self.case, self.tense, self.negation} - {"particle", "none"}
+        if self.script == "han" and affix_kinds:
             raise ConfigError(
                 f"language {self.code}: script 'han' writes no spaces, so its words take no affixes "
-                f"(found {', '.join(sorted(affixed))}). Use 'particle' for number, case, tense and negation."
+                f"(found {', '.join(sorted(affix_kinds))}). Use 'particle' for number, "
+                f"case, tense and negation."
             )
 
 
@@ -85,15 +86,18 @@ _ALLOWED = {
 }
 
 LANGUAGES: dict[str, Language] = {
-    code: Language(code=code, **dials)
-    for code, dials in tomllib.loads(
+    language: Language(code=language, **dials)
+    for language, dials in tomllib.loads(
         Path(__file__).with_name("family.toml").read_text(encoding="utf-8")
     ).items()
 }
 
 
 def find_language(language: str | Language) -> Language:
-    """Return the language of a code (or the language itself); ConfigError for an unknown code."""
+    """Return the language of a code, or the language itself.
+
+    Raises ConfigError for an unknown code.
+    """
     if isinstance(language, Language):
         return language
     check_named("built-in languages", "language", LANGUAGES, language)
@@ -135,7 +139,7 @@ _ALPHABETS = {
     "latin": _LATIN,
     "cyrillic": "бдфгхжклмнпрствшзаеиоу",
     "greek": "βδφγχξκλμνπρστψθζαειου",
-    "arabic": "بدفگھجكلمنپرستۋيزاەىوۇ",  # as Uyghur, which writes every vowel
+    "arabic": "بدفگھجكلمنپرستۋيزاەىوۇ",  # Uyghur's alphabet, which writes every vowel
 }
 _TABLES = {script: str.maketrans(_LATIN, letters) for script, letters in _ALPHABETS.items()}
 
@@ -143,8 +147,9 @@ _DEVANAGARI = dict(zip(CONSONANTS, "बदफगहजकलमनपरसत�
 _MATRAS = {"a": "", "e": "े", "i": "ि", "o": "ो", "u": "ु"}
 _VIRAMA = "्"
 
-_HAN_FIRST, _HAN_STEP = 0x4E00, 47
-"""One character a syllable, spread over the 20,992 of the block that all fonts have."""
+_HAN_FIRST = 0x4E00
+_HAN_STEP = 47
+"""Distance between the characters of syllables, spread over the 20,992 of the block that all fonts have."""
 
 _SYLLABLE = re.compile(rf"[{CONSONANTS}][{VOWELS}](?:[nrsl](?![{VOWELS}]))?")
 
@@ -165,11 +170,14 @@ def spell(word: str, script: str) -> str:
 
 
 def _devanagari(syllable: str) -> str:
-    onset, vowel, coda = syllable[0], syllable[1], syllable[2:]
+    onset = syllable[0]
+    vowel = syllable[1]
+    coda = syllable[2:]
     return _DEVANAGARI[onset] + _MATRAS[vowel] + (_DEVANAGARI[coda] + _VIRAMA if coda else "")
 
 
 def _han(syllable: str) -> str:
-    onset, vowel = CONSONANTS.index(syllable[0]), VOWELS.index(syllable[1])
-    number = (onset * len(VOWELS) + vowel) * len(CODAS) + CODAS.index(syllable[2:])
-    return chr(_HAN_FIRST + _HAN_STEP * number)
+    onset = CONSONANTS.index(syllable[0])
+    vowel = VOWELS.index(syllable[1])
+    index = (onset * len(VOWELS) + vowel) * len(CODAS) + CODAS.index(syllable[2:])
+    return chr(_HAN_FIRST + _HAN_STEP * index)

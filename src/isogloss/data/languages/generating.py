@@ -1,10 +1,10 @@
 """The corpora of the built-in languages: their sizes, and the examples of each split.
 
-Sentences have gold analyses (CoNLL-U trees, entities); running text is documents that stay with their
-subject; bitext is aligned translations. Questions (as SQuAD's) ask who, what or where about short passages,
-and the answer is a span of the passage. Passages are about a few persons, places and things, and often
-mention the same action twice, so that an answer is found only by reading who did what; no question has two
-answers.
+Sentences have gold analyses (CoNLL-U trees, entities). Running text consists of documents with recurring
+subjects, and bitext of aligned translations. Questions (as SQuAD's) ask who, what or where about short
+passages, and the answer is a span of the passage. Passages are about a few persons, places and things, and
+often mention the same action twice, so finding the answer requires reading who did what. Every question has
+exactly one answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,7 +34,7 @@ from isogloss.data.languages.rendering import (
 from isogloss.data.languages.sentence_pairs import inference_pairs, paraphrase_pairs
 
 NEWS_RATES = Rates(name=0.75, attached=0.4, pronoun=0.05)
-"""Sentences about who and where, as an encyclopedia writes them."""
+"""Rates for sentences about who and where, as in an encyclopedia."""
 
 DOCUMENT_SENTENCES = range(4, 11)
 """Number of sentences in a document."""
@@ -45,58 +45,58 @@ _NAMED_IN_CAST = {c.PERSON: 2, c.PLACE: 1, c.ORGANISATION: 1}
 def parsed_sentences(words: Lexicon, draws: Draws) -> Iterator[ParsedSentence]:
     """Yield sentences with tags, trees and their complete CoNLL-U lines, without end."""
     sampler = Sampler(draws, Rates())
-    for number in count():
-        yield parsed(f"{number}", render(sampler.sentence(), words), spaces=has_spaces(words))
+    for index in count():
+        yield parse_sentence(f"{index}", render(sampler.sentence(), words), spaces=has_spaces(words))
 
 
 def tagged_sentences(words: Lexicon, draws: Draws) -> Iterator[TaggedSentence]:
     """Yield sentences rich in names with BIO tags (PER, LOC, ORG), without end."""
     sampler = Sampler(draws, NEWS_RATES)
-    for number in count():
-        yield tagged(f"{number}", render(sampler.sentence(), words))
+    for index in count():
+        yield tag_sentence(f"{index}", render(sampler.sentence(), words))
 
 
-def tagged(number: str, rendered: Sequence[Word]) -> TaggedSentence:
+def tag_sentence(sentence_id: str, words: Sequence[Word]) -> TaggedSentence:
     """Return a sentence with the entities of its words."""
     return TaggedSentence(
-        id=number,
-        words=tuple([word.form.text for word in rendered]),
-        tags=tuple([word.entity for word in rendered]),
+        id=sentence_id,
+        words=tuple([word.form.text for word in words]),
+        tags=tuple([word.entity for word in words]),
     )
 
 
-def heads_of(rendered: Sequence[Word]) -> tuple[int, ...]:
+def heads_of(words: Sequence[Word]) -> tuple[int, ...]:
     """Return each word's head as a 1-based word number, 0 for the root."""
-    indices = {word.node: index for index, word in enumerate(rendered, start=1)}
+    indices = {word.node: index for index, word in enumerate(words, start=1)}
     indices[0] = 0
-    return tuple([indices[word.head] for word in rendered])
+    return tuple([indices[word.head] for word in words])
 
 
-def parsed(number: str, rendered: Sequence[Word], *, spaces: bool) -> ParsedSentence:
+def parse_sentence(sentence_id: str, words: Sequence[Word], *, spaces: bool) -> ParsedSentence:
     """Return a sentence with its tags, its tree and its CoNLL-U lines."""
-    texts = tuple([word.form.text for word in rendered])
-    heads = heads_of(rendered)
-    lines = [f"# sent_id = {number}", f"# text = {text_of(texts, spaces=spaces)}"]
-    last = len(rendered) - 1
-    for index, word in enumerate(rendered):
+    texts = tuple([word.form.text for word in words])
+    heads = heads_of(words)
+    lines = [f"# sent_id = {sentence_id}", f"# text = {text_of(texts, spaces=spaces)}"]
+    last_index = len(words) - 1
+    for index, word in enumerate(words):
         form = word.form
-        joined = index < last and (not spaces or texts[index + 1] in PUNCTUATION)
+        has_no_space = index < last_index and (not spaces or texts[index + 1] in PUNCTUATION)
         lines.append(
             f"{index + 1}\t{form.text}\t{form.lemma}\t{form.tag}\t_\t{form.features}\t{heads[index]}\t"
-            f"{word.relation}\t_\t{'SpaceAfter=No' if joined else '_'}"
+            f"{word.relation}\t_\t{'SpaceAfter=No' if has_no_space else '_'}"
         )
     return ParsedSentence(
-        id=number,
+        id=sentence_id,
         words=texts,
-        tags=tuple([word.form.tag for word in rendered]),
+        tags=tuple([word.form.tag for word in words]),
         heads=heads,
-        relations=tuple([word.relation for word in rendered]),
+        relations=tuple([word.relation for word in words]),
         lines=tuple(lines),
     )
 
 
 def text_lines(words: Lexicon, draws: Draws) -> Iterator[TextLine]:
-    """Yield documents, a sentence a line, in which persons, places and things recur; without end."""
+    """Yield documents without end, one line per sentence, in which persons, places and things recur."""
     numbers = count()
     for document in count():
         sampler = Sampler(draws, Rates(), new_cast(draws))
@@ -105,36 +105,42 @@ def text_lines(words: Lexicon, draws: Draws) -> Iterator[TextLine]:
 
 
 def new_cast(draws: Draws) -> Cast:
-    """Choose what a document is about: a few names and things of every class."""
+    """Draw the topics of a document: a few names and things of every class."""
     world = c.world()
     cast = {}
     for kind in range(len(c.CLASSES)):
-        chosen = [draws.weighted(world.called[kind]) for _ in range(_NAMED_IN_CAST.get(kind, 0))]
-        chosen.append(draws.weighted(world.nouns[kind]))
-        cast[kind] = tuple(chosen)
+        concepts = [draws.draw(world.called[kind]) for _ in range(_NAMED_IN_CAST.get(kind, 0))]
+        concepts.append(draws.draw(world.nouns[kind]))
+        cast[kind] = tuple(concepts)
     return cast
 
 
-def bitext(first: Lexicon, second: Lexicon, draws: Draws) -> Iterator[Translation]:
-    """Yield sentences in two languages, words separated by spaces, with gold links; without end."""
+def bitext(source: Lexicon, target: Lexicon, draws: Draws) -> Iterator[Translation]:
+    """Yield sentences in two languages without end, as words separated by spaces, with gold links."""
     sampler = Sampler(draws, Rates())
-    for number in count():
+    for index in count():
         sentence = sampler.sentence()
-        ours, theirs = render(sentence, first), render(sentence, second)
+        source_words = render(sentence, source)
+        target_words = render(sentence, target)
         yield Translation(
-            id=f"{number}",
-            first=" ".join([word.form.text for word in ours]),
-            second=" ".join([word.form.text for word in theirs]),
-            links=links_between(ours, theirs),
+            id=f"{index}",
+            first=" ".join([word.form.text for word in source_words]),
+            second=" ".join([word.form.text for word in target_words]),
+            links=links_between(source_words, target_words),
         )
 
 
-def links_between(first: Sequence[Word], second: Sequence[Word]) -> tuple[tuple[int, int], ...]:
-    """Return the 0-based pairs of words that express something in common."""
-    indices = {key: index for index, word in enumerate(second) for key in word.keys}
+def links_between(source: Sequence[Word], target: Sequence[Word]) -> tuple[tuple[int, int], ...]:
+    """Return the 0-based pairs of words that express a common part of the meaning."""
+    indices = {key: index for index, word in enumerate(target) for key in word.keys}
     return tuple(
         sorted(
-            {(index, indices[key]) for index, word in enumerate(first) for key in word.keys if key in indices}
+            {
+                (index, indices[key])
+                for index, word in enumerate(source)
+                for key in word.keys
+                if key in indices
+            }
         )
     )
 
@@ -145,10 +151,10 @@ PASSAGE_SENTENCES = range(3, 7)
 PASSAGE_RATES = Rates(pronoun=0.0, link=0.05, clause=0.06, attached=0.5, name=0.6, joined=0.05)
 
 _REPEATED_VERB_RATE = 0.45
-"""How often a sentence is about a verb that the passage had before."""
+"""Probability that a sentence repeats a verb of the passage."""
 
 _PLACING = (c.IN, c.NEAR)
-"""Adpositions that say where."""
+"""Adpositions of places."""
 
 
 class Asked(NamedTuple):
@@ -161,15 +167,15 @@ class Asked(NamedTuple):
 
 def questions(words: Lexicon, draws: Draws) -> Iterator[Question]:
     """Yield passages with one question each, without end."""
-    for number in count():
+    for index in count():
         passage, query = think(draws)
-        rendered = [render(sentence, words) for sentence in passage]
-        text, starts = _written(rendered, spaces=has_spaces(words))
-        first, last = _span(rendered[query.sentence], query.node)
-        begin = starts[query.sentence][first]
-        end = starts[query.sentence][last] + len(rendered[query.sentence][last].form.text)
+        sentences = [render(sentence, words) for sentence in passage]
+        text, starts = _join_sentences(sentences, spaces=has_spaces(words))
+        first_word, last_word = _span(sentences[query.sentence], query.node)
+        begin = starts[query.sentence][first_word]
+        end = starts[query.sentence][last_word] + len(sentences[query.sentence][last_word].form.text)
         yield Question(
-            id=f"{number}",
+            id=f"{index}",
             passage=text,
             question=say(Sentence(query.question, question=True), words),
             answers=((begin, text[begin:end]),),
@@ -185,8 +191,8 @@ def think(draws: Draws) -> tuple[list[Sentence], Asked]:
             verb = draws.choice(passage).event.verb if passage and draws.chance(_REPEATED_VERB_RATE) else None
             passage.append(sampler.sentence(verb))
         events = [event for sentence in passage for event in _events(sentence)]
-        for query in draws.shuffled(_askable(passage)):
-            if sum(_answers(event, query) for event in events) == 1:
+        for query in draws.shuffle(_possible_questions(passage)):
+            if sum(_is_answer(event, query) for event in events) == 1:
                 return passage, query._replace(question=_shorter(query.question, draws))
 
 
@@ -199,22 +205,22 @@ def _events(sentence: Sentence) -> Iterator[Event]:
                     yield phrase.clause
 
 
-def _askable(passage: Sequence[Sentence]) -> list[Asked]:
+def _possible_questions(passage: Sequence[Sentence]) -> list[Asked]:
     """Return every question about a role of a sentence's first event, unique or not."""
     queries = []
-    for number, (event, *_) in enumerate(passage):
+    for sentence_index, (event, *_) in enumerate(passage):
         if event.subject is not None and _is_plain(event.subject):
             question = event._replace(subject=_asked_for(event.subject))
-            queries.append(Asked(number, SUBJECT_NODE, question))
+            queries.append(Asked(sentence_index, SUBJECT_NODE, question))
         if event.object is not None and _is_plain(event.object):
             question = event._replace(object=_asked_for(event.object))
-            queries.append(Asked(number, OBJECT_NODE, question))
+            queries.append(Asked(sentence_index, OBJECT_NODE, question))
         place_indices = [
-            which for which, (adposition, _) in enumerate(event.attached) if adposition in _PLACING
+            index for index, (adposition, _) in enumerate(event.attached) if adposition in _PLACING
         ]
         if len(place_indices) == 1:
             question = event._replace(attached=(Attached(c.WHERE, None),))
-            queries.append(Asked(number, FIRST_ATTACHED_NODE + place_indices[0], question))
+            queries.append(Asked(sentence_index, FIRST_ATTACHED_NODE + place_indices[0], question))
     return queries
 
 
@@ -226,9 +232,10 @@ def _asked_for(phrase: Phrase) -> Phrase:
     return Phrase(c.WHO if c.class_of(phrase.concept) in (c.PERSON, c.ORGANISATION) else c.WHAT)
 
 
-def _answers(event: Event, query: Asked) -> bool:
-    """Return whether an event answers: it has the same verb, and matches in all other roles."""
-    question, node = query.question, query.node
+def _is_answer(event: Event, query: Asked) -> bool:
+    """Return whether an event has the question's verb and matches it in all other roles."""
+    question = query.question
+    node = query.node
     if event.verb != question.verb:
         return False
     return (node == SUBJECT_NODE or _may_be(event.subject, question.subject)) and (
@@ -236,12 +243,12 @@ def _answers(event: Event, query: Asked) -> bool:
     )
 
 
-def _may_be(stated: Phrase | None, question_phrase: Phrase | None) -> bool:
-    if stated is None or question_phrase is None:
+def _may_be(event_phrase: Phrase | None, question_phrase: Phrase | None) -> bool:
+    if event_phrase is None or question_phrase is None:
         return True
     return question_phrase.concept in (
-        stated.concept,
-        stated.joined[1].concept if stated.joined is not None else None,
+        event_phrase.concept,
+        event_phrase.joined[1].concept if event_phrase.joined is not None else None,
     )
 
 
@@ -260,9 +267,10 @@ def _short(phrase: Phrase | None) -> Phrase | None:
     return None if phrase is None else phrase._replace(clause=None, joined=None)
 
 
-def _written(sentences: Sequence[Sequence[Word]], *, spaces: bool) -> tuple[str, list[list[int]]]:
-    """Join sentences to a passage; return it with the offset of every word."""
-    text, starts = "", []
+def _join_sentences(sentences: Sequence[Sequence[Word]], *, spaces: bool) -> tuple[str, list[list[int]]]:
+    """Join sentences into a passage, and return it with the offset of every word."""
+    text = ""
+    starts = []
     for sentence in sentences:
         offsets = []
         for word in sentence:
@@ -275,7 +283,7 @@ def _written(sentences: Sequence[Sequence[Word]], *, spaces: bool) -> tuple[str,
 
 
 def _span(sentence: Sequence[Word], node: int) -> tuple[int, int]:
-    """Return the first and last word of a phrase: its noun and all that belongs to it but its adposition."""
+    """Return the first and last word of a phrase: its noun and its dependents, without its adposition."""
     inside = [index for index, word in enumerate(sentence) if _belongs(word, node)]
     return inside[0], inside[-1]
 
@@ -295,7 +303,7 @@ SIZES: dict[str, dict[str, int]] = {
     "bitext": {"train": 20000, "dev": 500, "test": 500},
     "bitext-large": {"train": 100_000, "dev": 500, "test": 500},
 }
-"""Examples in each split; training splits shrink by the language's ``size``."""
+"""Number of examples in each split. Training splits shrink by the language's ``size``."""
 
 GENERATORS: dict[str, Callable[[Lexicon, Draws], Iterator[Example]]] = {
     "ud": parsed_sentences,
@@ -305,40 +313,43 @@ GENERATORS: dict[str, Callable[[Lexicon, Draws], Iterator[Example]]] = {
     "squad": questions,
     "text": text_lines,
 }
-"""Endless examples of each corpus; bitext, which takes two languages, has ``translations``."""
+"""Endless examples of each corpus. Bitext, which takes two languages, has ``translations``."""
 
 
 def examples(corpus: str, language: str | Language, split: str, *, seed: int = 0) -> Iterator[Example]:
-    """Yield the examples of one split, made as they are taken.
+    """Yield the examples of one split, generated one by one.
 
-    Test and dev splits say the same in every language, in the same order under the same ids; training
-    splits and running text do not.
+    Test and dev splits have the same meanings in every language, in the same order under the same ids.
+    Training splits and running text do not.
     """
     check_named("built-in languages", "corpus", GENERATORS, corpus)
-    spec, count = find_language(language), split_size(corpus, language, split)
+    spec = find_language(language)
+    size = split_size(corpus, language, split)
     purpose = spec.code if split == "train" or corpus == "text" else ""
     draws = Draws(derive(seed, corpus, split, purpose))
-    return islice(GENERATORS[corpus](lexicon(spec), draws), count)
+    return islice(GENERATORS[corpus](lexicon(spec), draws), size)
 
 
 def translations(
-    first: str | Language, second: str | Language, split: str, *, seed: int = 0, corpus: str = "bitext"
+    source: str | Language, target: str | Language, split: str, *, seed: int = 0, corpus: str = "bitext"
 ) -> Iterator[Translation]:
-    """Yield bitext with gold word links, made as it is taken; "bitext-large" begins as "bitext" does.
+    """Yield bitext with gold word links, generated one by one.
 
-    Texts are words separated by spaces, punctuation apart, in Han-like scripts too, so that links count
-    words. Dev and test splits say the same in every pair of languages.
+    Texts are words separated by spaces, with separate punctuation, even in Han-like scripts, so that links
+    count words. Dev and test splits have the same meanings in every pair of languages. The collection
+    "bitext-large" begins with the pairs of "bitext".
     """
-    first_language, second_language = find_language(first), find_language(second)
-    count = min(split_size(corpus, first_language, split), split_size(corpus, second_language, split))
+    first_language = find_language(source)
+    second_language = find_language(target)
+    size = min(split_size(corpus, first_language, split), split_size(corpus, second_language, split))
     purpose = sorted((first_language.code, second_language.code)) if split == "train" else []
     draws = Draws(derive(seed, "bitext", split, *purpose))
-    return islice(bitext(lexicon(first_language), lexicon(second_language), draws), count)
+    return islice(bitext(lexicon(first_language), lexicon(second_language), draws), size)
 
 
 def split_size(corpus: str, language: str | Language, split: str) -> int:
-    """Return how many examples a split has."""
+    """Return the number of examples in a split."""
     check_named("built-in languages", "corpus", SIZES, corpus)
     check_named(f"built-in {corpus}", "split", SIZES[corpus], split)
-    full = SIZES[corpus][split]
-    return round(full * find_language(language).size) if split == "train" else full
+    full_size = SIZES[corpus][split]
+    return round(full_size * find_language(language).size) if split == "train" else full_size

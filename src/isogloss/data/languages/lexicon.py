@@ -1,4 +1,4 @@
-"""The words of one language: roots coined from its own sounds, and every form they take."""
+"""The words of one language: roots coined from its own sounds, and all of their forms."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,16 +12,16 @@ from isogloss.data.languages.concepts import Draws, Weighted
 from isogloss.data.languages.family import CODAS, CONSONANTS, LANGUAGES, SOURCE, VOWELS, Language, spell
 
 CONTENT = (*c.NOUNS, *c.VERBS, *c.ADJECTIVES, *c.ADVERBS)
-"""The concepts whose roots may be shared with the source."""
+"""Concepts whose roots may be shared with the source."""
 
 FUNCTION = range(c.NUMERALS.start, c.PERSONS.start)
 
 HOMONYMS = 16
-"""Verbs that sound like a noun, so that a word's class needs its context."""
+"""Number of verbs that sound like a noun, so that a word's class depends on its context."""
 
 
 class Form(NamedTuple):
-    """One form of a word as written, with its CoNLL-U lemma, tag and features."""
+    """A form of a word as written, with its CoNLL-U lemma, tag and features."""
 
     text: str
     lemma: str
@@ -30,7 +30,7 @@ class Form(NamedTuple):
 
 
 class WordReading(NamedTuple):
-    """What a form may mean: a concept; ``plural`` or ``tense``; ``marked`` as object or ``negated``."""
+    """A meaning of a form: a concept, ``plural`` or ``tense``, and ``marked`` as object or ``negated``."""
 
     concept: int
     first: int = 0
@@ -39,31 +39,31 @@ class WordReading(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Lexicon:
-    """All words of a language; concepts index every table."""
+    """All words of a language. Concepts index every table."""
 
     language: Language
     roots: dict[int, str]
     """Roots in Latin letters, whatever the script."""
     nouns: dict[int, tuple[tuple[Form, Form], tuple[Form, Form]]]
-    """Indexed by plural, then by marked as object."""
+    """Forms by concept, indexed by plural, then by marked as object."""
     verbs: dict[int, tuple[tuple[Form, Form], ...]]
-    """Indexed by tense, then by negated."""
+    """Forms by concept, indexed by tense, then by negated."""
     adjectives: dict[int, tuple[Form, Form]]
-    """Indexed by plural."""
+    """Forms by concept, indexed by plural."""
     words: dict[int, Form]
     """Words without inflection: function words, adverbs, particles."""
     names: dict[int, tuple[Form, ...]]
     readings: dict[str, dict[str, WordReading]] = field(default_factory=dict)
-    """Every form, then the tag, then what it may mean; for a name's word (PROPN) its number in the world."""
+    """Meanings by form and tag. The meaning of a name's word (PROPN) is its index in the world."""
     called: dict[tuple[str, ...], int] = field(default_factory=dict)
-    """Names by their words."""
+    """Concepts of names by their words."""
 
 
 @lru_cache(maxsize=64)
 def lexicon(language: Language) -> Lexicon:
-    """Build the words of a language: the same ones every time."""
+    """Build the words of a language, which are the same in every process."""
     roots = _Coiner(language).coin()
-    grown = Lexicon(
+    result = Lexicon(
         language=language,
         roots=roots,
         nouns={concept: _noun(language, roots, concept) for concept in c.NOUNS},
@@ -75,8 +75,8 @@ def lexicon(language: Language) -> Lexicon:
         },
         names={concept: _name(words, language.script) for concept, words in c.world().names.items()},
     )
-    _index(grown)
-    return grown
+    _index(result)
+    return result
 
 
 _TAGS: dict[int, str] = {
@@ -104,8 +104,11 @@ TENSE_MARKERS = {c.PRESENT_TENSE: None, c.PAST_TENSE: c.PAST, c.FUTURE_TENSE: c.
 _TENSE_NAMES = ("Pres", "Past", "Fut")
 
 
-def affixed(language: Language, roots: dict[int, str], stem: str, markers: Iterable[int]) -> str:
-    """Add the affixes of these markers to a stem, the innermost first; particles add nothing."""
+def add_affixes(language: Language, roots: dict[int, str], stem: str, markers: Iterable[int]) -> str:
+    """Add the affixes of markers to a stem, the innermost first.
+
+    Particles and unwritten markers add nothing.
+    """
     for marker in markers:
         dial = marking(language, marker)
         if dial == "suffix":
@@ -116,7 +119,7 @@ def affixed(language: Language, roots: dict[int, str], stem: str, markers: Itera
 
 
 def marking(language: Language, marker: int) -> str:
-    """Return how a language writes a marker: suffix, prefix, particle or none."""
+    """Return the form of a marker in a language: suffix, prefix, particle or none."""
     if marker == c.PLURAL:
         return language.number
     if marker == c.OBJECT:
@@ -127,8 +130,8 @@ def marking(language: Language, marker: int) -> str:
 def _form(
     language: Language, roots: dict[int, str], concept: int, tag: str, *markers: int, features: str
 ) -> Form:
-    """Spell the form that a concept's root takes with these markers."""
-    word = affixed(language, roots, roots[concept], markers)
+    """Spell the form of a concept's root with these markers."""
+    word = add_affixes(language, roots, roots[concept], markers)
     return Form(spell(word, language.script), spell(roots[concept], language.script), tag, features)
 
 
@@ -147,18 +150,19 @@ def _noun(
 
 
 def _verb(language: Language, roots: dict[int, str], concept: int) -> tuple[tuple[Form, Form], ...]:
-    def form(tense: int, *, negated: bool) -> Form:
+    def form(tense: int, *, is_negated: bool) -> Form:
         features = []
-        if negated and language.negation != "particle":
+        if is_negated and language.negation != "particle":
             features.append("Polarity=Neg")
         if language.tense != "particle":
             features.append(f"Tense={_TENSE_NAMES[tense]}")
         features.append("VerbForm=Fin")
         marker = TENSE_MARKERS[tense]
-        markers = [c.NOT] * negated if marker is None else [marker, *[c.NOT] * negated]
+        markers = [] if marker is None else [marker]
+        markers += [c.NOT] * is_negated
         return _form(language, roots, concept, "VERB", *markers, features="|".join(features))
 
-    return tuple((form(tense, negated=False), form(tense, negated=True)) for tense in TENSE_MARKERS)
+    return tuple((form(tense, is_negated=False), form(tense, is_negated=True)) for tense in TENSE_MARKERS)
 
 
 def _adjective(language: Language, roots: dict[int, str], concept: int) -> tuple[Form, Form]:
@@ -172,31 +176,31 @@ def _adjective(language: Language, roots: dict[int, str], concept: int) -> tuple
 
 
 def _name(words: tuple[str, ...], script: str) -> tuple[Form, ...]:
-    spelled = (spell(word, script) for word in words)
-    return tuple(Form(word, word, "PROPN", "_") for word in spelled)
+    spellings = (spell(word, script) for word in words)
+    return tuple(Form(word, word, "PROPN", "_") for word in spellings)
 
 
-def _index(grown: Lexicon) -> None:
-    """Fill the tables that lead from forms back to concepts."""
-    for form, reading in all_forms(grown):
-        grown.readings.setdefault(form.text, {}).setdefault(form.tag, reading)
-    for concept, name in grown.names.items():
-        grown.called[tuple(form.text for form in name)] = concept
-    for number, word in enumerate(c.world().name_words):
-        grown.readings[spell(word, grown.language.script)] = {"PROPN": WordReading(number)}
+def _index(words: Lexicon) -> None:
+    """Fill the tables from forms to concepts."""
+    for form, reading in all_forms(words):
+        words.readings.setdefault(form.text, {}).setdefault(form.tag, reading)
+    for concept, name in words.names.items():
+        words.called[tuple(form.text for form in name)] = concept
+    for index, name_word in enumerate(c.world().name_words):
+        words.readings[spell(name_word, words.language.script)] = {"PROPN": WordReading(index)}
 
 
-def all_forms(grown: Lexicon) -> Iterator[tuple[Form, WordReading]]:
-    """Yield every form with its reading, names apart."""
-    for tables in (grown.nouns, grown.verbs):
+def all_forms(words: Lexicon) -> Iterator[tuple[Form, WordReading]]:
+    """Yield every form with its meaning, except for names."""
+    for tables in (words.nouns, words.verbs):
         for concept, table in tables.items():
-            for first, row in enumerate(table):
-                for second, form in enumerate(row):
-                    yield form, WordReading(concept, first, second)
-    for concept, pair in grown.adjectives.items():
+            for row_index, row in enumerate(table):
+                for column_index, form in enumerate(row):
+                    yield form, WordReading(concept, row_index, column_index)
+    for concept, pair in words.adjectives.items():
         yield pair[0], WordReading(concept)
         yield pair[1], WordReading(concept, 1)
-    for concept, form in grown.words.items():
+    for concept, form in words.words.items():
         yield form, WordReading(concept)
 
 
@@ -204,18 +208,18 @@ _FUNCTION_LENGTHS = Weighted([(1, 3), (2, 2)])
 _CONTENT_LENGTHS = Weighted([(2, 5), (3, 4), (4, 1)])
 _HAN_LENGTHS = Weighted([(2, 1)])
 _TRIES_PER_LENGTH = 50
-"""Tries after which a word may become one syllable longer."""
+"""Number of tries after which a root becomes one syllable longer."""
 
 
 class _Coiner:
-    """Coins one root per concept, so that no two forms of a language are equal except homonyms."""
+    """Coins one root per concept, such that no two forms of a language are equal except for homonyms."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
         self.draws = Draws(derive(language.seed, "words", language.code))
-        self.onsets = self.draws.shuffled(CONSONANTS)[: 9 + self.draws.below(4)]
-        self.vowels = self.draws.shuffled(VOWELS)[: 4 + self.draws.below(2)]
-        closing = self.draws.shuffled(CODAS[1:])[: 1 + self.draws.below(3)]
+        self.onsets = self.draws.shuffle(CONSONANTS)[: 9 + self.draws.whole_number(4)]
+        self.vowels = self.draws.shuffle(VOWELS)[: 4 + self.draws.whole_number(2)]
+        closing = self.draws.shuffle(CODAS[1:])[: 1 + self.draws.whole_number(3)]
         self.codas = ["", "", "", *closing]
         self.roots: dict[int, str] = {}
         self.taken: set[str] = {word for words in c.world().names.values() for word in words}
@@ -245,39 +249,43 @@ class _Coiner:
         return self.roots
 
     def _share(self, count: int) -> None:
-        """Take that many roots of the source, each concept of CONTENT as likely."""
-        source, shared = _source().roots, set[str]()
-        for concept in self.draws.shuffled(CONTENT):
+        """Copy ``count`` roots of the source, for random concepts of CONTENT.
+
+        Raises ConfigError if not enough of them fit into the language.
+        """
+        source_roots = _source().roots
+        shared_roots = set[str]()
+        for concept in self.draws.shuffle(CONTENT):
             if count == 0:
                 return
-            root = source[concept]
-            if root in shared:  # Its homonym of the source is shared too.
+            root = source_roots[concept]
+            if root in shared_roots:  # It is a homonym in the source, so it may be used again.
                 self.roots[concept] = root
-            elif not self._take(concept, root):
+            elif not self._claim(concept, root):
                 continue
-            shared.add(root)
+            shared_roots.add(root)
             count -= 1
         if count:
-            most = int(100 * (self.language.shared - count / len(CONTENT))) / 100
+            maximum = int(100 * (self.language.shared - count / len(CONTENT))) / 100
             raise ConfigError(
                 f"language {self.language.code}: shared is {self.language.shared}, but with these dials some "
-                f"words of {SOURCE} would look like others. Set shared to {most:.2f} or less."
+                f"words of {SOURCE} would look like different words. Set shared to {maximum:.2f} or less."
             )
 
     def _homonyms(self) -> dict[int, int]:
-        """Choose the verbs that will sound like a noun."""
-        free = [verb for verb in c.VERBS if verb not in self.roots]
-        verbs = self.draws.shuffled(free)[:HOMONYMS]
-        return dict(zip(verbs, self.draws.shuffled(c.NOUNS), strict=False))
+        """Draw the verbs that will sound like a noun."""
+        candidates = [verb for verb in c.VERBS if verb not in self.roots]
+        verbs = self.draws.shuffle(candidates)[:HOMONYMS]
+        return dict(zip(verbs, self.draws.shuffle(c.NOUNS), strict=False))
 
     def _coin(self, concept: int, lengths: Weighted[int]) -> None:
         tries = 0
         while True:
-            length = self.draws.weighted(lengths) + tries // _TRIES_PER_LENGTH
+            length = self.draws.draw(lengths) + tries // _TRIES_PER_LENGTH
             root = "".join(self._syllable() for _ in range(length))
             if concept in c.MARKERS and len(root) > 3:
                 root = root[:3] if root[2:3] in CODAS else root[:2]
-            if root not in self.foreign and self._take(concept, root):
+            if root not in self.foreign and self._claim(concept, root):
                 return
             tries += 1
 
@@ -285,8 +293,11 @@ class _Coiner:
         draws = self.draws
         return draws.choice(self.onsets) + draws.choice(self.vowels) + draws.choice(self.codas)
 
-    def _take(self, concept: int, root: str) -> bool:
-        """Return the root to the concept unless one of its forms looks like another word."""
+    def _claim(self, concept: int, root: str) -> bool:
+        """Assign the root to the concept unless one of its forms looks like an existing word.
+
+        Return whether it was assigned.
+        """
         forms = self._forms(concept, root)
         if not self.taken.isdisjoint(forms) or (self.language.script == "han" and not self._splits(forms)):
             return False
@@ -295,16 +306,18 @@ class _Coiner:
         return True
 
     def _forms(self, concept: int, root: str) -> set[str]:
-        """Return all forms a root would have, as a noun and as a verb, as it may become a homonym."""
+        """Return all possible forms of a root, as a noun and as a verb, because it may become a homonym."""
         if concept not in CONTENT:
             return {root}
-        language, roots = self.language, self.roots
         chains: list[list[int]] = [[], [c.PLURAL], [c.OBJECT], [c.PLURAL, c.OBJECT], [c.NOT]]
         chains += [[tense, *more] for tense in (c.PAST, c.FUTURE) for more in ([], [c.NOT])]
-        return {affixed(language, roots, root, chain) for chain in chains}
+        return {add_affixes(self.language, self.roots, root, chain) for chain in chains}
 
     def _splits(self, forms: set[str]) -> bool:
-        """Return whether text without spaces still splits one way only: no word begins another."""
+        """Return whether text without spaces still splits in only one way.
+
+        It does if no word begins with a shorter word.
+        """
         words = [spell(form, self.language.script) for form in forms]
         for word in words:
             if word in self.opened or any(word[:end] in self.spelled for end in range(1, len(word))):

@@ -1,6 +1,6 @@
 """Parsing of built-in languages: from words back to the meaning.
 
-Text is split into sentences of words, and words are looked up with all their meanings. The grammar is
+Text is split into sentences of words, and every word is replaced by all of its meanings. The grammar is
 unambiguous: commas close relative clauses, relative pronouns distinguish subject and object, and the
 attachment of an adpositional phrase to noun or verb follows from its adposition and noun. Words that are both
 noun and verb, and conjunctions that join phrases or clauses, are resolved by backtracking.
@@ -22,24 +22,26 @@ _OF_NOUN = frozenset(c.OF_NOUN)
 _UNKNOWN_VERB = -1
 
 FunctionWord = tuple[str, Sequence[int]]
-"""A tag, and the concepts of words that have it."""
+"""A tag, and the concepts of words with this tag."""
 
-_NEGATION, _TENSE = ("PART", c.MARKERS), ("AUX", c.MARKERS)
-_DETERMINER, _NUMERAL = ("DET", c.DETERMINERS), ("NUM", c.NUMERALS)
+_NEGATION = ("PART", c.MARKERS)
+_TENSE = ("AUX", c.MARKERS)
+_DETERMINER = ("DET", c.DETERMINERS)
+_NUMERAL = ("NUM", c.NUMERALS)
 
 Found = Iterator[tuple[Phrase, int]]
-"""Ways to read a phrase, each with the index after it."""
+"""Possible readings of a phrase, each with the index after it."""
 
 
 class Item(NamedTuple):
-    """A word, or all words of a name, with what it may mean by tag; nothing for unknown words."""
+    """A word, or all words of a name, with its meanings by tag. Unknown words have no meanings."""
 
     words: tuple[str, ...]
     readings: dict[str, WordReading]
 
 
 def sentences_in(text: str, words: Lexicon) -> Iterator[list[str]]:
-    """Yield the words of each sentence; the last one may lack its end."""
+    """Yield the words of each sentence. The last sentence may lack its end."""
     sentence: list[str] = []
     for word in _words_in(text, words):
         sentence.append(word)
@@ -62,7 +64,10 @@ def _words_in(text: str, words: Lexicon) -> Iterator[str]:
 
 
 def _split_han(chunk: str, words: Lexicon) -> Iterator[str]:
-    """Split where words end: no word begins another, so the first that fits is the only one."""
+    """Split text where words end.
+
+    No word begins with a shorter word, so the first match is the only one. An unknown character is a word.
+    """
     start = 0
     while start < len(chunk):
         end = start + 1
@@ -78,8 +83,9 @@ def _is_word(text: str, words: Lexicon) -> bool:
 
 
 def items_of(sentence: Sequence[str], words: Lexicon) -> list[Item]:
-    """Look the words of a sentence up; the words of a name become one item."""
-    items, start = [], 0
+    """Return the words of a sentence with their meanings, joining the words of a name."""
+    items = []
+    start = 0
     while start < len(sentence):
         item = _name_at(sentence, start, words) or _word_at(sentence[start], words)
         items.append(item)
@@ -88,7 +94,7 @@ def items_of(sentence: Sequence[str], words: Lexicon) -> list[Item]:
 
 
 NAME = "NAME"
-"""The tag of a whole name; PROPN is a word of a name that stands alone."""
+"""Tag of a whole name. PROPN is a single word of a name."""
 
 _PUNCTUATION_READING = {"PUNCT": WordReading(-1)}
 
@@ -108,7 +114,7 @@ def _word_at(word: str, words: Lexicon) -> Item:
 
 
 def unknown_word(word: str, words: Lexicon) -> DataError:
-    """Build the error for a word that is not of the language."""
+    """Build the error for a word outside of the language."""
     language = words.language
     return DataError(
         f"text in {language.code}: {word!r} is not a word of {language.name}."
@@ -118,35 +124,36 @@ def unknown_word(word: str, words: Lexicon) -> DataError:
 
 
 def parse(sentence: Sequence[str], words: Lexicon) -> Sentence | None:
-    """Return what a sentence means, or None where the words make no sentence of the language."""
+    """Return the meaning of a sentence, or None if the words are not a sentence of the language."""
     return parse_items(items_of(sentence, words), words)
 
 
 def parse_items(items: Sequence[Item], words: Lexicon) -> Sentence | None:
-    """Return what a sentence means whose words were looked up."""
+    """Return the meaning of a sentence of items, or None if they are not a sentence of the language."""
     return next(_Parser(items, words).sentences(), None)
 
 
 class _Parser:
-    """Recursive descent with backtracking: every method gives all ways to read what stands at an index."""
+    """A recursive descent parser with backtracking, whose methods yield all readings from an index."""
 
     __slots__ = ("end", "items", "language", "parts", "prepositions", "relative_before")
 
     def __init__(self, items: Sequence[Item], words: Lexicon) -> None:
-        self.items, self.language = items, words.language
+        self.items = items
+        self.language = words.language
         self.end = len(items) - 1
         self.parts = CLAUSE_ORDERS[self.language.order]
         self.prepositions = self.language.adposition == "before"
         self.relative_before = self.language.relative == "before"
 
-    def at(self, index: int, tag: str) -> WordReading | None:
-        """Return what the item at an index means if it has this tag."""
+    def reading(self, index: int, tag: str) -> WordReading | None:
+        """Return the meaning of the item at an index as this tag, or None if it lacks the tag."""
         return self.items[index].readings.get(tag) if index <= self.end else None
 
-    def concept(self, index: int, tag: str, allowed: Sequence[int]) -> int | None:
-        """Return the concept of a function word at an index if it is one of those allowed."""
-        reading = self.at(index, tag)
-        return reading.concept if reading is not None and reading.concept in allowed else None
+    def concept(self, index: int, tag: str, choices: Sequence[int]) -> int | None:
+        """Return the concept of a function word at an index, or None if it is not one of the choices."""
+        reading = self.reading(index, tag)
+        return reading.concept if reading is not None and reading.concept in choices else None
 
     def is_end(self, index: int) -> bool:
         return index == self.end and self.items[index].words[0] in ENDS
@@ -161,23 +168,23 @@ class _Parser:
                 continue
             link = self.concept(index, "CCONJ", c.LINKS) or self.concept(index, "SCONJ", c.LINKS)
             if link is not None:
-                for second, after in self.event(index + 1):
-                    if after == self.end:
+                for second, stop in self.event(index + 1):
+                    if stop == self.end:
                         yield Sentence(event, link, second, question)
 
     def event(self, index: int, gap: int = 0) -> Iterator[tuple[Event, int]]:
-        """Read a clause; a relative one has a gap, named by its pronoun."""
+        """Read a clause. A relative clause has a gap, named by its pronoun."""
         start = Event(_UNKNOWN_VERB, 0, False, None)
         return self.rest(0, index, start, gap)
 
-    def rest(self, which: int, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
-        """Read the parts of a clause from the numbered one on."""
-        if which == len(self.parts):
+    def rest(self, part: int, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
+        """Read the remaining parts of a clause, given the index of the next part."""
+        if part == len(self.parts):
             if fits(event, gap):
                 yield event, index
             return
-        for grown, after in self.part(self.parts[which], index, event, gap):
-            yield from self.rest(which + 1, after, grown, gap)
+        for larger_event, stop in self.part(self.parts[part], index, event, gap):
+            yield from self.rest(part + 1, stop, larger_event, gap)
 
     def part(self, part: str, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
         if part == "V":
@@ -192,21 +199,21 @@ class _Parser:
         if gap == c.WHICH_DOES:
             yield event, index
             return
-        for phrase, after in self.rich(index, 0, plain=gap != 0):
-            yield event._replace(subject=phrase), after
+        for phrase, stop in self.argument(index, 0, is_plain=gap != 0):
+            yield event._replace(subject=phrase), stop
 
     def object(self, index: int, event: Event, gap: int) -> Iterator[tuple[Event, int]]:
-        verb_read = event.verb != _UNKNOWN_VERB
-        if gap != c.WHICH_IS_DONE and (not verb_read or is_transitive(event.verb)):
-            for phrase, after in self.rich(index, c.OBJECT, plain=gap != 0):
-                yield event._replace(object=phrase), after
+        has_verb = event.verb != _UNKNOWN_VERB
+        if gap != c.WHICH_IS_DONE and (not has_verb or is_transitive(event.verb)):
+            for phrase, stop in self.argument(index, c.OBJECT, is_plain=gap != 0):
+                yield event._replace(object=phrase), stop
         yield event, index
 
     def attachments(self, index: int, event: Event) -> Iterator[tuple[Event, int]]:
         if self.concept(index, "ADV", (c.WHERE,)) is not None:
             yield event._replace(attached=(Attached(c.WHERE, None),)), index + 1
-        for attached, after in self.attached(index, of_noun=False):
-            yield from self.attachments(after, event._replace(attached=(*event.attached, attached)))
+        for attachment, stop in self.attachment(index, is_nominal=False):
+            yield from self.attachments(stop, event._replace(attached=(*event.attached, attachment)))
         yield event, index
 
     def adverb(self, index: int, event: Event) -> Iterator[tuple[Event, int]]:
@@ -216,116 +223,119 @@ class _Parser:
         yield event, index
 
     def verb(self, index: int, event: Event) -> Iterator[tuple[Event, int]]:
-        """Read the verb with its particles, which stand where adpositions do."""
-        negated = tense = None
+        """Read the verb with its particles, which are on the same side as adpositions."""
+        negation = tense = None
         if self.prepositions:
-            negated, tense, index = self.two(index, _NEGATION, _TENSE)
-        reading = self.at(index, "VERB")
+            negation, tense, index = self.function_words(index, _NEGATION, _TENSE)
+        reading = self.reading(index, "VERB")
         if reading is None:
             return
         index += 1
         if not self.prepositions:
-            tense, negated, index = self.two(index, _TENSE, _NEGATION)
+            tense, negation, index = self.function_words(index, _TENSE, _NEGATION)
         yield (
             event._replace(
                 verb=reading.concept,
                 tense=reading.first if tense is None else c.PAST_TENSE + (tense - c.PAST),
-                negated=bool(reading.second) or negated is not None,
+                negated=bool(reading.second) or negation is not None,
             ),
             index,
         )
 
-    def two(self, index: int, *kinds: FunctionWord) -> tuple[int | None, int | None, int]:
+    def function_words(self, index: int, *kinds: FunctionWord) -> tuple[int | None, int | None, int]:
         """Read up to two function words, in the order of their kinds."""
         concepts: list[int | None] = []
-        for tag, allowed in kinds:
-            concept = self.concept(index, tag, allowed)
+        for tag, choices in kinds:
+            concept = self.concept(index, tag, choices)
             concepts.append(concept)
             index += concept is not None
         return concepts[0], concepts[1], index
 
-    def rich(self, index: int, marker: int, *, plain: bool) -> Found:
-        """Read a subject or object with all that may belong to it; a plain one has no clause of its own."""
-        for clause, start in self.clause_before(index, plain=plain):
-            for phrase, after in self.marked(start, marker):
+    def argument(self, index: int, marker: int, *, is_plain: bool) -> Found:
+        """Read a subject or object with its dependents, including relative clauses unless it is plain."""
+        for clause, start in self.clause_before(index, is_plain=is_plain):
+            for phrase, stop in self.phrase_with_marker(start, marker):
                 if clause is not None:
-                    yield phrase._replace(clause=clause), after
+                    yield phrase._replace(clause=clause), stop
                     continue
-                if not plain and not self.relative_before:
-                    yield from self.clause_after(phrase, after)
-                yield from self.joined(phrase, after, marker)
-                yield phrase, after
+                if not is_plain and not self.relative_before:
+                    yield from self.clause_after(phrase, stop)
+                yield from self.conjuncts(phrase, stop, marker)
+                yield phrase, stop
 
-    def joined(self, phrase: Phrase, index: int, marker: int) -> Found:
+    def conjuncts(self, phrase: Phrase, index: int, marker: int) -> Found:
         conjunction = self.concept(index, "CCONJ", c.CONJUNCTIONS)
         if conjunction is not None:
-            for other, after in self.marked(index + 1, marker):
-                yield phrase._replace(joined=(conjunction, other)), after
+            for second_phrase, stop in self.phrase_with_marker(index + 1, marker):
+                yield phrase._replace(joined=(conjunction, second_phrase)), stop
 
-    def clause_before(self, index: int, *, plain: bool) -> Iterator[tuple[Event | None, int]]:
+    def clause_before(self, index: int, *, is_plain: bool) -> Iterator[tuple[Event | None, int]]:
         """Read a clause that precedes its noun: a comma (unless the sentence begins), clause, pronoun."""
-        comma = index <= self.end and self.items[index].words[0] == ","
-        if self.relative_before and not plain and (comma or index == 0):
+        has_comma = index <= self.end and self.items[index].words[0] == ","
+        if self.relative_before and not is_plain and (has_comma or index == 0):
             for gap in c.RELATIVES:
-                for clause, after in self.event(index + comma, gap):
-                    if self.concept(after, "PRON", (gap,)) is not None:
-                        yield clause, after + 1
+                for clause, stop in self.event(index + has_comma, gap):
+                    if self.concept(stop, "PRON", (gap,)) is not None:
+                        yield clause, stop + 1
         yield None, index
 
     def clause_after(self, phrase: Phrase, index: int) -> Found:
         """Read a clause that follows its noun: pronoun, clause, a comma (unless the sentence ends)."""
         gap = self.concept(index, "PRON", c.RELATIVES)
         if gap is not None:
-            for clause, after in self.event(index + 1, gap):
-                if self.items[after].words[0] == ",":
-                    yield phrase._replace(clause=clause), after + 1
-                elif self.is_end(after):
-                    yield phrase._replace(clause=clause), after
+            for clause, stop in self.event(index + 1, gap):
+                if self.items[stop].words[0] == ",":
+                    yield phrase._replace(clause=clause), stop + 1
+                elif self.is_end(stop):
+                    yield phrase._replace(clause=clause), stop
 
-    def marked(self, index: int, marker: int) -> Found:
-        """Read a phrase with its modifier and, where it is an object, its mark."""
-        particle = marker == c.OBJECT and self.language.case == "particle"
+    def phrase_with_marker(self, index: int, marker: int) -> Found:
+        """Read a phrase with its modifier and, if it is an object, its marker."""
+        needs_particle = marker == c.OBJECT and self.language.case == "particle"
         if self.prepositions:
-            if not particle or self.is_object_mark(index):
-                yield from self.modified_after(index + particle, marker)
+            if not needs_particle or self.is_object_mark(index):
+                yield from self.phrase_then_modifier(index + needs_particle, marker)
             return
-        for phrase, after in self.modified_before(index, marker):
-            if not particle or self.is_object_mark(after):
-                yield phrase, after + particle
+        for phrase, stop in self.modifier_then_phrase(index, marker):
+            if not needs_particle or self.is_object_mark(stop):
+                yield phrase, stop + needs_particle
 
     def is_object_mark(self, index: int) -> bool:
         return self.concept(index, "ADP", (c.OBJECT,)) is not None
 
-    def modified_after(self, index: int, marker: int) -> Found:
-        for phrase, after in self.core(index, marker):
+    def phrase_then_modifier(self, index: int, marker: int) -> Found:
+        for phrase, stop in self.core(index, marker):
             if phrase.concept in c.NOUNS:
-                for modifier, end in self.attached(after, of_noun=True):
-                    yield phrase._replace(modifier=modifier), end
-            yield phrase, after
+                for modifier, modifier_stop in self.attachment(stop, is_nominal=True):
+                    yield phrase._replace(modifier=modifier), modifier_stop
+            yield phrase, stop
 
-    def modified_before(self, index: int, marker: int) -> Found:
-        for modifier, start in self.attached(index, of_noun=True):
-            for phrase, after in self.core(start, marker):
-                yield phrase._replace(modifier=modifier), after
+    def modifier_then_phrase(self, index: int, marker: int) -> Found:
+        for modifier, start in self.attachment(index, is_nominal=True):
+            for phrase, stop in self.core(start, marker):
+                yield phrase._replace(modifier=modifier), stop
         yield from self.core(index, marker)
 
-    def attached(self, index: int, *, of_noun: bool) -> Iterator[tuple[Attached, int]]:
-        """Read an adposition and its phrase that belong to a noun, or to the verb."""
+    def attachment(self, index: int, *, is_nominal: bool) -> Iterator[tuple[Attached, int]]:
+        """Read an adposition and its phrase that belong to a noun, or else to the verb."""
         if self.prepositions:
             adposition = self.concept(index, "ADP", c.ADPOSITIONS)
             if adposition is not None:
-                for phrase, after in self.core(index + 1, 0):
-                    if ((adposition, c.class_of(phrase.concept)) in _OF_NOUN) == of_noun:
-                        yield Attached(adposition, phrase), after
+                for phrase, stop in self.core(index + 1, 0):
+                    if ((adposition, c.class_of(phrase.concept)) in _OF_NOUN) == is_nominal:
+                        yield Attached(adposition, phrase), stop
             return
-        for phrase, after in self.core(index, 0):
-            adposition = self.concept(after, "ADP", c.ADPOSITIONS)
-            if adposition is not None and ((adposition, c.class_of(phrase.concept)) in _OF_NOUN) == of_noun:
-                yield Attached(adposition, phrase), after + 1
+        for phrase, stop in self.core(index, 0):
+            adposition = self.concept(stop, "ADP", c.ADPOSITIONS)
+            if (
+                adposition is not None
+                and ((adposition, c.class_of(phrase.concept)) in _OF_NOUN) == is_nominal
+            ):
+                yield Attached(adposition, phrase), stop + 1
 
     def core(self, index: int, marker: int) -> Found:
         """Read a name, a pronoun, or a noun with its determiner, numeral and adjectives."""
-        name = self.at(index, NAME)
+        name = self.reading(index, NAME)
         if name is not None:
             yield Phrase(name.concept), index + 1
             return
@@ -339,16 +349,16 @@ class _Parser:
         outer_before = self.language.determiner == "before"
         determiner = numeral = None
         if outer_before:
-            determiner, numeral, index = self.two(index, _DETERMINER, _NUMERAL)
+            determiner, numeral, index = self.function_words(index, _DETERMINER, _NUMERAL)
         adjectives, index = self.adjectives(index, here=self.language.adjective == "before")
         particle, index = self.plural_particle(index, here=self.prepositions)
-        noun = self.at(index, "NOUN")
+        noun = self.reading(index, "NOUN")
         if noun is None:
             return
         after_particle, index = self.plural_particle(index + 1, here=not self.prepositions)
         more, index = self.adjectives(index, here=self.language.adjective == "after")
         if not outer_before:
-            numeral, determiner, index = self.two(index, _NUMERAL, _DETERMINER)
+            numeral, determiner, index = self.function_words(index, _NUMERAL, _DETERMINER)
         if self.language.case in ("suffix", "prefix") and bool(noun.second) != (marker == c.OBJECT):
             return
         plural = bool(noun.first) or particle or after_particle
@@ -356,21 +366,21 @@ class _Parser:
 
     def adjectives(self, index: int, *, here: bool) -> tuple[tuple[int, ...], int]:
         adjectives: tuple[int, ...] = ()
-        while here and (reading := self.at(index, "ADJ")) is not None:
+        while here and (reading := self.reading(index, "ADJ")) is not None:
             adjectives += (reading.concept,)
             index += 1
         return adjectives, index
 
     def plural_particle(self, index: int, *, here: bool) -> tuple[bool, int]:
-        marked = here and self.concept(index, "DET", (c.PLURAL,)) is not None
-        return marked, index + marked
+        has_particle = here and self.concept(index, "DET", (c.PLURAL,)) is not None
+        return has_particle, index + has_particle
 
 
 def is_transitive(verb: int) -> bool:
-    """Return whether a verb takes an object."""
+    """Return whether a verb needs an object."""
     return bool(c.world().frames[verb].objects)
 
 
 def fits(event: Event, gap: int) -> bool:
-    """Return whether an event has an object exactly if its verb takes one, counting the gap."""
+    """Return whether an event has an object exactly if its verb needs one, counting the gap as an object."""
     return is_transitive(event.verb) == (event.object is not None or gap == c.WHICH_IS_DONE)

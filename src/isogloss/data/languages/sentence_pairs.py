@@ -14,22 +14,22 @@ from isogloss.data.languages.rendering import say
 LABELS = ("entailment", "neutral", "contradiction")
 
 PREMISE_RATES = Rates(adjective=0.4, attached=0.6, clause=0.15, link=0.2, negated=0.35)
-"""Premises with much to cut; negation is frequent, as a hypothesis often toggles it."""
+"""Rates for premises with many removable parts. Negation is frequent, because hypotheses often toggle it."""
 
 _DEFINITE = (c.THE, c.THIS, c.THAT)
 
 
 def inference_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
-    """Yield premises and hypotheses, every label once in any three in a row; without end."""
-    return _labelled(words, Sampler(draws, PREMISE_RATES), LABELS, _inference)
+    """Yield premises and hypotheses without end, in blocks of three that have every label once."""
+    return _label_pairs(words, Sampler(draws, PREMISE_RATES), LABELS, _inference)
 
 
 def paraphrase_pairs(words: Lexicon, draws: Draws) -> Iterator[SentencePair]:
-    """Yield pairs of sentences of the same words, both labels in any two in a row; without end."""
-    return _labelled(words, Sampler(draws, PARAPHRASE_RATES), ("0", "1"), paraphrase)
+    """Yield pairs of sentences with the same words without end, in blocks of two that have both labels."""
+    return _label_pairs(words, Sampler(draws, PARAPHRASE_RATES), ("0", "1"), paraphrase)
 
 
-def _labelled(
+def _label_pairs(
     words: Lexicon,
     sampler: Sampler,
     labels: Sequence[str],
@@ -37,10 +37,13 @@ def _labelled(
 ) -> Iterator[SentencePair]:
     numbers = count()
     while True:
-        for label in sampler.draws.shuffled(labels):
-            first, second = think(label, sampler)
+        for label in sampler.draws.shuffle(labels):
+            first_sentence, second_sentence = think(label, sampler)
             yield SentencePair(
-                id=f"{next(numbers)}", first=say(first, words), second=say(second, words), label=label
+                id=f"{next(numbers)}",
+                first=say(first_sentence, words),
+                second=say(second_sentence, words),
+                label=label,
             )
 
 
@@ -50,16 +53,16 @@ def _inference(label: str, sampler: Sampler) -> tuple[Sentence, Sentence]:
 
 
 def hypothesize(premise: Sentence, label: str, sampler: Sampler) -> Sentence:
-    """Draw a hypothesis whose relation to the premise is the label."""
-    short = _shortened(premise, sampler.draws)
+    """Draw a hypothesis that has the labelled relation to the premise."""
+    hypothesis = _remove_parts(premise, sampler.draws)
     if label == "entailment":
-        return short
+        return hypothesis
     change = _contradict if label == "contradiction" else _drift
-    return short._replace(event=change(short.event, sampler))
+    return hypothesis._replace(event=change(hypothesis.event, sampler))
 
 
 def _premise(sampler: Sampler) -> Sentence:
-    """Draw a sentence from which something can be cut, about somebody or something definite."""
+    """Draw a sentence with removable parts and definite subjects."""
     while True:
         sentence = sampler.sentence()
         second = None if sentence.second is None else _about_definite(sentence.second)
@@ -69,16 +72,16 @@ def _premise(sampler: Sampler) -> Sentence:
 
 
 def _about_definite(event: Event) -> Event:
-    """Make the subject definite: "some dog sleeps" and "some dog does not sleep" can both be true."""
+    """Make the subject definite, because "some dog sleeps" and "some dog does not sleep" can both be true."""
     subject = event.subject
     if subject is None or subject.concept not in c.NOUNS or subject.determiner in _DEFINITE:
         return event
     return event._replace(subject=subject._replace(determiner=c.THE))
 
 
-def _shortened(sentence: Sentence, draws: Draws) -> Sentence:
-    """Cut one thing, often two or three."""
-    for _ in range(1 + draws.below(3)):
+def _remove_parts(sentence: Sentence, draws: Draws) -> Sentence:
+    """Remove one to three parts, as long as any is removable."""
+    for _ in range(1 + draws.whole_number(3)):
         ways = cuts(sentence)
         if not ways:
             break
@@ -87,7 +90,7 @@ def _shortened(sentence: Sentence, draws: Draws) -> Sentence:
 
 
 def cuts(sentence: Sentence) -> list[Sentence]:
-    """Return every sentence that follows from this one by leaving out one thing."""
+    """Return every sentence that follows from this one by removing one part."""
     ways = [sentence._replace(event=event) for event in _event_cuts(sentence.event)]
     if sentence.second is not None:
         if sentence.link != c.WHEN or not sentence.event.negated:
@@ -101,12 +104,12 @@ def _event_cuts(event: Event) -> list[Event]:
     ways = []
     if not event.negated:
         ways += [
-            event._replace(attached=event.attached[:which] + event.attached[which + 1 :])
-            for which in range(len(event.attached))
+            event._replace(attached=event.attached[:index] + event.attached[index + 1 :])
+            for index in range(len(event.attached))
         ]
         if event.adverb is not None:
             ways.append(event._replace(adverb=None))
-    return [*ways, *_with_phrases(event, partial(_phrase_cuts, negated=event.negated))]
+    return [*ways, *_with_phrases(event, partial(_phrase_cuts, is_negated=event.negated))]
 
 
 def _with_phrases(event: Event, change: Callable[[Phrase], list[Phrase]]) -> list[Event]:
@@ -119,19 +122,19 @@ def _with_phrases(event: Event, change: Callable[[Phrase], list[Phrase]]) -> lis
     return ways
 
 
-def _phrase_cuts(phrase: Phrase, *, negated: bool) -> list[Phrase]:
-    definite = phrase.determiner in _DEFINITE or phrase.concept not in c.NOUNS
-    if phrase.determiner == c.EVERY or (negated and not definite):
+def _phrase_cuts(phrase: Phrase, *, is_negated: bool) -> list[Phrase]:
+    is_definite = phrase.determiner in _DEFINITE or phrase.concept not in c.NOUNS
+    if phrase.determiner == c.EVERY or (is_negated and not is_definite):
         return []
     ways = [
-        phrase._replace(adjectives=phrase.adjectives[:which] + phrase.adjectives[which + 1 :])
-        for which in range(len(phrase.adjectives))
+        phrase._replace(adjectives=phrase.adjectives[:index] + phrase.adjectives[index + 1 :])
+        for index in range(len(phrase.adjectives))
     ]
     if phrase.modifier is not None:
         ways.append(phrase._replace(modifier=None))
     if phrase.clause is not None:
         ways.append(phrase._replace(clause=None))
-    if phrase.joined is not None and phrase.joined[0] == c.AND and not negated:
+    if phrase.joined is not None and phrase.joined[0] == c.AND and not is_negated:
         ways.append(phrase._replace(joined=None))
     return ways
 
@@ -146,30 +149,34 @@ def _contradict(event: Event, sampler: Sampler) -> Event:
 
 
 def is_reversible(event: Event) -> bool:
-    """Return whether subject and object can change places and still make sense, and another one."""
-    subject, object_, frame = event.subject, event.object, c.world().frames[event.verb]
+    """Return whether exchanging subject and object gives a sensible sentence with a different meaning."""
+    subject = event.subject
+    object_ = event.object
+    frame = c.world().frames[event.verb]
     if subject is None or object_ is None or subject.concept == object_.concept:
         return False
     return c.class_of(object_.concept) in frame.subjects and c.class_of(subject.concept) in frame.objects
 
 
 def _drift(event: Event, sampler: Sampler) -> Event:
-    """Say something else about the same subject."""
-    ways: list[Callable[[Event, Sampler], Event]] = [_other_verb, _other_verb]
+    """Draw a different statement about the same subject."""
+    ways: list[Callable[[Event, Sampler], Event]] = [_replace_verb, _replace_verb]
     if event.object is not None:
-        ways.append(_other_object)
+        ways.append(_replace_object)
     if not event.negated and not (event.attached and event.adverb is not None):
-        ways.append(_something_added)
+        ways.append(_add_something)
     return sampler.draws.choice(ways)(event, sampler)
 
 
-def _other_verb(event: Event, sampler: Sampler) -> Event:
-    frames, draws = c.world().frames, sampler.draws
+def _replace_verb(event: Event, sampler: Sampler) -> Event:
+    frames = c.world().frames
+    draws = sampler.draws
     kind = c.PERSON if event.subject is None else c.class_of(event.subject.concept)
     verb = event.verb
     while verb | 1 == event.verb | 1 or kind not in frames[verb].subjects:
-        verb = draws.weighted(c.world().verbs)
-    thing, objects = None, frames[verb].objects
+        verb = draws.draw(c.world().verbs)
+    thing = None
+    objects = frames[verb].objects
     if event.object is not None and c.class_of(event.object.concept) in objects:
         thing = event.object
     elif objects:
@@ -177,20 +184,22 @@ def _other_verb(event: Event, sampler: Sampler) -> Event:
     return event._replace(verb=verb, negated=draws.chance(PREMISE_RATES.negated), object=thing)
 
 
-def _other_object(event: Event, sampler: Sampler) -> Event:
-    mentioned, kinds = frozenset(sampler.mentioned), c.world().frames[event.verb].objects
+def _replace_object(event: Event, sampler: Sampler) -> Event:
+    premise_concepts = frozenset(sampler.mentioned)
+    kinds = c.world().frames[event.verb].objects
     thing = sampler.phrase(sampler.draws.choice(kinds))
-    while thing.concept in mentioned:
+    while thing.concept in premise_concepts:
         thing = sampler.phrase(sampler.draws.choice(kinds))
     return event._replace(object=thing)
 
 
-def _something_added(event: Event, sampler: Sampler) -> Event:
+def _add_something(event: Event, sampler: Sampler) -> Event:
     if not event.attached:
-        mentioned, attached = frozenset(sampler.mentioned), sampler.attachment()
-        while attached.phrase is not None and attached.phrase.concept in mentioned:
-            attached = sampler.attachment()
-        return event._replace(attached=(attached,))
+        premise_concepts = frozenset(sampler.mentioned)
+        attachment = sampler.attachment()
+        while attachment.phrase is not None and attachment.phrase.concept in premise_concepts:
+            attachment = sampler.attachment()
+        return event._replace(attached=(attachment,))
     return event._replace(adverb=sampler.adverb())
 
 
@@ -204,29 +213,32 @@ PARAPHRASE_RATES = Rates(
     modifier=0.05,
     name=0.5,
 )
-"""Sentences with much that can change places."""
+"""Rates for sentences with many parts that can be exchanged."""
 
 
 def paraphrase(label: str, sampler: Sampler) -> tuple[Sentence, Sentence]:
-    """Draw a sentence and reorder it: with the same meaning (label 1) or another (label 0)."""
+    """Draw a sentence and a reordering of it, with equal meaning (label 1) or a different one (label 0)."""
     draws = sampler.draws
     while True:
         sentence = sampler.sentence()
-        keeping, changing = reorderings(sentence), role_changes(sentence)
-        if not keeping or not changing:
+        paraphrases = reorderings(sentence)
+        changes = role_changes(sentence)
+        if not paraphrases or not changes:
             continue
         if label == "1":
-            return sentence, draws.choice(keeping)
-        changed = draws.choice(changing)
-        again = reorderings(changed)
-        return sentence, draws.choice(again) if again and draws.chance(0.5) else changed
+            return sentence, draws.choice(paraphrases)
+        change = draws.choice(changes)
+        change_paraphrases = reorderings(change)
+        use_paraphrase = change_paraphrases and draws.chance(0.5)
+        return sentence, draws.choice(change_paraphrases) if use_paraphrase else change
 
 
 def reorderings(sentence: Sentence) -> list[Sentence]:
-    """Return every sentence of the same words and meaning that one exchange leads to."""
+    """Return every sentence with the same words and meaning after one exchange."""
     ways = [sentence._replace(event=event) for event in _event_reorderings(sentence.event)]
-    subject, second = sentence.event.subject, sentence.second
-    # A clause whose subject is joined must come first: "a sees b and c and d sleep" can be read twice.
+    subject = sentence.event.subject
+    second = sentence.second
+    # A clause with a joined subject must come first: "a sees b and c and d sleep" is ambiguous.
     if second is not None and sentence.link in (c.AND, c.BUT) and (subject is None or subject.joined is None):
         ways.append(sentence._replace(event=second, second=sentence.event))
     return ways
@@ -242,17 +254,17 @@ def _phrase_reorderings(phrase: Phrase) -> list[Phrase]:
     if len(phrase.adjectives) > 1:
         ways.append(phrase._replace(adjectives=phrase.adjectives[::-1]))
     if phrase.joined is not None:
-        conjunction, other = phrase.joined
-        ways.append(other._replace(joined=(conjunction, phrase._replace(joined=None))))
+        conjunction, second = phrase.joined
+        ways.append(second._replace(joined=(conjunction, phrase._replace(joined=None))))
     return ways
 
 
 def role_changes(sentence: Sentence) -> list[Sentence]:
-    """Return every sentence of the same words and another meaning that one exchange of roles leads to."""
+    """Return every sentence with the same words and a different meaning after one exchange of roles."""
     ways = [sentence._replace(event=event) for event in _event_changes(sentence.event)]
     if sentence.second is not None:
         ways += [sentence._replace(second=event) for event in _event_changes(sentence.second)]
-        ways += _exchanged_subjects(sentence, sentence.second)
+        ways += _exchange_subjects(sentence, sentence.second)
     return ways
 
 
@@ -260,14 +272,15 @@ def _event_changes(event: Event) -> list[Event]:
     return [way for change in _CHANGES if (way := change(event)) is not None]
 
 
-def _exchanged_roles(event: Event) -> Event | None:
+def _exchange_roles(event: Event) -> Event | None:
     """Exchange subject and object: "a sees b" becomes "b sees a"."""
     return event._replace(subject=event.object, object=event.subject) if is_reversible(event) else None
 
 
-def _exchanged_adjectives(event: Event) -> Event | None:
-    """Exchange what subject and object are like, where either may be like that."""
-    subject, object_ = event.subject, event.object
+def _exchange_adjectives(event: Event) -> Event | None:
+    """Exchange the adjectives of subject and object if they fit both nouns."""
+    subject = event.subject
+    object_ = event.object
     if subject is None or object_ is None or set(subject.adjectives) == set(object_.adjectives):
         return None
     if not (_may_be(subject, object_.adjectives) and _may_be(object_, subject.adjectives)):
@@ -284,8 +297,8 @@ def _may_be(phrase: Phrase, adjectives: tuple[int, ...]) -> bool:
     return set(adjectives) <= set(c.world().adjectives[c.class_of(phrase.concept)].items)
 
 
-def _exchanged_company(event: Event) -> Event | None:
-    """Exchange the subject and who something is done with or for: "a sings for b", "b sings for a"."""
+def _exchange_company(event: Event) -> Event | None:
+    """Exchange the subject and a companion: "a sings for b" becomes "b sings for a"."""
     subject = event.subject
     if (
         subject is None
@@ -295,36 +308,40 @@ def _exchanged_company(event: Event) -> Event | None:
         or subject.clause
     ):
         return None
-    for index, (adposition, other) in enumerate(event.attached):
+    for index, (adposition, companion) in enumerate(event.attached):
         if (
-            other is None
-            or c.class_of(other.concept) != c.class_of(subject.concept)
-            or other.concept == subject.concept
+            companion is None
+            or c.class_of(companion.concept) != c.class_of(subject.concept)
+            or companion.concept == subject.concept
         ):
             continue
-        attached = (*event.attached[:index], Attached(adposition, subject), *event.attached[index + 1 :])
-        return event._replace(subject=other, attached=attached)
+        attachments = (*event.attached[:index], Attached(adposition, subject), *event.attached[index + 1 :])
+        return event._replace(subject=companion, attached=attachments)
     return None
 
 
 _CHANGES: tuple[Callable[[Event], Event | None], ...] = (
-    _exchanged_roles,
-    _exchanged_adjectives,
-    _exchanged_company,
+    _exchange_roles,
+    _exchange_adjectives,
+    _exchange_company,
 )
 
 
-def _exchanged_subjects(sentence: Sentence, second: Event) -> list[Sentence]:
-    """Exchange the subjects of two clauses, where each can do what the other does."""
-    subject, other, frames = sentence.event.subject, second.subject, c.world().frames
-    if subject is None or other is None or subject.concept == other.concept or subject.joined is not None:
+def _exchange_subjects(sentence: Sentence, second: Event) -> list[Sentence]:
+    """Exchange the subjects of two clauses if each fits both verbs."""
+    frames = c.world().frames
+    subject = sentence.event.subject
+    second_subject = second.subject
+    if subject is None or second_subject is None:
         return []
-    if c.class_of(other.concept) not in frames[sentence.event.verb].subjects:
+    if subject.concept == second_subject.concept or subject.joined is not None:
+        return []
+    if c.class_of(second_subject.concept) not in frames[sentence.event.verb].subjects:
         return []
     if c.class_of(subject.concept) not in frames[second.verb].subjects:
         return []
     return [
         sentence._replace(
-            event=sentence.event._replace(subject=other), second=second._replace(subject=subject)
+            event=sentence.event._replace(subject=second_subject), second=second._replace(subject=subject)
         )
     ]

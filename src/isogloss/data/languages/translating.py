@@ -1,14 +1,14 @@
-"""A perfect translator between the built-in languages, a dial that makes it err, and examples in translation.
+"""A perfect translator between the built-in languages, a dial for its errors, and translated examples.
 
-Labels stay, answers are found again in the passage. The answer's words lead to theirs in the translation.
-Where noise dropped them all, or put a word of something else among them, the answer is lost, and the
-question left out. Words of sentences carry the tags, entities and trees that belong to what the translation
-says: a method that knows no target labels must not look there.
+Labels are kept, and answers are located in the translated passage by the links of their words. If noise
+dropped all of these, or put a different word among them, the answer is lost and the question is skipped.
+Words of translated sentences have the tags, entities and trees of the translation. A method that uses no
+target labels must not read them.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import chain, pairwise
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from isogloss.data.examples import Example, ParsedSentence, Question, SentencePa
 from isogloss.data.languages import concepts as c
 from isogloss.data.languages.concepts import Draws
 from isogloss.data.languages.family import Language, find_language, spell
-from isogloss.data.languages.generating import examples, links_between, parsed, tagged
+from isogloss.data.languages.generating import examples, links_between, parse_sentence, tag_sentence
 from isogloss.data.languages.lexicon import (
     TENSE_MARKERS,
     Form,
@@ -34,32 +34,32 @@ from isogloss.data.languages.rendering import (
     PUNCTUATION,
     Word,
     has_spaces,
-    is_of_case,
+    is_case_key,
     render,
-    rooted,
+    restore_tree,
     text_of,
 )
-from isogloss.data.projection.words import SpanLink, by_links, word_offsets
+from isogloss.data.projection.words import SpanLink, locate_by_links, word_offsets
 
 Links = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
 class BuiltInTranslator:
-    """Translates text of one built-in language into another, sentence by sentence.
+    """Translates text of one built-in language into a second one, sentence by sentence.
 
-    Words that make no sentence of the source language (a noisy translation, a heading) are translated
-    one by one, in their order.
+    Words that are not a sentence of the source language (a noisy translation, a heading) are translated one
+    by one, in their order.
     """
 
     source: str | Language
     target: str | Language
     noise: float = 0.0
-    """Rate at which words are dropped, at which they are wrongly chosen, and at which neighbours swap."""
+    """Rate of dropped words, rate of replaced words, and rate of swaps of neighbours."""
     seed: int = 0
-    """Seed of the noise; the same sentence always meets the same noise."""
+    """Seed of the noise. Equal sentences have equal noise."""
     unknown: Literal["error", "copy"] = "error"
-    """Whether a word that is not of the source language is an error (DataError) or copied."""
+    """Handling of words outside of the source language: error raises DataError, copy copies them."""
 
     def __post_init__(self) -> None:
         find_language(self.source)
@@ -69,51 +69,60 @@ class BuiltInTranslator:
         check_named("translator", "choice for unknown words", ("error", "copy"), self.unknown)
 
     def translate(self, text: str) -> str:
-        """Translate running text of any number of sentences; DataError at a word of another language."""
+        """Translate running text of any number of sentences.
+
+        Raises DataError at an unknown word, unless unknown words are copied.
+        """
         source, target = self._lexicons()
-        spaces = has_spaces(target)
+        uses_spaces = has_spaces(target)
         texts = []
         for words in sentences_in(text, source):
             meaning, items = self._understand(words, source)
-            target_words = self._noisy(_say(meaning, items, target), target)
-            texts.append(text_of([word.form.text for word in target_words], spaces=spaces))
-        return (" " if spaces else "").join(texts)
+            target_words = self._add_noise(_say(meaning, items, target), target)
+            texts.append(text_of([word.form.text for word in target_words], spaces=uses_spaces))
+        return (" " if uses_spaces else "").join(texts)
 
     def translate_words(self, words: Sequence[str]) -> tuple[tuple[str, ...], Links]:
-        """Translate the words of one sentence; return the words and the 0-based links (source, target)."""
-        source_words, target_words = self._heard_and_said(words)
+        """Translate the words of one sentence, and return the words and 0-based links (source, target)."""
+        source_words, target_words = self._translate_sentence(words)
         return tuple(word.form.text for word in target_words), links_between(source_words, target_words)
 
     def translate_analysed(self, words: Sequence[str]) -> list[Word]:
-        """Translate the words of one sentence; return each with its tag, entity and position in the tree."""
-        return rooted(self._heard_and_said(words)[1])
+        """Translate the words of one sentence, and return each with tag, entity and place in the tree."""
+        return restore_tree(self._translate_sentence(words)[1])
 
     def translate_linked(self, text: str) -> tuple[str, tuple[SpanLink, ...]]:
-        """Translate as ``translate`` does; return also the linked spans of the text and its translation.
+        """Translate like ``translate``, and return also the linked spans of the text and its translation.
 
-        Adpositions, case and particles of case are not linked: they belong to no phrase.
+        Adpositions, case and particles of case are not linked, because answers do not contain them.
         """
         source, target = self._lexicons()
-        spaces, translation, read = has_spaces(target), "", 0
+        uses_spaces = has_spaces(target)
+        translation = ""
+        position = 0
         links: list[SpanLink] = []
         for words in sentences_in(text, source):
-            spans = word_offsets(words, text, read)
-            read = spans[-1][1]
-            source_words, target_words = self._heard_and_said(words)
+            source_spans = word_offsets(words, text, position)
+            position = source_spans[-1][1]
+            source_words, target_words = self._translate_sentence(words)
             texts = [word.form.text for word in target_words]
-            translation += " " if translation and spaces else ""
-            begin, translation = len(translation), translation + text_of(texts, spaces=spaces)
-            others = word_offsets(texts, translation, begin)
+            translation += " " if translation and uses_spaces else ""
+            start = len(translation)
+            translation += text_of(texts, spaces=uses_spaces)
+            target_spans = word_offsets(texts, translation, start)
             pairs = links_between([_without_case(word) for word in source_words], target_words)
-            links += [(spans[first], others[second]) for first, second in pairs]
+            links += [(source_spans[i], target_spans[j]) for i, j in pairs]
         return translation, tuple(links)
 
-    def _heard_and_said(self, words: Sequence[str]) -> tuple[list[Word], list[Word]]:
-        """Translate the words of one sentence; return both with the keys that link them."""
+    def _translate_sentence(self, words: Sequence[str]) -> tuple[list[Word], list[Word]]:
+        """Translate the words of one sentence.
+
+        Source and target words are returned with the keys that link them.
+        """
         source, target = self._lexicons()
         meaning, items = self._understand(words, source)
-        target_words = self._noisy(_say(meaning, items, target), target)
-        return _as_it_stands(items) if meaning is None else render(meaning, source), target_words
+        target_words = self._add_noise(_say(meaning, items, target), target)
+        return _words_as_written(items) if meaning is None else render(meaning, source), target_words
 
     def _lexicons(self) -> tuple[Lexicon, Lexicon]:
         return lexicon(find_language(self.source)), lexicon(find_language(self.target))
@@ -125,36 +134,36 @@ class BuiltInTranslator:
             raise unknown_word(strange[0], source)
         return (None if strange else parse_items(items, source)), items
 
-    def _noisy(self, rendered: list[Word], target: Lexicon) -> list[Word]:
-        """Drop, replace and swap words at the rate of the noise; punctuation and one word stay."""
+    def _add_noise(self, sentence: list[Word], target: Lexicon) -> list[Word]:
+        """Drop, replace and swap words at the rate of the noise, except for punctuation and a last word."""
         if not self.noise:
-            return rendered
-        draws = Draws(derive(self.seed, "noise", *(word.form.text for word in rendered)))
-        words = [word for word in rendered if word.form.tag == "PUNCT" or not draws.chance(self.noise)]
+            return sentence
+        draws = Draws(derive(self.seed, "noise", *(word.form.text for word in sentence)))
+        words = [word for word in sentence if word.form.tag == "PUNCT" or not draws.chance(self.noise)]
         if all(word.form.tag == "PUNCT" for word in words):
-            words = list(rendered)  # A sentence of no words is none.
+            words = list(sentence)  # A sentence needs words.
         for index, word in enumerate(words):
             if word.form.tag != "PUNCT" and draws.chance(self.noise):
-                like = word.form.tag, word.form.features
-                others = _alternatives(target).get(like, [word.form])  # None are like a word that was copied.
-                words[index] = word._replace(form=draws.choice(others))
+                group = word.form.tag, word.form.features
+                forms = _alternatives(target).get(group, [word.form])  # Copied words have no alternatives.
+                words[index] = word._replace(form=draws.choice(forms))
         for index in range(len(words) - 2):
             if words[index + 1].form.tag != "PUNCT" and draws.chance(self.noise):
-                words[index], words[index + 1] = words[index + 1], words[index]
+                words[index : index + 2] = words[index + 1], words[index]
         return words
 
 
 def words_of(text: str, language: str) -> tuple[str, ...]:
-    """Return the words of running text of a built-in language, whether spaces part them or not."""
+    """Return the words of running text in a built-in language, with or without spaces between words."""
     return tuple(chain.from_iterable(sentences_in(text, lexicon(find_language(language)))))
 
 
 def _without_case(word: Word) -> Word:
-    return word._replace(keys=tuple(key for key in word.keys if not is_of_case(key)))
+    return word._replace(keys=tuple(key for key in word.keys if not is_case_key(key)))
 
 
 def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> list[Word]:
-    """Say what was understood; words that made no sentence one by one."""
+    """Render a meaning, or translate the words one by one without a meaning."""
     if meaning is not None:
         return render(meaning, target)
     return [
@@ -164,7 +173,7 @@ def _say(meaning: Sentence | None, items: Sequence[Item], target: Lexicon) -> li
     ]
 
 
-def _as_it_stands(items: Sequence[Item]) -> list[Word]:
+def _words_as_written(items: Sequence[Item]) -> list[Word]:
     """Return the words of the source with the keys that ``_say`` gives their translations."""
     return [
         Word(Form(word, word, "X", "_"), 0, 0, "dep", (index,))
@@ -174,7 +183,10 @@ def _as_it_stands(items: Sequence[Item]) -> list[Word]:
 
 
 def _word_by_word(item: Item, target: Lexicon) -> Iterator[Form]:
-    """Translate a word without its sentence; a marker that the target writes as an affix gets lost."""
+    """Translate a word without its sentence.
+
+    Markers that the target writes as an affix are lost.
+    """
     if not item.readings:
         yield Form(item.words[0], item.words[0], "X", "_")
         return
@@ -189,20 +201,20 @@ def _word_by_word(item: Item, target: Lexicon) -> Iterator[Form]:
     elif reading.concept in c.MARKERS:
         yield from _particles([reading.concept], target)
     else:
-        yield from _inflected(tag, reading, target)
+        yield from _inflect(tag, reading, target)
 
 
-def _inflected(tag: str, reading: WordReading, target: Lexicon) -> Iterator[Form]:
-    concept, first, second = reading
+def _inflect(tag: str, reading: WordReading, target: Lexicon) -> Iterator[Form]:
+    concept, number_or_tense, is_negated = reading
     if tag == "NOUN":
-        yield from _particles([c.PLURAL] * first, target)
-        yield target.nouns[concept][first][0]
+        yield from _particles([c.PLURAL] * number_or_tense, target)
+        yield target.nouns[concept][number_or_tense][0]
     elif tag == "VERB":
-        tense = TENSE_MARKERS[first]
-        yield from _particles([c.NOT] * second + ([] if tense is None else [tense]), target)
-        yield target.verbs[concept][first][second]
+        tense = TENSE_MARKERS[number_or_tense]
+        yield from _particles([c.NOT] * is_negated + ([] if tense is None else [tense]), target)
+        yield target.verbs[concept][number_or_tense][is_negated]
     else:
-        yield target.adjectives[concept][first] if tag == "ADJ" else target.words[concept]
+        yield target.adjectives[concept][number_or_tense] if tag == "ADJ" else target.words[concept]
 
 
 def _particles(markers: Sequence[int], target: Lexicon) -> Iterator[Form]:
@@ -213,7 +225,7 @@ def _particles(markers: Sequence[int], target: Lexicon) -> Iterator[Form]:
 
 @lru_cache(maxsize=64)
 def _alternatives(words: Lexicon) -> dict[tuple[str, str], list[Form]]:
-    """Group all forms by tag and features: what may stand where another does."""
+    """Group all forms by tag and features. Forms of one group can replace each other."""
     groups: dict[tuple[str, str], dict[Form, None]] = {}
     for form in (
         *(form for form, _ in all_forms(words)),
@@ -223,42 +235,51 @@ def _alternatives(words: Lexicon) -> dict[tuple[str, str], list[Form]]:
     return {group: list(forms) for group, forms in groups.items()}
 
 
-def translated(corpus: str, languages: str, split: str, *, noise: float = 0.0) -> Iterator[Example]:
+def translate_corpus(corpus: str, languages: str, split: str, *, noise: float = 0.0) -> Iterator[Example]:
     """Yield a split of the first language of ``qaa-qab`` translated into the second, under the same ids.
 
-    ``qaa-qab-qaa`` is translated back. ``noise`` is the translators' rate of errors.
+    ``qaa-qab-qaa`` is translated back. ``noise`` is the translators' rate of errors. Questions without an
+    answer are skipped. Raises ConfigError for a single language.
     """
-    first, *others = languages.split("-")
-    if not others:
+    chain_of_languages = languages.split("-")
+    if len(chain_of_languages) == 1:
         raise ConfigError(
             f"built-in translations: {languages!r} is not a pair; expected two languages as in qaa-qab."
         )
     check_named("built-in translations", "corpus", _TRANSLATED, corpus)
-    translations: Iterable[Example] = examples(corpus, first, split)
-    for source, target in pairwise((first, *others)):
+    split_examples = examples(corpus, chain_of_languages[0], split)
+    for source, target in pairwise(chain_of_languages):
         translator = BuiltInTranslator(source, target, noise=noise)
-        translations = filter(None, map(partial(_TRANSLATED[corpus], translator), translations))
-    return iter(translations)
+        split_examples = _translate_examples(corpus, translator, split_examples)
+    return split_examples
+
+
+def _translate_examples(
+    corpus: str, translator: BuiltInTranslator, originals: Iterable[Example]
+) -> Iterator[Example]:
+    for original in originals:
+        translation = _TRANSLATED[corpus](translator, original)
+        if translation is not None:
+            yield translation
 
 
 def _pair(translator: BuiltInTranslator, pair: SentencePair) -> SentencePair:
-    first, second = translator.translate(pair.first), translator.translate(pair.second)
-    return replace(pair, first=first, second=second)
+    return replace(pair, first=translator.translate(pair.first), second=translator.translate(pair.second))
 
 
 def _tree(translator: BuiltInTranslator, sentence: ParsedSentence) -> ParsedSentence:
     spaces = has_spaces(lexicon(find_language(translator.target)))
-    return parsed(sentence.id, translator.translate_analysed(sentence.words), spaces=spaces)
+    return parse_sentence(sentence.id, translator.translate_analysed(sentence.words), spaces=spaces)
 
 
 def _tags(translator: BuiltInTranslator, sentence: TaggedSentence) -> TaggedSentence:
-    return tagged(sentence.id, translator.translate_analysed(sentence.words))
+    return tag_sentence(sentence.id, translator.translate_analysed(sentence.words))
 
 
 def _question(translator: BuiltInTranslator, question: Question) -> Question | None:
     passage, links = translator.translate_linked(question.passage)
-    projected = (by_links(answer, passage, links) for answer in question.answers)
-    answers = tuple(answer for answer in projected if answer is not None)
+    locations = (locate_by_links(answer, passage, links) for answer in question.answers)
+    answers = tuple(answer for answer in locations if answer is not None)
     if not answers:
         return None
     question_text = translator.translate(question.question)
@@ -272,4 +293,4 @@ _TRANSLATED: Mapping[str, Callable[[BuiltInTranslator, Any], Example | None]] = 
     "ud": _tree,
     "wikiann": _tags,
 }
-"""The corpora that are there in translation; None for an example that lost its answers."""
+"""Functions that translate an example, by corpus, with None for an example that lost its answers."""

@@ -1,6 +1,6 @@
 """Statistics and suspicious pairs of a bitext: lengths, duplicates, untranslated text, scripts.
 
-Words are those of ``pair_words``; Thai, Lao, Khmer and Burmese need ``isogloss[icu]`` to have any.
+Words come from ``pair_words``. Thai, Lao, Khmer and Burmese need ``isogloss[icu]`` to have words.
 """
 
 import tomllib
@@ -15,30 +15,32 @@ from isogloss.data.examples import Translation
 from isogloss.data.formats.word_links import pair_words
 
 LONGEST_RATIO = 3.0
-"""Factor between a pair's ratio of lengths and that of all text, either way, above which it is an outlier."""
+"""Maximum factor between a pair's length ratio and the ratio of all text, in either direction."""
 
 SHORT = 5
-"""Sides shorter than this have chance lengths and are no outliers."""
+"""Words. Pairs with two shorter sides have random length ratios and never count as outliers."""
 
 OWN_SCRIPT = 0.5
-"""Least share of letters in the language's script."""
+"""Minimum share of a text's letters in the language's script."""
 
 MAX_SUSPICIOUS = 0.05
 """Share of suspicious pairs above which a warning is given."""
 
-_WRITTEN_IN: dict[str, str] = tomllib.loads(
+_LANGUAGES_BY_SCRIPT: dict[str, str] = tomllib.loads(
     Path(__file__).with_name("scripts.toml").read_text(encoding="utf-8")
 )
 
 SCRIPTS: dict[str, frozenset[str]] = {
-    code: frozenset(script for script, codes in _WRITTEN_IN.items() if code in codes.split())
-    for code in " ".join(_WRITTEN_IN.values()).split()
+    language: frozenset(
+        script for script, languages in _LANGUAGES_BY_SCRIPT.items() if language in languages.split()
+    )
+    for language in " ".join(_LANGUAGES_BY_SCRIPT.values()).split()
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SideReport:
-    """One language of a bitext."""
+    """Statistics of one language of a bitext."""
 
     language: str
     mean_words: float
@@ -47,21 +49,21 @@ class SideReport:
     """Texts without a word."""
 
     own_script: float | None
-    """Share of letters in the language's script; None for an unknown language."""
+    """Share of letters in the language's script, or None for an unknown language."""
 
     other_script: int
-    """Texts most of whose letters belong to other scripts."""
+    """Number of texts with most letters in other scripts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BitextReport:
-    """Statistics of a bitext; counts are of pairs."""
+    """Statistics of a bitext. Counts are numbers of pairs."""
 
     pairs: int
     first: SideReport
     second: SideReport
     length_outliers: int
-    """Pairs whose length ratio is far from that of all text."""
+    """Pairs with a length ratio far from the ratio of all text."""
 
     duplicates: int
     """Repeated pairs."""
@@ -70,7 +72,7 @@ class BitextReport:
     """Pairs of two equal texts."""
 
     warnings: tuple[str, ...] = ()
-    """One sentence each."""
+    """Warnings, one sentence each."""
 
 
 @dataclass
@@ -98,9 +100,15 @@ class _Side:
         )
 
 
-def check_bitext(pairs: Iterable[Translation], first: str = "", second: str = "") -> BitextReport:
-    """Read every pair once and report; scripts are checked for known languages."""
-    source, target = _Side(first), _Side(second)
+def check_bitext(
+    pairs: Iterable[Translation], first_language: str = "", second_language: str = ""
+) -> BitextReport:
+    """Compute the statistics of a bitext, reading every pair once.
+
+    Scripts are checked for known languages only. Default: unknown languages.
+    """
+    source = _Side(first_language)
+    target = _Side(second_language)
     fingerprints: set[int] = set()
     duplicates = identical = 0
     for pair in pairs:
@@ -108,7 +116,7 @@ def check_bitext(pairs: Iterable[Translation], first: str = "", second: str = ""
         source.add(pair.first, words[0])
         target.add(pair.second, words[1])
         identical += words[0] == words[1]
-        fingerprint = hash(words)  # Of millions of pairs, numbers fit into memory where texts would not.
+        fingerprint = hash(words)  # Hashes of millions of pairs fit into memory, texts do not.
         duplicates += fingerprint in fingerprints
         fingerprints.add(fingerprint)
     report = BitextReport(
@@ -122,28 +130,34 @@ def check_bitext(pairs: Iterable[Translation], first: str = "", second: str = ""
     return replace(report, warnings=tuple(_warnings(report)))
 
 
-def length_outliers(first: list[int], second: list[int]) -> int:
-    """Count the pairs whose length ratio is ``LONGEST_RATIO`` times above or below the usual one."""
-    usual = (sum(second) or 1) / (sum(first) or 1)
+def length_outliers(source_lengths: list[int], target_lengths: list[int]) -> int:
+    """Count the pairs whose length ratio is ``LONGEST_RATIO`` times above or below the usual ratio.
+
+    The arguments are numbers of words by pair; the usual ratio is the ratio of their sums.
+    """
+    usual = (sum(target_lengths) or 1) / (sum(source_lengths) or 1)
     return sum(
         max(x, y) >= SHORT and max(x * usual, y) > LONGEST_RATIO * min(x * usual, y)
-        for x, y in zip(first, second, strict=True)
+        for x, y in zip(source_lengths, target_lengths, strict=True)
     )
 
 
 def scripts_in(text: str) -> Counter[str]:
-    """Count a text's letters by script, named as Unicode begins their names (LATIN, CJK)."""
-    if text.isascii():  # Most text is, and a name for each letter takes time.
-        letters = sum(map(str.isalpha, text))
+    """Count a text's letters by script, named by the first word of their Unicode names (LATIN, CJK)."""
+    if text.isascii():  # A shortcut, because Unicode names are slow.
+        letters = sum(char.isalpha() for char in text)
         return Counter({"LATIN": letters} if letters else {})
     counts: Counter[str] = Counter()
-    for letter, count in Counter(filter(str.isalpha, text)).items():
+    for letter, count in Counter(char for char in text if char.isalpha()).items():
         counts[unicode_name(letter, "").partition(" ")[0]] += count
     return counts
 
 
 def own_share(letters: Counter[str], language: str) -> float | None:
-    """Return the share of the letters in a language's scripts; None for no letters or an unknown language."""
+    """Return the share of the letters in a language's scripts, or None.
+
+    None is for no letters or an unknown language.
+    """
     if language not in SCRIPTS or not letters.total():
         return None
     return sum(letters[script] for script in SCRIPTS[language]) / letters.total()

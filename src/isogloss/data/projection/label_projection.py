@@ -1,7 +1,7 @@
-"""Translated examples with their labels: classes stay, answers and tags are located again.
+"""Translate examples with their labels: classes are kept, answers and tags are located in the translation.
 
-Answers are located by marks, word links or their own translation, tags by word links (``spans``). Questions
-without an answer, and sentences whose entities or tags were not located, are left out and reported.
+Answers are located by marks, word links or their own translation, tags by word links (``words``). Questions
+whose answer, and sentences whose entities or tags, were not located are dropped and reported.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,14 +28,14 @@ from isogloss.data.projection.words import (
     Answer,
     SpanLink,
     WordLinks,
-    by_links,
-    by_text,
+    add_marks,
     detokenize,
-    marked,
-    projected_tags,
+    locate_by_links,
+    locate_by_text,
+    project_tags,
+    remove_marks,
     span_links,
     tokenize,
-    unmarked,
     word_links,
 )
 
@@ -44,20 +44,23 @@ class Translated(NamedTuple):
     """The translation of one text."""
 
     text: str
-    """In one line; empty for an empty text."""
+    """Text on one line, or "" for an empty text."""
     cuts: int = 0
     """Number of cuts in a text too long for the model."""
     words: tuple[str, ...] | None = None
-    """The words of the translation, where the translator knows them; else ``tokenize`` finds them."""
+    """Words of the translation, if the translator knows them. Otherwise ``tokenize`` finds them."""
     links: tuple[SpanLink, ...] | None = None
-    """Word links, where the translator knows them."""
+    """Word links, if the translator knows them."""
 
 
 TranslateTexts = Callable[[Iterable[str]], Iterable[Translated]]
 """One translation for each text, in order."""
 
 FindLinks = Callable[[Sequence[Translation]], Iterable[Iterable[tuple[int, int]]]]
-"""From texts and translations to the 0-based links between words (given ones, else ``tokenize``'s)."""
+"""Function from texts and translations to the 0-based links between their words.
+
+Words are the stated ones, or otherwise ``tokenize``'s.
+"""
 
 
 Way = Literal["links", "marks", "alignment", "alone"]
@@ -79,30 +82,32 @@ class TranslatedExamples(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Projection:
-    """How labels are located in translations.
+    """Methods that locate labels in translations.
 
-    Ways to find answers are tried in order on those still missing. Without any way, questions lose their
-    answers, and nothing in the translation depends on them, as it must be where a model is tested.
+    Ways to find answers are tried in order on questions without an answer so far. Without any way, questions
+    lose their answers. Then the translation does not depend on the answers, as test inputs require.
     """
 
     answers: tuple[Way, ...] = ("marks", "alone")
-    """links: by the translator's own word links; marks: by marks round the answer, which the translation
-    keeps; alignment: by ``find_links``; alone: the answer's own translation stands in the passage's once."""
+    """Ways to locate answers. links: the translator's word links. marks: marks around the answer, which the
+    translation keeps. alignment: ``find_links``. alone: the only occurrence of the answer's own
+    translation in the translated passage."""
     tags: TagWay | None = None
-    """links or alignment; None leaves the words of translations without tags."""
+    """Word links that project tags: links (the translator's) or alignment. Default: translations have no
+    tags."""
     links: TagWay | None = None
-    """How words of sentences are linked to those of their translations, which then keep the links: links (the
-    translator's own) or alignment; None keeps none."""
+    """Word links between sentences and translations, stored with these: links (the translator's) or
+    alignment. Default: none are stored."""
     find_links: FindLinks | None = None
 
     def __post_init__(self) -> None:
-        """Refuse unknown ways, and alignment without an aligner."""
+        """Raise ConfigError for unknown ways, and for alignment without an aligner."""
         check_named("answers", "way to find them again", WAYS, *self.answers)
         for name, way in (("tags", self.tags), ("links", self.links)):
             if way is not None:
                 check_named(name, "way to find them again", TAG_WAYS, way)
         if "alignment" in (*self.answers, self.tags, self.links) and self.find_links is None:
-            raise ConfigError("alignment finds labels and links with a word aligner, and none was given.")
+            raise ConfigError("alignment needs a word aligner (find_links). Give one, or choose other ways.")
 
 
 def translate_examples(
@@ -114,33 +119,37 @@ def translate_examples(
 ) -> TranslatedExamples:
     """Translate examples under the same ids.
 
-    Texts, pairs and choices keep their labels. A Translation becomes its first text and that one's
-    translation. Tagged and parsed sentences become words, with tags where these are projected and links where
-    these are kept. ``language`` is the target, for questions that state the language of their passage.
+    Texts, pairs and choices keep their labels. A Translation becomes its first text with a new translation.
+    Tagged and parsed sentences become words, with tags if they are projected and with links if they are
+    stored. ``language`` is the target language, for questions that state the language of their passage.
     """
-    originals, chosen = list(examples), projection or Projection()
+    originals = list(examples)
+    projection = projection or Projection()
     questions = [example for example in originals if isinstance(example, Question)]
-    located = _Questions(questions, translate, chosen, language)
-    others = [example for example in originals if not isinstance(example, Question)]
-    texts = [list(_PARTS[type(example)].texts(example)) for example in others]
-    translated = iter(translate(text for parts in texts for text in parts))
-    by_original: dict[int, Example | None] = {
-        id(example): located.examples.get(example.id) for example in questions
+    question_results = _Questions(questions, translate, projection, language)
+    non_questions = [example for example in originals if not isinstance(example, Question)]
+    texts = [list(_PARTS[type(example)].texts(example)) for example in non_questions]
+    translations = iter(translate(text for parts in texts for text in parts))
+    results: dict[int, Example | None] = {
+        id(example): question_results.examples.get(example.id) for example in questions
     }
-    cuts, sentences = located.cuts, list[_Sentence]()
-    for example, parts in zip(others, texts, strict=True):
-        mine = [next(translated) for _ in parts]
-        cuts += sum(text.cuts for text in mine)
-        rebuilt = by_original[id(example)] = _PARTS[type(example)].rebuild(example, mine)
+    cuts = question_results.cuts
+    sentences = list[_Sentence]()
+    for example, parts in zip(non_questions, texts, strict=True):
+        part_translations = [next(translations) for _ in parts]
+        cuts += sum(text.cuts for text in part_translations)
+        result = _PARTS[type(example)].rebuild(example, part_translations)
+        results[id(example)] = result
         if isinstance(example, TaggedSentence | ParsedSentence):
-            sentences.append(_Sentence(example, cast(TaggedSentence, rebuilt), parts[0], mine[0]))
-    by_original |= _with_words_labelled(sentences, chosen)
-    unlabelled = [
-        sentence.original.id for sentence in sentences if by_original[id(sentence.original)] is None
+            words = cast(TaggedSentence, result)
+            sentences.append(_Sentence(example, words, parts[0], part_translations[0]))
+    results |= _label_words(sentences, projection)
+    lost_sentences = [
+        sentence.original.id for sentence in sentences if results[id(sentence.original)] is None
     ]
-    lost = (*located.lost, *unlabelled)
-    results = [by_original[id(example)] for example in originals]
-    return TranslatedExamples([example for example in results if example is not None], lost, cuts)
+    lost = (*question_results.lost, *lost_sentences)
+    ordered_results = [results[id(example)] for example in originals]
+    return TranslatedExamples([example for example in ordered_results if example is not None], lost, cuts)
 
 
 class _Sentence(NamedTuple):
@@ -152,78 +161,82 @@ class _Sentence(NamedTuple):
     translated: Translated
 
 
-def _with_words_labelled(sentences: Sequence[_Sentence], projection: Projection) -> dict[int, Example | None]:
-    """Return each translated sentence with its tags and links, by the original; None without its tags."""
+def _label_words(sentences: Sequence[_Sentence], projection: Projection) -> dict[int, Example | None]:
+    """Return each translated sentence with its tags and links, by the id() of its original.
+
+    None replaces sentences whose tags cannot be projected.
+    """
     ways = dict.fromkeys(way for way in (projection.tags, projection.links) if way is not None)
     if not ways:
         return {}
     links = {way: list(_links(sentences, way, projection.find_links)) for way in ways}
     bio = are_bio(tag for sentence in sentences for tag in sentence.original.tags)
-    labelled = dict[int, Example | None]()
-    for number, sentence in enumerate(sentences):
+    results = dict[int, Example | None]()
+    for index, sentence in enumerate(sentences):
         words: TaggedSentence | None = sentence.words
         if projection.tags is not None:
-            tags = projected_tags(
-                sentence.original.tags, len(sentence.words.words), links[projection.tags][number], bio=bio
+            tags = project_tags(
+                sentence.original.tags, len(sentence.words.words), links[projection.tags][index], bio=bio
             )
             words = None if tags is None else replace(sentence.words, tags=tags)
         if words is not None and projection.links is not None:
-            words = replace(words, links=tuple(links[projection.links][number]))
-        labelled[id(sentence.original)] = words
-    return labelled
+            words = replace(words, links=tuple(links[projection.links][index]))
+        results[id(sentence.original)] = words
+    return results
 
 
 def _links(sentences: Sequence[_Sentence], way: TagWay, find_links: FindLinks | None) -> Iterable[WordLinks]:
-    """Return the links between the words of each sentence and those of its translation."""
+    """Yield the links between the words of each sentence and the words of its translation."""
     if way == "alignment" and find_links is not None:
         pairs = [
             Translation(
-                id=str(number),
+                id=str(index),
                 first=sentence.text,
                 second=sentence.translated.text,
                 words=(sentence.original.words, sentence.words.words),
             )
-            for number, sentence in enumerate(sentences)
+            for index, sentence in enumerate(sentences)
         ]
-        return map(list, find_links(pairs))
-    return map(_own_links, sentences)
+        return (list(links) for links in find_links(pairs))
+    return (_own_links(sentence) for sentence in sentences)
 
 
 def _own_links(sentence: _Sentence) -> WordLinks:
-    """Return the translator's links between places in both texts as links of words."""
-    texts = (sentence.original.words, sentence.text), (sentence.words.words, sentence.translated.text)
-    return word_links(*texts, sentence.translated.links or ())
+    """Return the translator's links between places in both texts as links between words."""
+    sides = (sentence.original.words, sentence.text), (sentence.words.words, sentence.translated.text)
+    return word_links(*sides, sentence.translated.links or ())
 
 
 def translate_inputs(examples: Iterable[Example], translate: TranslateTexts) -> Iterator[Example]:
     """Translate a stream of examples as a model's inputs, without their labels.
 
-    A text that the previous example has too (a passage of several questions) is translated once. Sentences
+    A text shared with the previous example (a passage with several questions) is translated once. Sentences
     keep the translator's own word links.
     """
     originals, copies = tee(examples)
-    new = (text for _, texts in _with_new_texts(copies) for text in texts)
-    translations, translated = iter(translate(new)), dict[str, Translated]()
+    new_texts = (text for _, texts in _with_new_texts(copies) for text in texts)
+    translations = iter(translate(new_texts))
+    cache = dict[str, Translated]()
     for example, texts in _with_new_texts(originals):
-        translated |= {text: next(translations) for text in texts}
+        cache |= {text: next(translations) for text in texts}
         parts = _PARTS[type(example)]
-        translated = {text: translated[text] for text in parts.texts(example)}
-        mine = [translated[text] for text in parts.texts(example)]
-        rebuilt = parts.rebuild(example, mine)
-        if isinstance(example, TaggedSentence | ParsedSentence) and mine[0].links is not None:
-            words = cast(TaggedSentence, rebuilt)
-            links = _own_links(_Sentence(example, words, parts.texts(example)[0], mine[0]))
-            rebuilt = replace(words, links=tuple(links))
-        yield rebuilt
+        cache = {text: cache[text] for text in parts.texts(example)}
+        part_translations = [cache[text] for text in parts.texts(example)]
+        result = parts.rebuild(example, part_translations)
+        if isinstance(example, TaggedSentence | ParsedSentence) and part_translations[0].links is not None:
+            words = cast(TaggedSentence, result)
+            links = _own_links(_Sentence(example, words, parts.texts(example)[0], part_translations[0]))
+            result = replace(words, links=tuple(links))
+        yield result
 
 
 def texts_of(example: Example) -> Sequence[str]:
-    """Return the texts of an example; words are joined to one as running text."""
+    """Return the texts of an example, with words joined to running text."""
     return _PARTS[type(example)].texts(example)
 
 
 def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list[str]]]:
-    """Yield each example with those of its texts that the previous one lacks."""
+    """Yield each example with its texts that the previous example lacks."""
     previous: Sequence[str] = ()
     for example in examples:
         texts = texts_of(example)
@@ -232,39 +245,43 @@ def _with_new_texts(examples: Iterable[Example]) -> Iterator[tuple[Example, list
 
 
 class _Parts(NamedTuple):
-    """The texts of an example to translate, and how to rebuild it from translations."""
+    """Functions that return an example's texts, and rebuild the example from their translations."""
 
     texts: Callable[[Any], Sequence[str]]
     rebuild: Callable[[Any, Sequence[Translated]], Example]
 
 
-def _words(sentence: TaggedSentence | ParsedSentence, translated: Sequence[Translated]) -> TaggedSentence:
-    """Return the words of the translation, still without tags."""
-    words = translated[0].words
-    words = tokenize(translated[0].text) if words is None else words
+def _words(sentence: TaggedSentence | ParsedSentence, translations: Sequence[Translated]) -> TaggedSentence:
+    """Return the words of the translation, without tags."""
+    words = translations[0].words
+    words = tokenize(translations[0].text) if words is None else words
     return TaggedSentence(id=sentence.id, words=words, tags=())
 
 
-def _written(sentence: TaggedSentence | ParsedSentence) -> Sequence[str]:
+def _sentence_text(sentence: TaggedSentence | ParsedSentence) -> Sequence[str]:
     comment = text_comment(sentence) if isinstance(sentence, ParsedSentence) else ""
     return [comment or detokenize(sentence.words)]
 
 
-def _asked(question: Question, translated: Sequence[Translated]) -> Question:
-    wording, passage = translated
+def _rebuild_question(question: Question, translations: Sequence[Translated]) -> Question:
+    wording, passage = translations
     return replace(
         question, question=wording.text, passage=passage.text, answers=(), language="", repaired=""
     )
 
 
-_OF_WORDS = _Parts(_written, _words)
+_SENTENCE_PARTS = _Parts(_sentence_text, _words)
 _PARTS: Mapping[type, _Parts] = {
     SentencePair: _Parts(
         lambda example: [example.first, example.second],
         lambda example, texts: replace(example, first=texts[0].text, second=texts[1].text),
     ),
     Choice: _Parts(
-        lambda example: [example.context, *filter(None, [example.question]), *example.options],
+        lambda example: [
+            example.context,
+            *([example.question] if example.question else ()),
+            *example.options,
+        ],
         lambda example, texts: replace(
             example,
             context=texts[0].text,
@@ -282,35 +299,38 @@ _PARTS: Mapping[type, _Parts] = {
         lambda example: [example.first],
         lambda example, texts: replace(example, second=texts[0].text, links=None, possible=(), words=None),
     ),
-    TaggedSentence: _OF_WORDS,
-    ParsedSentence: _OF_WORDS,
-    Question: _Parts(lambda example: [example.question, example.passage], _asked),
+    TaggedSentence: _SENTENCE_PARTS,
+    ParsedSentence: _SENTENCE_PARTS,
+    Question: _Parts(lambda example: [example.question, example.passage], _rebuild_question),
 }
 
 
 Located = tuple[Question, str, Iterable[Answer | None]]
-"""A question, its translated passage, and its answers there; None for an answer that was not located."""
+"""A question, its translated passage, and its answers there, with None for answers not located."""
 
 
 class _Questions:
-    """Translates passages and questions, then locates answers, way by way."""
+    """Translated questions, whose answers are located way by way."""
 
     def __init__(
         self, questions: list[Question], translate: TranslateTexts, projection: Projection, language: str
     ) -> None:
-        self.translate, self.find_links = translate, projection.find_links
+        self.translate = translate
+        self.find_links = projection.find_links
         self.cuts = 0
         self.passages: dict[str, Translated] = {}
         self.passage: dict[str, str] = {}
         self.answers: dict[str, tuple[Answer, ...]] = {}
         if not projection.answers:
-            for question, translated in self._unmarked(questions):
-                self.passage[question.id], self.answers[question.id] = translated.text, ()
+            for question, translation in self._translate_passages(questions):
+                self.passage[question.id] = translation.text
+                self.answers[question.id] = ()
         for way in projection.answers:
             if missing := self._missing(questions):
-                for question, passage, located in self._ways[way](self, missing):
-                    if answers := tuple(dict.fromkeys(answer for answer in located if answer is not None)):
-                        self.passage[question.id], self.answers[question.id] = passage, answers
+                for question, passage, locations in self._ways[way](self, missing):
+                    if answers := tuple(dict.fromkeys(answer for answer in locations if answer is not None)):
+                        self.passage[question.id] = passage
+                        self.answers[question.id] = answers
         wordings = self._texts([question.question for question in questions if question.id in self.answers])
         self.lost = tuple(question.id for question in self._missing(questions))
         self.examples = {
@@ -332,62 +352,73 @@ class _Questions:
     def _texts(self, texts: Iterable[str]) -> dict[str, Translated]:
         """Translate every text once."""
         distinct = list(dict.fromkeys(texts))
-        by_text = dict(zip(distinct, self.translate(distinct), strict=True))
-        self.cuts += sum(translation.cuts for translation in by_text.values())
-        return by_text
+        translations = dict(zip(distinct, self.translate(distinct), strict=True))
+        self.cuts += sum(translation.cuts for translation in translations.values())
+        return translations
 
-    def _unmarked(self, questions: Sequence[Question]) -> list[tuple[Question, Translated]]:
-        """Return each question with its translated passage without marks; a passage is translated once."""
+    def _translate_passages(self, questions: Sequence[Question]) -> list[tuple[Question, Translated]]:
+        """Return each question with its translated passage without marks.
+
+        Every passage is translated once.
+        """
         passages = (question.passage for question in questions)
         self.passages |= self._texts(passage for passage in passages if passage not in self.passages)
         return [(question, self.passages[question.passage]) for question in questions]
 
-    def _by_own_links(self, questions: list[Question]) -> Iterator[Located]:
-        for question, (text, _, _, links) in self._unmarked(questions):
+    def _locate_by_own_links(self, questions: list[Question]) -> Iterator[Located]:
+        for question, (text, _, _, links) in self._translate_passages(questions):
             if links is not None:
-                yield question, text, [by_links(answer, text, links) for answer in question.answers]
+                yield question, text, [locate_by_links(answer, text, links) for answer in question.answers]
 
-    def _by_marks(self, questions: list[Question]) -> Iterator[Located]:
-        """Locate answers by each kind of marks in turn; the passage is the unmarked translation."""
+    def _locate_by_marks(self, questions: list[Question]) -> Iterator[Located]:
+        """Locate the first answer of each question by each kind of marks in turn.
+
+        The passage is the translation with the marks removed.
+        """
         for mark in MARKS:
             missing = self._missing(questions)
-            ways = {
-                question.id: marked(question.passage, question.answers[0], mark)
+            marked_passages = {
+                question.id: add_marks(question.passage, question.answers[0], mark)
                 for question in missing
                 if question.answers
             }
-            texts = self._texts(text for text in ways.values() if text is not None)
+            texts = self._texts(text for text in marked_passages.values() if text is not None)
             for question in missing:
-                text = ways.get(question.id)
-                located = None if text is None else unmarked(texts[text].text, mark)
-                if located is not None:
-                    yield question, located[0], [located[1]]
+                text = marked_passages.get(question.id)
+                location = None if text is None else remove_marks(texts[text].text, mark)
+                if location is not None:
+                    passage, answer = location
+                    yield question, passage, [answer]
 
-    def _by_alignment(self, questions: list[Question]) -> Iterator[Located]:
+    def _locate_by_alignment(self, questions: list[Question]) -> Iterator[Located]:
         if self.find_links is None:
             return
-        translated = self._unmarked(questions)
+        translations = self._translate_passages(questions)
         pairs = [
-            Translation(id=str(number), first=passage, second=translation.text)
-            for number, (passage, translation) in enumerate(self.passages.items())
+            Translation(id=str(index), first=passage, second=translation.text)
+            for index, (passage, translation) in enumerate(self.passages.items())
         ]
         links = {
-            pair.first: span_links(pair.first, pair.second, linked)
-            for pair, linked in zip(pairs, self.find_links(pairs), strict=True)
+            pair.first: span_links(pair.first, pair.second, word_pairs)
+            for pair, word_pairs in zip(pairs, self.find_links(pairs), strict=True)
         }
-        for question, (text, *_) in translated:
+        for question, (text, *_) in translations:
             spans = links[question.passage]
-            yield question, text, [by_links(answer, text, spans) for answer in question.answers]
+            yield question, text, [locate_by_links(answer, text, spans) for answer in question.answers]
 
-    def _alone(self, questions: list[Question]) -> Iterator[Located]:
-        translated = self._unmarked(questions)
+    def _locate_by_text(self, questions: list[Question]) -> Iterator[Located]:
+        translations = self._translate_passages(questions)
         texts = self._texts(text for question in questions for _, text in question.answers)
-        for question, (passage, *_) in translated:
-            yield question, passage, [by_text(texts[text].text, passage) for _, text in question.answers]
+        for question, (passage, *_) in translations:
+            yield (
+                question,
+                passage,
+                [locate_by_text(texts[text].text, passage) for _, text in question.answers],
+            )
 
     _ways: Mapping[str, Callable[["_Questions", list[Question]], Iterator[Located]]] = {
-        "links": _by_own_links,
-        "marks": _by_marks,
-        "alignment": _by_alignment,
-        "alone": _alone,
+        "links": _locate_by_own_links,
+        "marks": _locate_by_marks,
+        "alignment": _locate_by_alignment,
+        "alone": _locate_by_text,
     }

@@ -1,12 +1,11 @@
-"""Parallel examples: the splits that have them, their match by id, mixtures of two languages.
+"""Parallel examples: the splits that have them, matching by id, and test sets of two languages.
 
-Parallel test sets have equal ids in all languages, and so have translations and their originals. Equal ids
-alone prove nothing: many formats number their examples.
+Parallel test sets use the same ids in every language, and translations keep the ids of their originals. But
+many formats simply number their examples, so equal ids are no proof: only the splits listed here count.
 
-Mixed-language test sets put half of each example back in the source language (cross-lingual adjustment,
-Section 4): the premise or the hypothesis of XNLI, at random; a question in one language about a passage in
-the other, both ways. Which half of a pair it is depends on the id alone, so that it is the same half in
-every target language.
+Mixed-language test sets replace one part of each target example by its source original (cross-lingual
+adjustment, Section 4): the premise or the hypothesis of an XNLI pair, chosen at random, or the question or
+the passage of a QA example. The choice depends only on the id, so it is the same for every target language.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,146 +19,182 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import Choice, Example, LabelledText, Question, SentencePair
 from isogloss.data.files import some
 
-PARALLEL: Mapping[str, tuple[Split, ...]] = {
+PARALLEL_SPLITS: Mapping[str, tuple[Split, ...]] = {
     "xnli": ("dev", "test"),
     "pawsx": ("dev", "test"),
     "mlqa": ("dev", "test"),
     "squad": ("test",),  # XQuAD
 }
-"""Splits translated by people; any two languages of MLQA have some examples in common."""
+"""Professionally translated splits, by corpus. In MLQA any two languages share only part of the examples."""
 
-BUILT_IN: tuple[Split, ...] = ("dev", "test")
-"""Splits of every corpus of the built-in languages."""
-
-PUD = "pud"
-"""The treebank whose sentences are parallel in all languages (Zeman et al. 2017, Section 3)."""
+BUILT_IN_SPLITS: tuple[Split, ...] = ("dev", "test")
+"""Parallel splits of all corpora of the built-in languages."""
 
 MAX_LABEL_MISMATCH = 0.05
-"""Share of labels that may differ between languages: in PAWS-X 8 of 1,994, in files of another order half."""
+"""Share of labels that may differ between two languages. PAWS-X has 8 of 1,994; files in different orders
+have about half."""
 
-MIXED = "the target", "the source"
-"""Names of the two mixed languages in messages."""
-
-One = TypeVar("One", bound=Example)
-Other = TypeVar("Other", bound=Example)
+FirstExample = TypeVar("FirstExample", bound=Example)
+SecondExample = TypeVar("SecondExample", bound=Example)
 
 Side = Literal["random", "first", "second"]
-"""The text of a pair that is back in the source language."""
+"""Text of a pair that comes from the source language."""
 
 Part = Literal["question", "passage"]
-"""What of a question is back in the source language; answers are the passage's."""
+"""Part of a QA example that comes from the source language. Answers always belong to the passage."""
 
 
 def check_parallel(corpus: str, split: Split, languages: Sequence[str], treebanks: Mapping[str, str]) -> None:
-    """Raise ConfigError unless a corpus's split is known to be parallel in these languages."""
-    built_in = {is_built_in(language) for language in languages}
-    if len(built_in) > 1:
+    """Raise ConfigError unless a split is known to be parallel in all of these languages."""
+    if len({is_built_in(language) for language in languages}) > 1:
         raise ConfigError(
-            f"languages {' '.join(languages)}: some are built in and some are not, so they have no examples "
-            f"in common. Name languages of one kind."
+            f"languages {' '.join(languages)}: built-in and natural languages have no examples in common. "
+            f"Choose languages of one kind."
         )
-    plain = corpus.partition(":")[0]
-    parallel = BUILT_IN if True in built_in else PARALLEL.get(plain, ())
-    if plain == "ud" and False in built_in:
-        names = (treebanks.get(language, "").rpartition("/")[2].rpartition("-")[2] for language in languages)
-        parallel = ("test",) if all(name.lower() == PUD for name in names) else ()
-    if split not in parallel:
-        choices = "; ".join(f"{name} ({', '.join(splits)})" for name, splits in sorted(PARALLEL.items()))
-        raise ConfigError(
-            f"{corpus!r}: its {split} split is not parallel in all languages, or not known to be. "
-            f'Choose bitext, or a parallel test set: {choices}; ud with treebanks = "PUD" (test); of the '
-            f"built-in languages dev or test of any."
-        )
+    if split in _parallel_splits(corpus, languages, treebanks):
+        return
+    choices = "; ".join(f"{name} ({', '.join(splits)})" for name, splits in sorted(PARALLEL_SPLITS.items()))
+    raise ConfigError(
+        f"{corpus!r}: the {split} split is not known to be parallel in {' '.join(languages)}. Use bitext, or "
+        f'a parallel test set: {choices}; ud with treebanks = "PUD" (test); in built-in languages, dev or '
+        f"test of any corpus."
+    )
 
 
-def matched(
-    first: Iterable[One], second: Iterable[Other], *, names: tuple[str, str], partial: bool = False
-) -> list[tuple[One, Other]]:
-    """Return each example of the first with the one of the second that has its id, in the first's order.
+def _parallel_splits(
+    corpus: str, languages: Sequence[str], treebanks: Mapping[str, str]
+) -> tuple[Split, ...]:
+    if any(is_built_in(language) for language in languages):
+        return BUILT_IN_SPLITS
+    name = corpus.partition(":")[0]
+    if name == "ud":
+        return ("test",) if all(_is_pud(treebanks.get(language, "")) for language in languages) else ()
+    return PARALLEL_SPLITS.get(name, ())
 
-    ``names`` are those of the two in messages. DataError for a repeated id, an example without a match, and
-    a pair with different labels. With ``partial`` the latter two are left out (PAWS-X has some of both),
-    unless so many labels differ that the files must be of another order.
+
+def _is_pud(treebank: str) -> bool:
+    """Return whether a treebank is Parallel UD (Zeman et al. 2017, Section 3).
+
+    Treebanks are named like "PUD" or "ud-pud/UD_German-PUD".
     """
-    by_id, others = _by_id(first, names[0]), _by_id(second, names[1])
-    pairs = [(example, others[name]) for name, example in by_id.items() if name in others]
-    if not partial and len(pairs) < max(len(by_id), len(others)):
-        raise _not_parallel(names, by_id, others)
+    return treebank.rpartition("/")[2].rpartition("-")[2].casefold() == "pud"
+
+
+def match_by_id(
+    first: Iterable[FirstExample],
+    second: Iterable[SecondExample],
+    *,
+    names: tuple[str, str],
+    partial: bool = False,
+) -> list[tuple[FirstExample, SecondExample]]:
+    """Pair the examples of two parallel sets by id, in the order of ``first``.
+
+    ``names`` are the names of the two sets in messages. With ``partial``, skip examples without a counterpart
+    and pairs with different labels (PAWS-X has a few of both).
+
+    Raises DataError for a repeated id, or if no id is shared. Without ``partial``, also for any example to be
+    skipped; with ``partial``, if more than ``MAX_LABEL_MISMATCH`` of the labels differ, because then the
+    files are in different orders.
+    """
+    first_by_id = _index_by_id(first, names[0])
+    second_by_id = _index_by_id(second, names[1])
+    if not partial and first_by_id.keys() != second_by_id.keys():
+        raise _not_parallel(names, first_by_id, second_by_id)
+    pairs = [(example, second_by_id[key]) for key, example in first_by_id.items() if key in second_by_id]
     if not pairs:
-        raise DataError(f"{names[0]} and {names[1]}: no id in common. Take two that are parallel.")
-    differ = [example.id for example, other in pairs if _labels_differ(example, other)]
-    if len(differ) > (MAX_LABEL_MISMATCH * len(pairs) if partial else 0):
+        raise DataError(f"{names[0]} and {names[1]}: no id in common. Give two sets that are parallel.")
+    mismatches = [example.id for example, match in pairs if _labels_differ(example, match)]
+    if len(mismatches) > (MAX_LABEL_MISMATCH * len(pairs) if partial else 0):
         raise DataError(
-            f"{names[0]} and {names[1]}: {len(differ)} of {len(pairs)} examples have another label (or "
-            f"number of options) in the one than in the other (ids {some(differ)}); expected the same "
-            f"examples under the same ids. Check that both files have the same rows in the same order; a few "
-            f"that differ can be left out (partial)."
+            f"{names[0]} and {names[1]}: {len(mismatches)} of {len(pairs)} examples have different labels "
+            f"(or numbers of options) under the same id (ids {some(mismatches)}). Check that both files have "
+            f"the same rows in the same order, or skip the mismatches if they are few (partial)."
         )
-    return [(example, other) for example, other in pairs if not _labels_differ(example, other)]
+    return [(example, match) for example, match in pairs if not _labels_differ(example, match)]
+
+
+TARGET_AND_SOURCE = ("the target", "the source")
+"""Names of the two languages of a mixed test set in messages."""
 
 
 def mixed_pairs(
     target: Iterable[SentencePair], source: Iterable[SentencePair], *, side: Side = "random"
 ) -> list[SentencePair]:
-    """Put one text of each target pair back in the source language; DataError for what does not match."""
-    return [
-        replace(pair, first=original.first)
-        if (_drawn(pair.id) if side == "random" else side) == "first"
-        else replace(pair, second=original.second)
-        for pair, original in matched(target, source, names=MIXED)
-    ]
+    """Replace one text of each target pair by its source original.
+
+    Raises DataError if the sets do not match.
+    """
+
+    def mix(pair: SentencePair, original: SentencePair) -> SentencePair:
+        source_side = _random_side(pair.id) if side == "random" else side
+        if source_side == "first":
+            return replace(pair, first=original.first)
+        return replace(pair, second=original.second)
+
+    return [mix(*matched) for matched in match_by_id(target, source, names=TARGET_AND_SOURCE)]
 
 
-def _drawn(name: str) -> Side:
-    """Draw the side of the pair with this id that is back in the source language."""
-    return "second" if derive(0, "mixed", name) % 2 else "first"
+def _random_side(pair_id: str) -> Side:
+    """Draw a side that depends only on the pair's id."""
+    return "second" if derive(0, "mixed", pair_id) % 2 else "first"
 
 
 def mixed_questions(
     target: Iterable[Question], source: Iterable[Question], *, part: Part = "question"
 ) -> list[Question]:
-    """Put the question, or the passage with its answers, back in the source language."""
-    return [
-        replace(question, question=original.question)
-        if part == "question"
-        else replace(original, question=question.question)
-        for question, original in matched(target, source, names=MIXED)
-    ]
+    """Replace the question, or the passage and its answers, of each target example by its source original.
+
+    Raises DataError if the sets do not match.
+    """
+
+    def mix(question: Question, original: Question) -> Question:
+        if part == "question":
+            return replace(question, question=original.question)
+        return replace(original, question=question.question)
+
+    return [mix(*matched) for matched in match_by_id(target, source, names=TARGET_AND_SOURCE)]
 
 
-def _by_id(examples: Iterable[One], name: str) -> dict[str, One]:
-    by_id: dict[str, One] = {}
+def _index_by_id(examples: Iterable[FirstExample], name: str) -> dict[str, FirstExample]:
+    by_id: dict[str, FirstExample] = {}
     for example in examples:
-        if by_id.setdefault(example.id, example) is not example:
+        if example.id in by_id:
             raise DataError(
-                f"{name}: the id {example.id!r} occurs twice, so examples cannot be matched by it."
+                f"{name}: the id {example.id!r} occurs twice, so examples cannot be matched by id."
             )
+        by_id[example.id] = example
     return by_id
 
 
-def _labels_differ(first: Example, other: Example) -> bool:
-    if isinstance(first, Choice) and isinstance(other, Choice):
-        labels = {first.label, other.label} - {None}
-        return len(labels) > 1 or len(first.options) != len(other.options)
-    if isinstance(first, SentencePair | LabelledText) and isinstance(other, SentencePair | LabelledText):
-        mine, yours = (
-            frozenset(side.label) if isinstance(side.label, tuple) else side.label for side in (first, other)
-        )
-        return mine != yours and "" not in (mine, yours)
+def _labels_differ(first: Example, second: Example) -> bool:
+    """Return whether both examples have labels that differ.
+
+    A missing label (None or "") matches any label. Choices also differ in their numbers of options.
+    """
+    match first, second:
+        case Choice(), Choice():
+            is_labelled = first.label is not None and second.label is not None
+            return len(first.options) != len(second.options) or (is_labelled and first.label != second.label)
+        case ((SentencePair() | LabelledText()), (SentencePair() | LabelledText())):
+            labels = [
+                frozenset(label) if isinstance(label, tuple) else label
+                for label in (first.label, second.label)
+            ]
+            return labels[0] != labels[1] and "" not in labels
     return False
 
 
 def _not_parallel(
-    names: tuple[str, str], first: Mapping[str, object], other: Mapping[str, object]
+    names: tuple[str, str], first: Mapping[str, object], second: Mapping[str, object]
 ) -> DataError:
-    missing = (
-        (names[0], names[1], [name for name in first if name not in other]),
-        (names[1], names[0], [name for name in other if name not in first]),
-    )
+    missing = [
+        (names[0], names[1], [key for key in first if key not in second]),
+        (names[1], names[0], [key for key in second if key not in first]),
+    ]
     facts = [
         f"{len(ids)} of {name} are not in {other} (ids {some(ids)})" for name, other, ids in missing if ids
     ]
     return DataError(
-        f"{names[0]} and {names[1]} are not parallel: {'; '.join(facts)}. "
-        f"Take test sets of the same examples, or only what both have (partial)."
+        f"{names[0]} and {names[1]} are not parallel: {'; '.join(facts)}. Give test sets of the same "
+        f"examples, or skip the others (partial)."
     )

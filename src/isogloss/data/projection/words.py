@@ -1,19 +1,19 @@
-"""Words, sentences and the running text they make; answers, entities and tags located in translations.
+"""Split text into words and sentences, and locate answers, entities and tags in translations.
 
-Words are those of treebanks, punctuation included, except where that takes a dictionary: contractions (don't,
-du) stay whole. Chinese, Japanese, Thai, Lao, Khmer and Burmese have no spaces between words. ICU's
-dictionaries find their words where the extra ``isogloss[icu]`` is installed; without it each Chinese
-character is a word, each run of hiragana or katakana, and whatever the others write without a space. F1 with
-the words of German, English, Spanish, French and Russian treebanks is 0.94 to 0.97 (of spaces alone 0.72 to
-0.81), with those of Chinese 0.44 (with ICU 0.78), of Thai 0.09 (0.76). Sentence ends are found by punctuation
-alone.
+Words are defined as in treebanks, punctuation included, except that contractions (don't, du) stay whole
+because splitting them takes a dictionary. Chinese, Japanese, Thai, Lao, Khmer and Burmese have no spaces
+between words. ICU's dictionaries find their words if the extra ``isogloss[icu]`` is installed. Without it
+each Chinese character is a word, as is each run of hiragana or katakana, and in the other scripts each run
+without a space. F1 with the words of German, English, Spanish, French and Russian treebanks is 0.94 to 0.97
+(0.72 to 0.81 with spaces only), for Chinese 0.44 (with ICU 0.78), for Thai 0.09 (0.76). Sentence ends are
+found only by punctuation.
 
-What is located is found by marks, by word links, or by its own translation; None where its position is
+Answers are located by marks, by word links, or by their own translation, and are None if the position is
 ambiguous. Tags follow Yarowsky et al. (2001), "Inducing Multilingual Text Analysis Tools via Robust
-Projection across Aligned Corpora": a word takes the tag on which all words linked to it agree; others, and
-words without links, have none, and nothing is learned from them. An entity reaches from its first to its last
-linked word; where none is linked, or a word outside of the entity is linked between them, the sentence is
-given up, as an entity tagged O would teach a wrong label.
+Projection across Aligned Corpora": a word gets the tag on which all words linked to it agree. Other words,
+and words without links, have no tag and do not contribute to training. An entity reaches from its first to
+its last linked word. The sentence is discarded if no word of an entity is linked, or if a word outside of the
+entity is linked between them, because an entity tagged O would teach a wrong label.
 """
 
 import re
@@ -68,33 +68,33 @@ _WITHOUT = re.compile(rf"[。！？｡][。！？｡]*[{_CLOSERS}]*")
 
 
 def tokenize(text: str) -> tuple[str, ...]:
-    """Return the words of running text, split at spaces, with punctuation as words of its own."""
-    return tuple(word for chunk in _spaced(text).split() for word in _parted(chunk))
+    """Return the words of running text, split at spaces, with punctuation as separate words."""
+    return tuple(word for chunk in _insert_spaces(text).split() for word in _split_chunk(chunk))
 
 
 def word_breaking(languages: Iterable[str]) -> str:
-    """Return the name and version of the dictionaries used for these languages; empty for none."""
-    needed = {language.partition("_")[0] for language in languages} & _BY_DICTIONARY
-    if not needed or word_breaker() is None:
+    """Return the name and version of the dictionaries used for these languages, or "" if none is used."""
+    dictionary_languages = {language.partition("_")[0] for language in languages} & _BY_DICTIONARY
+    if not dictionary_languages or word_breaker() is None:
         return ""
     import icu4py
 
     return f"icu-{icu4py.icu_version}"
 
 
-def _spaced(text: str) -> str:
+def _insert_spaces(text: str) -> str:
     """Insert spaces between words where the script has none."""
     if text.isascii():
         return text
     breaker = word_breaker()
     if breaker is None:
         return _UNSPACED.sub(r" \g<0> ", text)
-    return _DICTIONARY.sub(lambda run: f" {' '.join(breaker(run[0], 'en'))} ", text)  # any locale does
+    return _DICTIONARY.sub(lambda run: f" {' '.join(breaker(run[0], 'en'))} ", text)  # Any locale works.
 
 
 @lru_cache(maxsize=1)
 def word_breaker() -> "type[WordBreaker] | None":
-    """Return ICU's word breaker; None where it is not installed."""
+    """Return ICU's word breaker, or None if it is not installed."""
     try:
         from icu4py.breakers import WordBreaker
     except ImportError:
@@ -103,9 +103,9 @@ def word_breaker() -> "type[WordBreaker] | None":
 
 
 def word_offsets(words: Iterable[str], text: str, start: int = 0) -> list[tuple[int, int]]:
-    """Return the character offsets (start, end) of words in a text, in their order from ``start`` on.
+    """Return the character offsets (start, end) of words in a text, in their order from ``start``.
 
-    (0, 0) for a word that is written otherwise.
+    A word that the text does not contain has (0, 0).
     """
     offsets = []
     for word in words:
@@ -116,20 +116,26 @@ def word_offsets(words: Iterable[str], text: str, start: int = 0) -> list[tuple[
 
 
 def detokenize(words: Sequence[str]) -> str:
-    """Join words to running text, attaching punctuation and quotation marks."""
-    text, glued, quote_end = "", True, ""
+    """Join words into running text, attaching punctuation and quotation marks."""
+    text = ""
+    joins_next = True
+    quote_end = ""
     for word in words:
-        ends = word == quote_end
-        closes = ends or all(map(_closes, word)) or _ENGLISH_ENDING.fullmatch(word)
-        together = glued or closes or any(map(_UNSPACED_OR_ITS_MARK.match, (text[-1], word)))
-        text += word if together else f" {word}"
-        glued = not ends and (word in _QUOTES or all(map(_opens, word)) or bool(_ELIDED.fullmatch(word)))
-        quote_end = "" if ends else _QUOTES.get(word, quote_end)
+        ends_quote = word == quote_end
+        closes = ends_quote or all(_closes(char) for char in word) or _ENGLISH_ENDING.fullmatch(word)
+        joins = joins_next or closes or any(_UNSPACED_OR_ITS_MARK.match(side) for side in (text[-1], word))
+        text += word if joins else f" {word}"
+        opens = word in _QUOTES or all(_opens(char) for char in word)
+        joins_next = not ends_quote and (opens or bool(_ELIDED.fullmatch(word)))
+        quote_end = "" if ends_quote else _QUOTES.get(word, quote_end)
     return text
 
 
 def sentences_in(text: str) -> list[str]:
-    """Split text into sentences, stripped of white space; text without an end is one sentence."""
+    """Split text into sentences, stripped of white space.
+
+    Text without a sentence end is one sentence, and empty sentences are dropped.
+    """
     ends = {match.end() for match in _WITH_SPACE.finditer(text) if _is_end(text, match)}
     ends |= {match.end() for match in _WITHOUT.finditer(text)}
     indices = [0, *sorted(ends), len(text)]
@@ -138,16 +144,21 @@ def sentences_in(text: str) -> list[str]:
 
 
 @lru_cache(maxsize=1 << 16)
-def _parted(chunk: str) -> tuple[str, ...]:
-    """Split punctuation before and after a word from it; equal marks in a row are one."""
-    first, last = 0, len(chunk)
-    while first < last and _is_mark(chunk[first]):
-        first += 1
-    while last > first and _is_mark(chunk[last - 1]) and not _is_abbreviation(chunk, first, last):
-        last -= 1
-    elided = _ELIDED.match(chunk, first, last)
-    parts = (chunk[first : elided.end()], chunk[elided.end() : last]) if elided else (chunk[first:last],)
-    return (*_runs(chunk[:first]), *filter(None, parts), *_runs(chunk[last:]))
+def _split_chunk(chunk: str) -> tuple[str, ...]:
+    """Split a chunk into its word and the punctuation around it.
+
+    Equal marks in a row are one. An elided article or preposition (l', qu') is a separate word.
+    """
+    start = 0
+    stop = len(chunk)
+    while start < stop and _is_mark(chunk[start]):
+        start += 1
+    while stop > start and _is_mark(chunk[stop - 1]) and not _is_abbreviation(chunk, start, stop):
+        stop -= 1
+    elision = _ELIDED.match(chunk, start, stop)
+    border = elision.end() if elision else start
+    parts = (chunk[start:border], chunk[border:stop])
+    return (*_runs(chunk[:start]), *(part for part in parts if part), *_runs(chunk[stop:]))
 
 
 def _runs(marks: str) -> list[str]:
@@ -173,8 +184,8 @@ def _is_abbreviation(text: str, start: int, end: int) -> bool:
 
 
 def _is_end(text: str, match: re.Match[str]) -> bool:
-    after = _NOT_SPACE.search(text, match.end())
-    if after and after[0].islower():
+    next_character = _NOT_SPACE.search(text, match.end())
+    if next_character and next_character[0].islower():
         return False
     return match[0] != "." or not _is_abbreviation(text, 0, match.end())
 
@@ -196,7 +207,7 @@ class MarkerPair(NamedTuple):
     left: str
     right: str
     lefts: str
-    """Regular expression of the left one's translations."""
+    """Regular expression of the left marker's translations."""
     rights: str
 
 
@@ -205,13 +216,16 @@ MARKS = (
     MarkerPair("<b>", "</b>", r"<\s*[bB]\s*>", r"<\s*/\s*[bB]\s*>"),
     MarkerPair("“", "”", r"[\"“„«»”「『]", r"[\"“”»«」』]"),
 )
-"""Brackets and tags survive translation best (Chen et al. 2023, "EasyProject", Section 4); then quotes."""
+"""Pairs of markers in the order in which they are tried.
+
+Brackets and tags survive translation best (Chen et al. 2023, "EasyProject", Section 4), then quotes.
+"""
 
 _NO_SPACE_BEFORE = re.compile(r"[,.;:!?…)\]}»”%、。，！？：；]")
 
 
-def marked(passage: str, answer: Answer, mark: MarkerPair) -> str | None:
-    """Write marks around an answer; None where the passage contains such marks itself."""
+def add_marks(passage: str, answer: Answer, mark: MarkerPair) -> str | None:
+    """Return a passage with marks around an answer, or None if the passage already contains such marks."""
     if re.search(f"{mark.lefts}|{mark.rights}", passage):
         return None
     start, text = answer
@@ -219,48 +233,60 @@ def marked(passage: str, answer: Answer, mark: MarkerPair) -> str | None:
     return passage[:start] + mark.left + passage[start:stop] + mark.right + passage[stop:]
 
 
-def unmarked(translation: str, mark: MarkerPair) -> tuple[str, Answer] | None:
-    """Remove the marks from a translation; return it and the answer between them."""
+def remove_marks(translation: str, mark: MarkerPair) -> tuple[str, Answer] | None:
+    """Remove the marks from a translation, and return it with the answer between them.
+
+    None is returned unless the translation has exactly one pair of marks around a text.
+    """
     lefts = list(re.finditer(mark.lefts, translation))
-    first = lefts[0] if lefts else None
+    left_mark = lefts[0] if lefts else None
     all_rights = list(re.finditer(mark.rights, translation))
-    rights = [match for match in all_rights if first and match.start() >= first.end()]
-    if first is None or len(rights) != 1 or len({match.span() for match in (*lefts, *all_rights)}) != 2:
+    rights = [match for match in all_rights if left_mark and match.start() >= left_mark.end()]
+    if left_mark is None or len(rights) != 1 or len({match.span() for match in (*lefts, *all_rights)}) != 2:
         return None
-    left, after = translation[: first.start()], translation[rights[0].end() :]
-    inner = translation[first.end() : rights[0].start()]
+    left = translation[: left_mark.start()]
+    right = translation[rights[0].end() :]
+    inner = translation[left_mark.end() : rights[0].start()]
     answer = inner.strip()
     if not answer:
         return None
     start = left.rstrip() + _gap(left, inner)
-    spaced = _gap(inner, after)
-    if _NO_SPACE_BEFORE.match(after.lstrip()) and not after[:1].isspace():
-        spaced = ""  # The space was the mark's.
-    return start + answer + spaced + after.lstrip(), (len(start), answer)
+    gap = _gap(inner, right)
+    if _NO_SPACE_BEFORE.match(right.lstrip()) and not right[:1].isspace():
+        gap = ""  # The space belonged to the mark.
+    return start + answer + gap + right.lstrip(), (len(start), answer)
 
 
 def _gap(left: str, right: str) -> str:
-    """Return a space if either part had one at the joint, else nothing."""
+    """Return a space if either part had one at the joint, else ""."""
     inside = bool(left.strip() and right.strip())
     return " " if inside and (left[-1].isspace() or right[0].isspace()) else ""
 
 
-def by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Answer | None:
-    """Return the span from the first to the last word linked to the answer; None if others are within."""
-    start, stop = answer[0], answer[0] + len(answer[1])
+def locate_by_links(answer: Answer, translation: str, links: Iterable[SpanLink]) -> Answer | None:
+    """Return the answer from the first to the last linked word, or None.
+
+    None is for an answer without links, and for one with a word in between that is linked only outside.
+    """
+    start, text = answer
+    stop = start + len(text)
     links = list(links)
     inside = {target for source, target in links if start <= source[0] and source[1] <= stop}
     outside = {target for source, target in links if source[1] <= start or source[0] >= stop}
     if not inside:
         return None
-    first, last = min(begin for begin, _ in inside), max(end for _, end in inside)
-    if any(first <= begin < last for begin, _ in outside - inside):
+    target_start = min(begin for begin, _ in inside)
+    target_stop = max(end for _, end in inside)
+    if any(target_start <= begin < target_stop for begin, _ in outside - inside):
         return None
-    return first, translation[first:last]
+    return target_start, translation[target_start:target_stop]
 
 
-def by_text(answer: str, translation: str) -> Answer | None:
-    """Return the only occurrence of a translated answer, ignoring case, at word boundaries; else None."""
+def locate_by_text(answer: str, translation: str) -> Answer | None:
+    """Return the only occurrence of a translated answer, or None without exactly one.
+
+    Case is ignored, and the occurrence must begin and end at word boundaries.
+    """
     core = answer.strip().rstrip(".。").strip()
     if not core:
         return None
@@ -270,15 +296,15 @@ def by_text(answer: str, translation: str) -> Answer | None:
 
 
 def _border(letter: str) -> str:
-    """Return the expression of a word boundary, in scripts that separate words."""
-    spaced = letter.isalnum() and not re.match(
+    """Return the regular expression of a word boundary, or "" for scripts that do not separate words."""
+    separates_words = letter.isalnum() and not re.match(
         r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\uffee]", letter
     )
-    return r"\b" if spaced else ""
+    return r"\b" if separates_words else ""
 
 
 def span_links(text: str, translation: str, links: Iterable[tuple[int, int]]) -> list[SpanLink]:
-    """Turn links between the numbers of words into links between their character offsets."""
+    """Turn links between word indices into links between character offsets."""
     sources, targets = (word_offsets(tokenize(side), side) for side in (text, translation))
     return [(sources[i], targets[j]) for i, j in links]
 
@@ -287,37 +313,38 @@ WordLinks = Sequence[tuple[int, int]]
 """0-based words of a text and of its translation."""
 
 
-def projected_tags(tags: Sequence[str], count: int, links: WordLinks, *, bio: bool) -> tuple[str, ...] | None:
-    """Return the tags of the ``count`` words of a translation; None where they cannot be located.
+def project_tags(tags: Sequence[str], count: int, links: WordLinks, *, bio: bool) -> tuple[str, ...] | None:
+    """Return the tags of the ``count`` words of a translation, or None if they cannot be located.
 
-    Without tags to carry there are none in the translation either.
+    If the original has no tags, the result is empty.
     """
     if not tags:
         return ()
-    projected = _entities_projected(tags, count, links) if bio else _words_projected(tags, count, links)
-    return None if projected is None or not any(projected) else tuple(projected)
+    target_tags = _project_entities(tags, count, links) if bio else _project_word_tags(tags, count, links)
+    return None if target_tags is None or not any(target_tags) else tuple(target_tags)
 
 
-def _words_projected(tags: Sequence[str], count: int, links: WordLinks) -> list[str]:
-    linked: list[set[str]] = [set() for _ in range(count)]
+def _project_word_tags(tags: Sequence[str], count: int, links: WordLinks) -> list[str]:
+    votes_by_word: list[set[str]] = [set() for _ in range(count)]
     for source, target in links:
-        linked[target].add(tags[source])
-    return [votes.pop() if len(votes) == 1 else NO_TAG for votes in linked]
+        votes_by_word[target].add(tags[source])
+    return [votes.pop() if len(votes) == 1 else NO_TAG for votes in votes_by_word]
 
 
-def _entities_projected(tags: Sequence[str], count: int, links: WordLinks) -> list[str] | None:
-    projected = [OUTSIDE] * count
+def _project_entities(tags: Sequence[str], count: int, links: WordLinks) -> list[str] | None:
+    target_tags = [OUTSIDE] * count
     for entity in find_spans(tags):
         inside = {target for source, target in links if entity.start <= source < entity.stop}
         outside = {target for source, target in links if not entity.start <= source < entity.stop} - inside
         if not inside:
             return None
-        first, last = min(inside), max(inside)
-        overlaps = any(tag != OUTSIDE for tag in projected[first : last + 1])
-        if overlaps or any(first <= word <= last for word in outside):
+        start = min(inside)
+        stop = max(inside) + 1
+        overlaps = any(tag != OUTSIDE for tag in target_tags[start:stop])
+        if overlaps or any(start <= word < stop for word in outside):
             return None
-        projected[first : last + 1] = [f"B-{entity.type}", *[f"I-{entity.type}"] * (last - first)]
-    return projected
+        target_tags[start:stop] = [f"B-{entity.type}", *[f"I-{entity.type}"] * (stop - start - 1)]
+    return target_tags
 
 
 def word_links(
@@ -327,8 +354,8 @@ def word_links(
 ) -> list[tuple[int, int]]:
     """Turn links between spans of two texts (start, end) into links between their words."""
     sources, targets = (word_offsets(words, text) for words, text in (source, target))
-    pairs = (product(_overlapping(sources, span), _overlapping(targets, other)) for span, other in links)
-    return sorted({*chain.from_iterable(pairs)})
+    pairs = (product(_overlapping(sources, span), _overlapping(targets, match)) for span, match in links)
+    return sorted(set(chain.from_iterable(pairs)))
 
 
 def _overlapping(offsets: Sequence[Span], span: Span) -> list[int]:

@@ -1,1 +1,1 @@
-"""What is added to an encoder's own weights: for languages, for a task, or as a difference."""
+"""Additions to an encoder's weights: for languages, for a task, or as a difference."""

@@ -1,6 +1,6 @@
 """The language that a model is reading, and what depends on it: modules, X-MOD's adapters, and maps.
 
-Modules are those of ``language_modules``. An encoder of X-MOD has adapters for each language of its
+``language_modules`` adds the modules. An encoder of X-MOD has adapters for each language of its
 pretraining, part of its layers and of its file (Pfeiffer et al. 2022, "Lifting the Curse of Multilinguality
 by Pre-training Modular Transformers", Section 3).
 
@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from isogloss.core.errors import ConfigError
 from isogloss.core.languages import language_of_text
-from isogloss.encoders.added.language_layers import ActiveLanguage, LanguageMap, routed
+from isogloss.encoders.added.language_layers import ActiveLanguage, LanguageMap, run_by_language
 from isogloss.encoders.added.language_modules import ModuleTree, encoder_of, module_tree
 from isogloss.encoders.added.module_settings import language_error
 from isogloss.encoders.families import family_of, languages_of
@@ -38,19 +38,22 @@ class LanguageMaps:
     maps: Mapping[str, LanguageMap]
 
     def of(self, language: str) -> LanguageMap | None:
-        """Return a language's map, or None for the source; ConfigError for languages without a map."""
-        code = language_of_text(language)
-        if code == self.source:
+        """Return a language's map, or None for the source.
+
+        Raises ConfigError for a language without a map.
+        """
+        plain_language = language_of_text(language)
+        if plain_language == self.source:
             return None
-        if code not in self.maps:
+        if plain_language not in self.maps:
             raise language_error(
-                code,
+                plain_language,
                 sorted({self.source, *self.maps}),
                 has="this encoder maps each language's states",
                 lacks="and has no map for",
-                then=f"Adjust it with bitext of {self.source} and {code} too.",
+                then=f"Adjust it with bitext of {self.source} and {plain_language} too.",
             )
-        return self.maps[code]
+        return self.maps[plain_language]
 
 
 def attach_language_maps(model: nn.Module, maps: LanguageMaps) -> None:
@@ -65,7 +68,7 @@ def language_maps_of(model: nn.Module) -> LanguageMaps | None:
 
 
 def refuse_mapped(model: nn.Module, start: str | Path) -> None:
-    """Raise ConfigError for an encoder with language maps: a change of its states would leave them behind."""
+    """Raise ConfigError for an encoder with language maps, which would not fit its changed states."""
     if language_maps_of(model) is not None:
         raise ConfigError(
             f"{start}: this encoder maps each language's states already, and its maps would not fit it any "
@@ -81,14 +84,15 @@ def active_language(model: nn.Module, language: str | Sequence[str]) -> Iterator
     a language without modules or map.
     """
     languages = (language,) if isinstance(language, str) else tuple(language)
-    maps, tree = language_maps_of(model), module_tree(model)
+    maps = language_maps_of(model)
+    tree = module_tree(model)
     with ExitStack() as contexts:
         if adapter_languages(model):
             contexts.enter_context(active_adapters(model, languages))
         if tree is not None:
-            contexts.enter_context(_switched(tree, tuple(map(tree.info.of, languages))))
+            contexts.enter_context(_switch_languages(tree, tuple(tree.info.of(name) for name in languages)))
         if maps is not None:
-            contexts.enter_context(mapped(model, maps, languages))
+            contexts.enter_context(map_states(model, maps, languages))
         yield
 
 
@@ -99,7 +103,7 @@ def active_rows(model: nn.Module, rows: slice) -> Iterator[None]:
     if tree is None or len(tree.active.languages) < 2:
         yield
         return
-    with _switched(tree, tree.active.languages[rows]):
+    with _switch_languages(tree, tree.active.languages[rows]):
         yield
 
 
@@ -110,32 +114,37 @@ def active_languages(model: nn.Module) -> tuple[str, ...]:
 
 
 def languages_of_halves(model: Model, languages: Sequence[str] = ()) -> tuple[str, str]:
-    """Return the language of each half of the batch, by default of the active ones; "" without modules.
+    """Return the language of each half of the batch.
 
-    ConfigError if a half has several, or for a language without modules.
+    Default: the active languages. Both are "" without modules. Raises ConfigError if a half has several
+    languages, or for a language without modules.
     """
     tree = module_tree(model)
     if tree is None or not languages:
         languages = active_languages(model)
     else:
-        languages = tuple(map(tree.info.of, languages))
-    middle = len(languages) // 2
+        languages = tuple(tree.info.of(language) for language in languages)
+    middle_row = len(languages) // 2
     halves = (
-        [set(half) for half in (languages[:middle], languages[middle:])] if middle else [{*languages}] * 2
+        [set(part) for part in (languages[:middle_row], languages[middle_row:])]
+        if middle_row
+        else [set(languages)] * 2
     )
-    if any(len(half) > 1 for half in halves):
-        sides = " and ".join("+".join(sorted(half)) for half in halves)
+    if any(len(part) > 1 for part in halves):
+        sides = " and ".join("+".join(sorted(part)) for part in halves)
         raise ConfigError(
             f"X-Mixup: each side of a batch is in one language; found {sides}. Give batches of one pair of "
             f"languages."
         )
-    source, target = ("".join(half) for half in halves)
+    source, target = ("".join(part) for part in halves)
     return source, target
 
 
 def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
-    """Raise ConfigError if a model has modules or maps for languages, but none for one of these."""
-    maps, tree, adapters = language_maps_of(model), module_tree(model), adapter_languages(model)
+    """Raise ConfigError if a model has adapters, modules or maps by language but none for one of these."""
+    maps = language_maps_of(model)
+    tree = module_tree(model)
+    adapters = adapter_languages(model)
     for language in languages:
         if adapters:
             adapter_number(adapters, language)
@@ -146,8 +155,9 @@ def check_languages(model: nn.Module, languages: Iterable[str]) -> None:
 
 
 @contextmanager
-def _switched(tree: ModuleTree, languages: tuple[str, ...]) -> Iterator[None]:
-    previous, tree.active.languages = tree.active.languages, languages
+def _switch_languages(tree: ModuleTree, languages: tuple[str, ...]) -> Iterator[None]:
+    previous = tree.active.languages
+    tree.active.languages = languages
     try:
         yield
     finally:
@@ -155,8 +165,8 @@ def _switched(tree: ModuleTree, languages: tuple[str, ...]) -> Iterator[None]:
 
 
 @contextmanager
-def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> Iterator[None]:
-    """Map the last states of an encoder, or of a model's encoder, as those of these languages."""
+def map_states(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> Iterator[None]:
+    """Map the last states of an encoder, or of a model's encoder, by the maps of these languages."""
     maps_by_language = {language: maps.of(language) for language in languages}
     if not any(maps_by_language.values()):
         yield
@@ -167,11 +177,11 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
         return maps_by_language[language] or nn.Identity()
 
     def after(encoder: Model, _: object, output: Output) -> Output:
-        states = routed(map_of, active, (output.last_hidden_state,), {})
+        states = run_by_language(map_of, active, (output.last_hidden_state,), {})
         output.last_hidden_state = states
         if output.get("hidden_states") is not None:
             output.hidden_states = (*output.hidden_states[:-1], states)
-        if output.get("pooler_output") is not None:  # The pooler reads mapped states, too.
+        if output.get("pooler_output") is not None:  # The pooler also reads mapped states.
             output.pooler_output = encoder.pooler(states)
         return output
 
@@ -180,17 +190,20 @@ def mapped(model: nn.Module, maps: LanguageMaps, languages: Sequence[str]) -> It
 
 
 def adapter_languages(model: nn.Module) -> tuple[str, ...]:
-    """Return the languages with adapters in the order of their numbers; none in other families."""
+    """Return the languages with adapters in the order of their indices, or none in other families."""
     return languages_of(encoder_of(model))
 
 
 def adapter_number(languages: Sequence[str], language: str) -> int:
-    """Return the number of a language's adapters; ConfigError for a language without."""
-    code = language_of_text(language)
-    if code in languages:
-        return languages.index(code)
+    """Return the index of a language's adapters.
+
+    Raises ConfigError for a language without adapters.
+    """
+    plain_language = language_of_text(language)
+    if plain_language in languages:
+        return languages.index(plain_language)
     raise language_error(
-        code,
+        plain_language,
         languages,
         has="this encoder has adapters for the languages of its pretraining",
         lacks="and none for",
@@ -202,23 +215,26 @@ def adapter_number(languages: Sequence[str], language: str) -> int:
 def active_adapters(model: nn.Module, languages: Sequence[str]) -> Iterator[None]:
     """Use the adapters of a language, or of one language for each row.
 
-    For text in an unspecified language they are those of ``default_language`` in config.json, if any.
+    Default for text in an unspecified language: ``default_language`` in config.json, if any.
     """
-    codes, encoder = adapter_languages(model), encoder_of(model)
+    codes = adapter_languages(model)
+    encoder = encoder_of(model)
     default = (encoder.config.default_language or "").partition("_")[0]
     numbers = [adapter_number(codes, language or default) for language in languages]
 
-    def add_ids(_: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        subwords = inputs[0] if inputs else named["input_ids"]
+    def add_ids(
+        _: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        subwords = inputs[0] if inputs else keywords["input_ids"]
         lang_ids = torch.tensor(numbers, device=subwords.device)
-        return inputs, {**named, "lang_ids": lang_ids.expand(len(subwords))}
+        return inputs, {**keywords, "lang_ids": lang_ids.expand(len(subwords))}
 
     with encoder.register_forward_pre_hook(add_ids, with_kwargs=True):
         yield
 
 
 def cast_outputs_back(encoder: Model) -> None:
-    """Cast the adapters' outputs back to the precision of their inputs: mixed precision fails without."""
+    """Cast the adapters' outputs back to the precision of their inputs: mixed precision fails otherwise."""
     for site in family_of(encoder).sites(encoder):
         for adapter in encoder.get_submodule(site.own_adapters).children() if site.own_adapters else ():
             vars(adapter)["forward"] = _InOwnPrecision(adapter.forward)
@@ -226,7 +242,10 @@ def cast_outputs_back(encoder: Model) -> None:
 
 @dataclass(frozen=True)
 class _InOwnPrecision:
-    """A function of states whose result has their precision; unlike a closure, copied with its module."""
+    """Cast the result of a function of states to their precision.
+
+    Unlike a closure, it is copied with its module.
+    """
 
     run: Callable[[Tensor], Tensor]
 

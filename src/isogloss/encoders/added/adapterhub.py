@@ -1,9 +1,9 @@
 """Adapters in the format of the library adapters, as AdapterHub publishes them: read and written.
 
 A folder has ``adapter_config.json`` and the weights of an adapter (Pfeiffer's or Houlsby's bottlenecks, also
-with invertible ones), and with a task's adapter its head. Language adapters become language modules, that of
-a task its adapters, with the same outputs. Old files are pickles: their weights alone are read
-(``weights_only`` of torch, which builds tensors and runs nothing), and only where this is asked for.
+with invertible ones), and with a task's adapter its head. Language adapters become language modules, and a
+task's adapters stay a task's, with the same outputs. Old files are pickles: only their weights are read
+(``weights_only`` of torch, which builds tensors and runs nothing), and only with ``pickle``.
 """
 
 import json
@@ -23,7 +23,7 @@ from isogloss.core.errors import ConfigError, ModelError, one_line
 from isogloss.core.run_parts import Modules
 from isogloss.core.untrusted import below, fitting
 from isogloss.encoders import FAMILIES
-from isogloss.encoders.added.adapters import attach_task_adapter, placed, task_adapter
+from isogloss.encoders.added.adapters import attach_task_adapter, task_adapter, task_placement
 from isogloss.encoders.added.added_weights import copy_weights, read_weights, write_weights
 from isogloss.encoders.added.language_modules import (
     INVERTIBLE,
@@ -42,13 +42,15 @@ from isogloss.encoders.family import Model, head_parameters
 from isogloss.encoders.folders import read_json
 from isogloss.encoders.loading import AutoClass, load_whole, load_with_new_head
 
-ADAPTER_CONFIG, HEAD_CONFIG = "adapter_config.json", "head_config.json"
-ADAPTER_WEIGHTS, HEAD_WEIGHTS = "adapter.safetensors", "model_head.safetensors"
+ADAPTER_CONFIG = "adapter_config.json"
+HEAD_CONFIG = "head_config.json"
+ADAPTER_WEIGHTS = "adapter.safetensors"
+HEAD_WEIGHTS = "model_head.safetensors"
 PICKLES = {ADAPTER_WEIGHTS: "pytorch_adapter.bin", HEAD_WEIGHTS: "pytorch_model_head.bin"}
 
 ADAPTER_PARTS = {"down": "adapter_down.0", "up": "adapter_up"}
 INVERTIBLE_PARTS = {"f.down": "F.0", "f.up": "F.2", "g.down": "G.0", "g.up": "G.2"}
-"""Their names of the layers of an adapter and of an invertible one."""
+"""The library's names of the layers of an invertible adapter, by ours."""
 
 _OLD_NAMES = re.compile(r"(attention|layer)_text_(task|lang)_adapters|(?<=invertible_)lang_(?=adapters)")
 _OUTSIDE = re.compile(r"^.*?(?=encoder\.layer\.|invertible_adapters\.)")
@@ -58,7 +60,7 @@ _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 @dataclass(frozen=True, kw_only=True)
 class BottleneckConfig:
-    """The fields of their configuration that change outputs; single values are all that is supported."""
+    """The fields of the library's configuration that change outputs, with the values that are supported."""
 
     mh_adapter: bool
     output_adapter: Literal[True]
@@ -114,7 +116,7 @@ class HubAdapter:
     """Family and hidden size of its encoder."""
     config: BottleneckConfig
     weights: dict[str, Tensor]
-    """By their names from the layer on, without that of the adapter."""
+    """By the library's names from the layer on, without the adapter's name."""
     head: HeadConfig | None
     head_weights: list[Tensor]
     """In the order of the head's layers."""
@@ -130,7 +132,7 @@ class HubAdapter:
             "invertible": bool(config.inv_adapter) or None,
             "normed": config.original_ln_before or None,
             "activation": activation,
-            "leave_out": tuple(number + 1 for number in config.leave_out) or None,
+            "leave_out": tuple(layer + 1 for layer in config.leave_out) or None,
         }
 
     @property
@@ -138,13 +140,14 @@ class HubAdapter:
         """The labels of its head in the order of their numbers."""
         ids = self.head.label2id if self.head else {}
         names = sorted(ids, key=ids.__getitem__)
-        return tuple(names or (f"LABEL_{number}" for number in range(len(self.head_weights[-1]))))
+        return tuple(names or (f"LABEL_{index}" for index in range(len(self.head_weights[-1]))))
 
 
 def read_hub_adapter(folder: Path, *, pickle: bool = False) -> HubAdapter:
-    """Read the folder of an adapter; ModelError for damaged files, and for what has no equal here.
+    """Read the folder of an adapter.
 
-    ``pickle`` allows files that are pickles, whose weights alone are read.
+    ``pickle`` allows files that are pickles, but reads only their weights. Raises ModelError for damaged
+    files, and for settings without an equivalent here.
     """
     body = read_json(folder / ADAPTER_CONFIG) if (folder / ADAPTER_CONFIG).is_file() else {}
     if "config" not in body:
@@ -154,23 +157,28 @@ def read_hub_adapter(folder: Path, *, pickle: bool = False) -> HubAdapter:
         )
     config = _fitting(BottleneckConfig, body.get("config"), folder / ADAPTER_CONFIG)
     weights = _weights(folder, ADAPTER_WEIGHTS, pickle=pickle)
-    renamed = {_NAMED.sub("", _OUTSIDE.sub("", _current(name))): weight for name, weight in weights.items()}
-    head, head_weights = None, list[Tensor]()
+    plain_weights = {
+        _NAMED.sub("", _OUTSIDE.sub("", _current_name(name))): weight for name, weight in weights.items()
+    }
+    head = None
+    head_weights = list[Tensor]()
     if (folder / HEAD_CONFIG).is_file():
-        stored = _weights(folder, HEAD_WEIGHTS, pickle=pickle)
+        head_file = _weights(folder, HEAD_WEIGHTS, pickle=pickle)
         content = read_json(folder / HEAD_CONFIG).get("config")
         if content is not None:
             head = _fitting(HeadConfig, content, folder / HEAD_CONFIG)
             _check_head(head, folder / HEAD_CONFIG)
             head_weights = [
-                stored[name]
-                for name in sorted(stored, key=lambda name: (name.rpartition(".")[0], name.endswith("bias")))
+                head_file[name]
+                for name in sorted(
+                    head_file, key=lambda name: (name.rpartition(".")[0], name.endswith("bias"))
+                )
             ]
     trained_on = (str(body.get("model_type", "")), body.get("hidden_size"))
-    return HubAdapter(folder, trained_on, config, renamed, head, head_weights)
+    return HubAdapter(folder, trained_on, config, plain_weights, head, head_weights)
 
 
-def _current(name: str) -> str:
+def _current_name(name: str) -> str:
     return _OLD_NAMES.sub(lambda match: "adapters" if match[1] else "", name)
 
 
@@ -180,7 +188,7 @@ def _check_head(head: HeadConfig, path: Path) -> None:
         raise ModelError(
             f"{path}: a head of type {head.head_type} with {head.layers} layers has no equal here. Known: "
             f"{', '.join(f'{name} with {count}' for name, (_, count) in HEADS.items())}. Remove this file to "
-            f"read the adapter alone, and train a head."
+            f"read only the adapter, and train a head."
         )
 
 
@@ -201,7 +209,7 @@ def _weights(folder: Path, name: str, *, pickle: bool) -> dict[str, Tensor]:
     if not pickle:
         raise ModelError(
             f"{path}: these weights are a pickle, which can run code when it is read. --pickle reads the "
-            f"weights in it alone, and runs nothing."
+            f"weights in it, and runs nothing."
         )
     try:
         _check_unpacked(path)
@@ -234,14 +242,14 @@ def with_hub_adapters(
 ) -> Model:
     """Load an encoder with adapters of languages and of a task, and with the task's head.
 
-    Layers that are left out (from 1; -1 is the last) lose the adapters of languages, as in MAD-X 2.0.
-    ConfigError where languages' adapters differ in kind, ModelError for those of another encoder, and for a
-    language's given as a task's.
+    The layers in ``leave_out`` (from 1; -1 is the last) lose the adapters of languages, as in MAD-X 2.0.
+    Raises ConfigError if the languages' adapters differ in kind, and ModelError for adapters of a different
+    encoder or a language's adapter given as a task's.
     """
     if task is not None and task.config.inv_adapter:
         raise ModelError(
             f"{task.path}: these adapters were given as a task's, and have invertible ones (inv_adapter), "
-            f"which are a language's. Give them as a language's: --language CODE={task.path}."
+            f"which are a language's. Pass them as a language's: --language CODE={task.path}."
         )
     if task is not None and task.head is not None:
         kind, _ = HEADS[task.head.head_type]
@@ -253,9 +261,9 @@ def with_hub_adapters(
     if languages:
         _add_languages(model, languages, tuple(leave_out))
     if task is not None:
-        added = TaskAdapters(model, placed(**{**task.placement, "invertible": None}), seed=0)
-        _copy(task, dict(_names(model, added.placement, added)))
-        attach_task_adapter(model, added)
+        modules = TaskAdapters(model, task_placement(**{**task.placement, "invertible": None}), seed=0)
+        _copy(task, dict(_names(model, modules.placement, modules)))
+        attach_task_adapter(model, modules)
         _copy_head(task, model)
     return model
 
@@ -277,42 +285,49 @@ LIKE_BERT = [
     for family in [FAMILIES[name]]
     if (family.layers, family.layer.attention_output) == (BERT.layers, BERT.layer.attention_output)
 ]
-"""Families whose layers have BERT's names, as those of the library."""
+"""Families whose layers have BERT's names, as in the library."""
 
 
 def _add_languages(model: Model, adapters: Mapping[str, HubAdapter], leave_out: tuple[int, ...]) -> None:
-    settings = {code: Modules(**{"kind": ADAPTER, **adapter.placement}) for code, adapter in adapters.items()}
-    first, *others = settings
-    for code in others:
-        if settings[code] != settings[first]:
+    settings = {
+        language: Modules(**{"kind": ADAPTER, **adapter.placement}) for language, adapter in adapters.items()
+    }
+    first_language, *other_languages = settings
+    for language in other_languages:
+        if settings[language] != settings[first_language]:
             raise ConfigError(
-                f"{adapters[code].path}: the adapters of {code} differ in kind from those of {first} "
-                f"({settings[code]} and {settings[first]}). All languages of an encoder have one kind."
+                f"{adapters[language].path}: the adapters of {language} differ in kind from the "
+                f"adapters of {first_language} ({settings[language]} and {settings[first_language]}). All "
+                f"languages of an encoder need one kind. Give adapters of one kind."
             )
-    modules = settings[first]
+    modules = settings[first_language]
     if leave_out:
         modules = replace(modules, leave_out=(*(modules.leave_out or ()), *leave_out))
     add_modules(model, modules, tuple(adapters), seed=0)
     tree: ModuleTree = encoder_of(model).get_submodule(TREE)
-    omitted = {number - 1 for number in layers_left_out(modules, model.config.num_hidden_layers)}
-    for code, adapter in adapters.items():
+    omitted_layers = {layer - 1 for layer in layers_left_out(modules, model.config.num_hidden_layers)}
+    for language, adapter in adapters.items():
         weights = {
             name: weight
             for name, weight in adapter.weights.items()
-            if not ((layer := _LAYER.match(name)) and int(layer[1]) in omitted)
+            if not ((layer_match := _LAYER.match(name)) and int(layer_match[1]) in omitted_layers)
         }
-        _copy(replace(adapter, weights=weights), _of_language(model, tree, code))
+        _copy(replace(adapter, weights=weights), _language_weights(model, tree, language))
 
 
-def _of_language(model: Model, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
+def _language_weights(model: Model, tree: ModuleTree, owner: str) -> dict[str, nn.Parameter]:
     """Return the parameters of a language's adapters by their names in a file of the library."""
     names = changed_modules(encoder_of(model), tree.info.modules)
     return dict(_names(model, tree.info.modules, (tree.get(owner, name) for name in names)))
 
 
-def _names(model: Model, modules: Modules, added: Iterable[nn.Module]) -> Iterator[tuple[str, nn.Parameter]]:
+def _names(
+    model: Model, modules: Modules, added_modules: Iterable[nn.Module]
+) -> Iterator[tuple[str, nn.Parameter]]:
     """Yield the parameters of added modules, in the order of ``changed_modules``, with their names."""
-    for (name, kind), module in zip(changed_modules(encoder_of(model), modules).items(), added, strict=True):
+    for (name, kind), module in zip(
+        changed_modules(encoder_of(model), modules).items(), added_modules, strict=True
+    ):
         is_inverted = kind == INVERTIBLE
         where = "invertible_adapters" if is_inverted else f"{name.rpartition('.')[0]}.adapters"
         for ours, theirs in (INVERTIBLE_PARTS if is_inverted else ADAPTER_PARTS).items():
@@ -326,24 +341,25 @@ def _copy(adapter: HubAdapter, parameters: Mapping[str, nn.Parameter]) -> None:
 
 def _copy_head(adapter: HubAdapter, model: Model) -> None:
     if adapter.head is not None:
-        weights = {f"head.{number}": weight for number, weight in enumerate(adapter.head_weights)}
+        weights = {f"head.{index}": weight for index, weight in enumerate(adapter.head_weights)}
         parameters = enumerate(head_parameters(model).values())
-        named = {f"head.{number}": weight for number, weight in parameters}
-        copy_weights(adapter.path / HEAD_WEIGHTS, weights, named)
+        weight_of = {f"head.{index}": weight for index, weight in parameters}
+        copy_weights(adapter.path / HEAD_WEIGHTS, weights, weight_of)
 
 
 def check_writable(model: Model) -> None:
-    """Raise ConfigError unless what was added to a model are adapters that this format has a name for."""
-    tree, family = module_tree(model), model.config.model_type
+    """Raise ConfigError unless this format has names for everything that was added to a model."""
+    tree = module_tree(model)
+    family = model.config.model_type
     if tree is None and task_adapter(model) is None:
         raise ConfigError(
-            "--adapter: this model has no adapters of its own. Leave --adapter out: all is written."
+            "--adapter: this model has no adapters. Run without --adapter to write the whole model."
         )
     if tree is not None and (tree.info.modules.kind not in ADAPTERS or tree.info.modules.embedding):
         raise ConfigError(
             f"--adapter: this model has {tree.info.modules.kind} modules for each language"
             f"{' with embeddings' if tree.info.modules.embedding else ''}, and AdapterHub's format has "
-            f"adapters alone. Leave --adapter out."
+            f"only adapters. Run without --adapter."
         )
     if family not in LIKE_BERT:
         raise ConfigError(
@@ -353,22 +369,27 @@ def check_writable(model: Model) -> None:
 
 
 def write_hub_adapters(model: Model, folder: Path, base: str) -> list[str]:
-    """Write all adapters of a model; return their folders below ``folder``: a language each, and task."""
-    written, tree, task = list[str](), module_tree(model), task_adapter(model)
+    """Write all adapters of a model, and return the names of their folders below ``folder``.
+
+    Each language has a folder; the task's is named task.
+    """
+    folders = list[str]()
+    tree = module_tree(model)
+    task = task_adapter(model)
     if tree is not None:
         for owner in owners(tree.info, tree.info.modules.kind):
-            weights = _of_language(model, tree, owner)
-            written.append(owner)
+            weights = _language_weights(model, tree, owner)
+            folders.append(owner)
             _write(below(folder, owner), model, tree.info.modules, weights, base)
     if task is not None:
-        written.append("task")
+        folders.append("task")
         _write(folder / "task", model, task.placement, dict(_names(model, task.placement, task)), base)
         _write_head(folder / "task", model, base)
-    return written
+    return folders
 
 
 def _write(folder: Path, model: Model, modules: Modules, weights: Mapping[str, Tensor], base: str) -> None:
-    omitted = layers_left_out(modules, model.config.num_hidden_layers)
+    omitted_layers = layers_left_out(modules, model.config.num_hidden_layers)
     config = BottleneckConfig(
         mh_adapter=modules.after is None,
         output_adapter=True,
@@ -377,16 +398,16 @@ def _write(folder: Path, model: Model, modules: Modules, weights: Mapping[str, T
         original_ln_before=bool(modules.normed),
         inv_adapter="nice" if modules.invertible else None,
         inv_adapter_reduction_factor=2 if modules.invertible else None,
-        leave_out=tuple(number - 1 for number in sorted(omitted)),
+        leave_out=tuple(layer - 1 for layer in sorted(omitted_layers)),
     )
     folder.mkdir(parents=True)
     _write_json(folder / ADAPTER_CONFIG, asdict(config), model, folder.name, base)
     inside = f"{encoder_of(model).base_model_prefix}."
-    named = {
+    weight_of = {
         inside + name.replace("adapters.", f"adapters.{folder.name}.", 1): weight
         for name, weight in weights.items()
     }
-    write_weights(folder / ADAPTER_WEIGHTS, named, {"format": "pt"})
+    write_weights(folder / ADAPTER_WEIGHTS, weight_of, {"format": "pt"})
 
 
 def _write_head(folder: Path, model: Model, base: str) -> None:

@@ -1,4 +1,4 @@
-"""Adapters of a task: stacked on those of the language (MAD-X), or of the library peft (LoRA, DoRA, IA3).
+"""Adapters of a task: stacked on the language's adapters (MAD-X), or made by the library peft (LoRA, IA3).
 
 MAD-X: Pfeiffer et al. (2020), "MAD-X: An Adapter-Based Framework for Multi-Task Cross-Lingual Transfer",
 Section 3.2: a bottleneck after each layer's feed-forward, behind the language's adapter or copy if any. All
@@ -7,9 +7,9 @@ adapter's input, before the norm; in the paper both follow a norm, and their res
 output. On disk they are a file next to the weights of an ordinary model; or, with the head in the same file,
 all that is saved of a model whose encoder stayed as it was (``differences``).
 
-Those of peft are put into the modules that the family's sites name, with the weights around them frozen, and
-merged after training: the model is an ordinary one again. On disk they are an ordinary peft folder with the
-head among ``modules_to_save``.
+Adapters of peft are put into the modules that the family's sites name, with the weights around them frozen,
+and merged after training: the model is an ordinary one again. On disk they are an ordinary peft folder with
+the head among ``modules_to_save``.
 """
 
 import warnings
@@ -56,33 +56,35 @@ TASK_FILE = "task_adapter.safetensors"
 
 
 def add_task_adapter(model: nn.Module, reduction: int, *, seed: int) -> None:
-    """Add an adapter of the task to each layer; the outputs do not change.
+    """Add an adapter of the task to each layer, without changing the outputs.
 
-    It reads states behind the norm where those of the languages do. A model that has them keeps them;
-    ConfigError if their reduction is another.
+    It reads states behind the norm if the languages' adapters do. Existing task adapters stay. Raises
+    ConfigError if their reduction differs.
     """
     check_reduction(reduction, encoder_of(model).config.hidden_size, "task adapter")
     if (existing := task_adapter(model)) is None:
         info = modules_of(model)
-        normed = info.modules.normed if info else None
-        attach_task_adapter(model, TaskAdapters(model, placed(reduction, normed=normed), seed=seed))
+        is_normed = info.modules.normed if info else None
+        attach_task_adapter(
+            model, TaskAdapters(model, task_placement(reduction, normed=is_normed), seed=seed)
+        )
     elif existing.placement.reduction != reduction:
         theirs = existing.placement.reduction
         raise ConfigError(
-            f"task adapter: the model this starts from has one of reduction {theirs}, and {reduction} is "
-            f"asked for. Ask for {theirs}, or start from a model without."
+            f"task adapter: the model this starts from has one of reduction {theirs}, not {reduction}. Set "
+            f"reduction = {theirs}, or start from a model without task adapters."
         )
 
 
-def placed(reduction: int, **placement: Any) -> Modules:
+def task_placement(reduction: int, **placement: Any) -> Modules:
     """Return the placement of a task's adapters: after each feed-forward, where nothing else is named."""
     return Modules(**{"kind": SHARED_ADAPTER, "after": FEED_FORWARD, "reduction": reduction, **placement})
 
 
 def task_adapter(model: nn.Module) -> TaskAdapters | None:
     """Return the adapters of a model's task, or None."""
-    added: TaskAdapters | None = getattr(encoder_of(model), TASK, None)
-    return added
+    adapters: TaskAdapters | None = getattr(encoder_of(model), TASK, None)
+    return adapters
 
 
 def adapted_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
@@ -91,19 +93,23 @@ def adapted_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def write_task_adapter(model: nn.Module, folder: Path, *, head: bool = False) -> None:
-    """Write the adapters of a model's task, if any, into a folder; with ``head``, the head as well."""
-    if (added := task_adapter(model)) is not None:
-        weights = adapted_parameters(model) if head else _parameters(added)
-        metadata = {"reduction": str(added.placement.reduction), **optional_metadata(added.placement)}
-        after = metadata.pop("after", BOTH_PLACES)
-        metadata |= {"after": after} if after != FEED_FORWARD else {}
+    """Write the adapters of a model's task, if any, into a folder.
+
+    ``head``: write the head as well.
+    """
+    if (adapters := task_adapter(model)) is not None:
+        weights = adapted_parameters(model) if head else _parameters(adapters)
+        metadata = {"reduction": str(adapters.placement.reduction), **optional_metadata(adapters.placement)}
+        position = metadata.pop("after", BOTH_PLACES)
+        metadata |= {"after": position} if position != FEED_FORWARD else {}
         write_weights(folder / TASK_FILE, weights, metadata)
 
 
 def read_task_adapter(model: nn.Module, folder: Path) -> set[str]:
     """Add the adapters of a task in a folder, if any, to a model, and copy head weights of the same shape.
 
-    Returns the names of these. ModelError for a damaged file, or that of another encoder.
+    Returns the names of the copied head weights. Raises ModelError for a damaged file, or adapters of a
+    different encoder.
     """
     path = folder / TASK_FILE
     if not path.exists():
@@ -111,27 +117,30 @@ def read_task_adapter(model: nn.Module, folder: Path) -> set[str]:
 
     def placement(metadata: Mapping[str, Any]) -> Modules:
         optional = optional_settings({"after": FEED_FORWARD, **metadata})
-        return placed(int(metadata["reduction"]), **optional)
+        return task_placement(int(metadata["reduction"]), **optional)
 
-    weights, added = read_weights(path), TaskAdapters(model, read_metadata(path, placement), seed=0)
-    of_task = {name: weight for name, weight in weights.items() if name.startswith(TASK)}
-    copy_weights(path, of_task, _parameters(added))
-    attach_task_adapter(model, added)
+    weights = read_weights(path)
+    adapters = TaskAdapters(model, read_metadata(path, placement), seed=0)
+    task_weights = {name: weight for name, weight in weights.items() if name.startswith(TASK)}
+    copy_weights(path, task_weights, _parameters(adapters))
+    attach_task_adapter(model, adapters)
     head = {} if encoder_of(model) is model else head_parameters(model)
-    fitting = {name for name, old in head.items() if name in weights and weights[name].shape == old.shape}
+    fitting = {
+        name for name, parameter in head.items() if name in weights and weights[name].shape == parameter.shape
+    }
     with torch.no_grad():
         for name in fitting:
             head[name].copy_(weights[name])
     return fitting
 
 
-def _parameters(added: TaskAdapters | None) -> dict[str, nn.Parameter]:
-    return {} if added is None else dict(added.named_parameters(prefix=TASK))
+def _parameters(adapters: TaskAdapters | None) -> dict[str, nn.Parameter]:
+    return {} if adapters is None else dict(adapters.named_parameters(prefix=TASK))
 
 
-def attach_task_adapter(model: nn.Module, added: TaskAdapters) -> None:
+def attach_task_adapter(model: nn.Module, adapters: TaskAdapters) -> None:
     """Add the adapters of a task to a model, and connect them."""
-    encoder_of(model).add_module(TASK, added.train(model.training))
+    encoder_of(model).add_module(TASK, adapters.train(model.training))
     connect(model)
 
 
@@ -139,7 +148,9 @@ ModuleChoice = Literal["query", "key", "value", "attention_output", "feed_forwar
 """A module that an adapter can be put into, by its name in ``families.Site``."""
 
 PROJECTIONS = ("query", "key", "value")
-ADAPTER, WEIGHTS, CONFIG = "default", "adapter_model.safetensors", "adapter_config.json"
+ADAPTER = "default"
+WEIGHTS = "adapter_model.safetensors"
+CONFIG = "adapter_config.json"
 MERGED_TYPES = (
     "ADALORA", "ADAMSS", "BEFT", "BOFT", "C3A", "DEFT", "DELORA", "FOURIERFT", "GLORA", "GRALORA", "HIRA",
     "HRA", "IA3", "LN_TUNING", "LOHA", "LOKR", "LORA", "MISS", "OFT", "OSF", "PEANUT", "PSOFT", "PVERA",
@@ -155,7 +166,7 @@ TASK_TYPES = {
     "ForSequenceClassification": "SEQ_CLS",
     "ForQuestionAnswering": "QUESTION_ANS",
 }
-"""What peft calls the task of a model's class."""
+"""The task type of peft for the class of a model."""
 
 
 def check_peft(family: EncoderFamily, modules: Sequence[ModuleChoice] | None, where: str) -> None:
@@ -185,7 +196,8 @@ def module_names(model: Model, modules: Sequence[ModuleChoice]) -> list[str]:
 
     ConfigError for modules after which the encoder has language adapters.
     """
-    inside, names = encoder_prefix(model), []
+    inside = encoder_prefix(model)
+    names = []
     for site in family_of(model).sites(model):
         for name in modules:
             if "forward" in vars(site.module(model, name)):
@@ -198,21 +210,21 @@ def module_names(model: Model, modules: Sequence[ModuleChoice]) -> list[str]:
 
 
 def add_adapters(model: nn.Module, config: "PeftConfig", *, seed: int) -> None:
-    """Put a peft configuration's adapters into a model and freeze the encoder; a head stays trainable.
+    """Put a peft configuration's adapters into a model and freeze the encoder, but not the head.
 
-    The adapters' initial weights depend on the seed alone; they change no output.
+    The initial weights of the adapters depend only on the seed, and change no output.
     """
     from peft import inject_adapter_in_model
 
     head = head_parameters(model)
-    frozen = [weight for name, weight in model.named_parameters() if name not in head]
+    encoder_parameters = [weight for name, weight in model.named_parameters() if name not in head]
     device = next(model.parameters()).device
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"peft\.")
         torch.manual_seed(seed)
         inject_adapter_in_model(config, model, adapter_name=ADAPTER)
     thaw(model)
-    freeze(frozen)
+    freeze(encoder_parameters)
     model.to(device)
 
 
@@ -228,11 +240,11 @@ def merge_adapters(model: nn.Module) -> "PeftConfig":
     """Merge the adapters into the weights; return their configuration. All weights are trainable again."""
     from peft.tuners.tuners_utils import BaseTunerLayer
 
-    def merged(layer: Any) -> nn.Module:
+    def merge(layer: Any) -> nn.Module:
         layer.merge()
         return cast(nn.Module, layer.get_base_layer())
 
-    _replace(model, BaseTunerLayer, merged)
+    _replace(model, BaseTunerLayer, merge)
     config = cast(Any, model).peft_config[ADAPTER]
     del cast(Any, model).peft_config
     thaw(model)
@@ -241,12 +253,12 @@ def merge_adapters(model: nn.Module) -> "PeftConfig":
 
 def _replace(model: nn.Module, kind: type, replacement: Callable[[Any], nn.Module]) -> None:
     """Replace the modules of a kind, but for those inside a replaced one."""
-    replaced = tuple[str, ...]()
+    prefixes = tuple[str, ...]()
     for name, module in list(model.named_modules()):
-        if isinstance(module, kind) and not name.startswith(replaced):
+        if isinstance(module, kind) and not name.startswith(prefixes):
             parent, _, attribute = name.rpartition(".")
             setattr(model.get_submodule(parent), attribute, replacement(module))
-            replaced += (f"{name}.",)
+            prefixes += (f"{name}.",)
 
 
 def write_adapters(
@@ -254,29 +266,33 @@ def write_adapters(
 ) -> None:
     """Write an ordinary peft folder: configuration and weights, the head's among ``modules_to_save``."""
     write_weights(folder / WEIGHTS, weights, {"format": "pt"})
-    saved = copy(config)
-    saved.base_model_name_or_path, _, revision = base.partition("@")
-    saved.revision, saved.inference_mode = revision or None, True
+    peft_config = copy(config)
+    peft_config.base_model_name_or_path, _, revision = base.partition("@")
+    peft_config.revision = revision or None
+    peft_config.inference_mode = True
     tops = {name.removeprefix(encoder_prefix(model)).split(".")[0] for name in head_parameters(model)}
-    saved.modules_to_save = sorted(tops) or None
+    peft_config.modules_to_save = sorted(tops) or None
     for name in ("target_modules", "feedforward_modules"):  # Sets, whose order differs each time.
-        if hasattr(saved, name):
-            setattr(saved, name, sorted(getattr(saved, name)))
+        if hasattr(peft_config, name):
+            setattr(peft_config, name, sorted(getattr(peft_config, name)))
     kind = type(model).__name__
-    saved.task_type = next((task for end, task in TASK_TYPES.items() if kind.endswith(end)), None)
-    saved.save_pretrained(str(folder))
+    peft_config.task_type = next((task for end, task in TASK_TYPES.items() if kind.endswith(end)), None)
+    peft_config.save_pretrained(str(folder))
 
 
 def apply_adapters(model: nn.Module, folder: Path) -> set[str]:
-    """Add and merge a peft folder's adapters; return the names of the weights that were saved with them."""
-    saved = load_adapters(model, folder)
+    """Add and merge a peft folder's adapters.
+
+    Returns the names of the weights that were saved with them.
+    """
+    names = load_adapters(model, folder)
     if hasattr(model, "peft_config"):
         merge_adapters(model)
-    return saved
+    return names
 
 
 class _Encoder(nn.Module):
-    """An encoder alone, under the name that it has within a model with a head."""
+    """A wrapper of an encoder under the name that it has in a model with a head."""
 
     def __init__(self, encoder: Model, prefix: str) -> None:
         super().__init__()
@@ -290,16 +306,16 @@ class _Encoder(nn.Module):
         return self.get_submodule(self.base_model_prefix)
 
     def get_input_embeddings(self) -> nn.Module:
-        """Return the embeddings, which peft asks for."""
+        """Return the embeddings. peft calls this method."""
         return cast(nn.Module, cast(Model, self.base_model).get_input_embeddings())
 
 
 def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     """Add a peft folder's adapters to a model, and copy the weights that were saved with them.
 
-    peft adds them to the model that they were trained on, exactly as in training; of a model with another
-    head, or none, to the encoder alone. Returns the names of the copied weights. ModelError if anything that
-    the configuration asks for is not in the file, or has no place in the model.
+    peft adds them to the model that they were trained on, exactly as in training. If the model has no head or
+    a different one, they are added to the encoder only. Returns the names of the copied weights. Raises
+    ModelError if the file lacks weights of the configuration, or has weights without a place in the model.
     """
     family = family_of(cast(Model, model))
     check_peft(family, None, str(folder))
@@ -310,40 +326,40 @@ def load_adapters(model: nn.Module, folder: Path) -> set[str]:
     inside = f"{_trained_prefix(model, folder)}."
     parts = {name for name, _ in encoder.named_children()}
     if any(name.startswith(inside) for name in names) or parts.isdisjoint(n.split(".")[0] for n in names):
-        trained = model if _has_trained_head(model, folder) else _Encoder(encoder, inside[:-1])
+        target = model if _has_trained_head(model, folder) else _Encoder(encoder, inside[:-1])
     else:  # They were trained on an encoder without a head.
-        trained = encoder
+        target = encoder
         inside = ""
     pooler = getattr(encoder, "pooler", None)
-    if trained is not model:  # Adapters of the head, and of a pooler that this encoder lacks, are not needed.
+    if target is not model:  # Adapters of the head, and of a pooler that this encoder lacks, are not needed.
         names = [name for name in names if name.startswith(inside)]
-        of_pooler = [name for name in names if name.startswith(f"{inside}pooler.")]
+        pooler_names = [name for name in names if name.startswith(f"{inside}pooler.")]
         if pooler is None:
-            names = [name for name in names if name not in of_pooler]
-        elif not of_pooler:  # The model that they were trained on has none.
+            names = [name for name in names if name not in pooler_names]
+        elif not pooler_names:  # The model that they were trained on has none.
             encoder.pooler = None
     if names:
         full_names = {f"{PREFIX}{name}" for name in names}
         # Without the prefix are weights that all adapters share.
-        stored = {
+        adapter_weights_of = {
             name: weight
             for name, weight in weights.items()
             if name in full_names or not name.startswith(PREFIX)
         }
-        _load_into(trained, config, stored, folder)
-        cast(Any, model).peft_config = vars(trained).pop("peft_config")
+        _load_into(target, config, adapter_weights_of, folder)
+        cast(Any, model).peft_config = vars(target).pop("peft_config")
     if pooler is not None:
         encoder.pooler = pooler
-    if trained is not model:
+    if target is not model:
         names = [f"{encoder_prefix(cast(Model, model))}{name.removeprefix(inside)}" for name in names]
-    return {*names} & dict(model.named_parameters()).keys()
+    return set(names) & dict(model.named_parameters()).keys()
 
 
 def _check_no_decoder(family: EncoderFamily, names: Sequence[str], folder: Path) -> None:
-    of_decoder = [name for name in names if "decoder" in name.split(".")[:2]]
-    if of_decoder and family.encoder_class != "AutoModel":
+    decoder_names = [name for name in names if "decoder" in name.split(".")[:2]]
+    if decoder_names and family.encoder_class != "AutoModel":
         raise ModelError(
-            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({of_decoder[0]}), "
+            f"{folder / WEIGHTS}: these adapters change the decoder of {family.name} ({decoder_names[0]}), "
             f"which is not run here. Give adapters of the encoder."
         )
 
@@ -356,7 +372,7 @@ def _read_adapters(folder: Path) -> tuple["PeftConfig", dict[str, Tensor]]:
     try:
         config = PeftConfig.from_pretrained(str(folder))
     except Exception as error:  # The library takes any value of its configuration.
-        raise _damaged(folder / CONFIG, error) from error
+        raise _adapter_error(folder / CONFIG, error) from error
     config.inference_mode = False
     return config, read_weights(folder / WEIGHTS)
 
@@ -385,12 +401,12 @@ def _has_trained_head(model: nn.Module, folder: Path) -> bool:
     """Return whether a model has the head that a folder's adapters were trained with."""
     if encoder_of(model) is model:
         return False
-    trained = folders.load_encoder_config(folder)
+    config = folders.load_encoder_config(folder)
     ours = type(model).__name__
-    kinds = trained.architectures or []
+    kinds = config.architectures or []
     if ours.replace("ForSequenceClassification", "ForMultipleChoice") in kinds:
         return True  # Its scores are one, whatever the configuration says.
-    return ours in kinds and cast(Config, model.config).num_labels == trained.num_labels
+    return ours in kinds and cast(Config, model.config).num_labels == config.num_labels
 
 
 def _class_of(model: nn.Module) -> str:
@@ -399,8 +415,8 @@ def _class_of(model: nn.Module) -> str:
     return f"{type(encoder).__name__} of {config.num_hidden_layers} layers"
 
 
-def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tensor], folder: Path) -> None:
-    """Add adapters to a model; load their weights, and those of the modules that were saved with them."""
+def _load_into(model: nn.Module, config: "PeftConfig", weights: Mapping[str, Tensor], folder: Path) -> None:
+    """Add adapters to a model, then load their weights and the modules that were saved with them."""
     from peft import PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
     from peft.utils.other import AuxiliaryTrainingWrapper, ModulesToSaveWrapper
 
@@ -415,10 +431,10 @@ def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tens
             f"({one_line(error):.300}). Copy the folder again, or correct base_model_name_or_path."
         ) from error
     state = wrapper.state_dict()
-    expected = get_peft_model_state_dict(wrapper, state, adapter_name=ADAPTER, save_embedding_layers=False)
+    targets = get_peft_model_state_dict(wrapper, state, adapter_name=ADAPTER, save_embedding_layers=False)
     # Trained embeddings are saved with their adapters.
-    expected |= {name: state[name] for name in stored.keys() - expected.keys() if name in state}
-    for name, shape, expected_shape in folders.differing_shapes(expected, stored):
+    targets |= {name: state[name] for name in weights.keys() - targets.keys() if name in state}
+    for name, shape, expected_shape in folders.differing_shapes(targets, weights):
         problem = f"has the shape {shape}, and {expected_shape} is expected"
         if shape is None:
             problem = "is missing"
@@ -431,20 +447,20 @@ def _load_into(model: nn.Module, config: "PeftConfig", stored: Mapping[str, Tens
         )
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"peft\.")
-        set_peft_model_state_dict(wrapper, dict(stored), adapter_name=ADAPTER)
+        set_peft_model_state_dict(wrapper, dict(weights), adapter_name=ADAPTER)
 
-    def unwrapped(wrapper: Any) -> nn.Module:
+    def unwrap(wrapper: Any) -> nn.Module:
         if isinstance(wrapper, ModulesToSaveWrapper):
             original: nn.Module = wrapper.original_module
             original.load_state_dict(wrapper.modules_to_save[ADAPTER].state_dict())
             return original
-        merged: nn.Module = wrapper.unload_and_optionally_merge_module(True, False, None)
-        return merged
+        module: nn.Module = wrapper.unload_and_optionally_merge_module(True, False, None)
+        return module
 
-    _replace(model, AuxiliaryTrainingWrapper, unwrapped)
+    _replace(model, AuxiliaryTrainingWrapper, unwrap)
 
 
-def _damaged(path: Path, error: Exception) -> ModelError | StorageError:
+def _adapter_error(path: Path, error: Exception) -> ModelError | StorageError:
     if failure := disk_error(error):
         return reading_error(path, failure)
     return ModelError(

@@ -1,7 +1,7 @@
 """The weights that are added to an encoder: which languages they belong to, and the files they are saved in.
 
-A folder holds an ordinary encoder (without adapters and maps; of copies, the first language's), which is all
-that transformers reads, and a file each for language modules and language maps.
+A folder holds an ordinary encoder (without adapters and maps, and with the first language's copies), which
+is all that transformers reads, and a file each for language modules and language maps.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,7 +40,7 @@ Read = TypeVar("Read")
 
 MODULES_FILE = "language_modules.safetensors"
 BOTH_PLACES = "both"
-"""In a file of a task's adapters: they are after attention, too."""
+"""In a file of a task's adapters: they are also after attention."""
 
 MAPS_FILE = "language_maps.safetensors"
 
@@ -48,15 +48,17 @@ MAPS_FILE = "language_maps.safetensors"
 def language_parameters(
     model: nn.Module, language: str, *, embedding: bool = True
 ) -> dict[str, nn.Parameter]:
-    """Return the parameters of a language's modules by name; ConfigError for languages without modules.
+    """Return the parameters of a language's modules by name.
 
-    Empty if all parameters are shared, as with one adapter for all. Without ``embedding``, a vector that was
-    added at the embeddings as well as modules of another kind is left out.
+    Empty if all parameters are shared, as with one adapter for all. ``embedding``: include a vector added at
+    the embeddings by modules of a different kind. Raises ConfigError for a language without modules.
     """
     tree = module_tree(model)
     if tree is None:
         return {}
-    owner, encoder, inside = tree.info.of(language), encoder_of(model), encoder_prefix(model)
+    owner = tree.info.of(language)
+    encoder = encoder_of(model)
+    inside = encoder_prefix(model)
     parameters = dict[str, nn.Parameter]()
     for module, kind in changed_modules(encoder, tree.info.modules).items():
         is_extra = kind == EMBEDDING != tree.info.modules.kind
@@ -71,19 +73,19 @@ def language_parameters(
 def shared_parameters(model: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters shared by all languages, by name."""
     info = modules_of(model)
-    of_languages = {
-        name for code in (info.languages if info else ()) for name in language_parameters(model, code)
+    language_names = {
+        name for language in (info.languages if info else ()) for name in language_parameters(model, language)
     }
     adapters = tuple(f"{site.own_adapters}." for site in family_of(model).sites(model) if site.own_adapters)
     return {
         name: weight
         for name, weight in model.named_parameters()
-        if name not in of_languages and not name.startswith(adapters)
+        if name not in language_names and not name.startswith(adapters)
     }
 
 
 def module_parameters(model: nn.Module, languages: Iterable[str]) -> dict[str, nn.Parameter]:
-    """Return the parameters of a shared adapter, then those of these languages' modules, by name."""
+    """Return the parameters of a shared adapter and of these languages' modules, by name."""
     shared = f"{encoder_prefix(model)}{TREE}.{branch_of(SHARED_ADAPTER)}."
     parameters = {name: weight for name, weight in model.named_parameters() if name.startswith(shared)}
     for language in languages:
@@ -92,24 +94,24 @@ def module_parameters(model: nn.Module, languages: Iterable[str]) -> dict[str, n
 
 
 def parameter_counts(model: nn.Module) -> dict[str, int]:
-    """Count the parameters of each language's modules; those shared by all are under ""."""
+    """Count the parameters of each language's modules, with "" for the shared ones."""
     info = modules_of(model)
     parts = {"": shared_parameters(model)}
-    parts |= {code: language_parameters(model, code) for code in (info.languages if info else ())}
-    return {code: sum(weight.numel() for weight in part.values()) for code, part in parts.items()}
+    parts |= {language: language_parameters(model, language) for language in (info.languages if info else ())}
+    return {language: sum(weight.numel() for weight in part.values()) for language, part in parts.items()}
 
 
 @contextmanager
 def without_added_modules(model: nn.Module) -> Iterator[None]:
     """Detach the modules of languages and task temporarily, so that transformers saves an ordinary model."""
     encoder = encoder_of(model)
-    added = {name: module for name, module in encoder.named_children() if name in (TREE, TASK)}
-    for name in added:
+    modules = {name: module for name, module in encoder.named_children() if name in (TREE, TASK)}
+    for name in modules:
         delattr(encoder, name)
     try:
         yield
     finally:
-        for name, module in added.items():
+        for name, module in modules.items():
             encoder.add_module(name, module)
 
 
@@ -126,28 +128,37 @@ def write_language_modules(model: nn.Module, folder: Path) -> None:
 
 
 def optional_metadata(modules: Modules) -> dict[str, str]:
-    """Return the settings of modules that are left out at their default, as metadata of a file."""
+    """Return the settings of modules that differ from their defaults, as metadata of a file."""
     values = {name: getattr(modules, name) for name in ("after", "invertible", "embedding", "normed")}
     metadata = {name: str(value) for name, value in values.items() if value}
     metadata |= {"activation": modules.activation} if modules.activation else {}
-    return metadata | ({"leave_out": ",".join(map(str, modules.leave_out))} if modules.leave_out else {})
+    return metadata | (
+        {"leave_out": ",".join(str(layer) for layer in modules.leave_out)} if modules.leave_out else {}
+    )
 
 
 def optional_settings(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what ``optional_metadata`` wrote; KeyError or ValueError for anything else."""
-    activation, after = metadata.get("activation"), metadata.get("after")
+    """Parse the metadata of ``optional_metadata``.
+
+    Raises KeyError or ValueError for invalid metadata.
+    """
+    activation = metadata.get("activation")
+    position = metadata.get("after")
     ACTIVATIONS[activation]
     numbers = metadata.get("leave_out", "")
     return {
-        "after": None if after == BOTH_PLACES else after,
+        "after": None if position == BOTH_PLACES else position,
         **{name: name in metadata or None for name in ("invertible", "embedding", "normed")},
         "activation": activation,
-        "leave_out": tuple(map(int, numbers.split(","))) if numbers else None,
+        "leave_out": tuple(int(layer) for layer in numbers.split(",")) if numbers else None,
     }
 
 
 def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
-    """Read which language modules an encoder of hidden size ``dim`` has; None without any."""
+    """Return the settings and languages of the modules in a folder, or None without any.
+
+    ``dim`` is the encoder's hidden size. Raises ModelError for a damaged file.
+    """
     path = folder / MODULES_FILE
     if not path.exists():
         return None
@@ -169,7 +180,7 @@ def read_module_info(folder: Path, dim: int) -> LanguageModules | None:
 def read_language_modules(model: nn.Module, folder: Path) -> None:
     """Add the language modules in a folder, if any, to a model.
 
-    ModelError for a damaged file, or that of another encoder.
+    Raises ModelError for a damaged file, or modules of a different encoder.
     """
     encoder = encoder_of(model)
     info = read_module_info(folder, encoder.config.hidden_size)
@@ -191,50 +202,60 @@ def _weights(tree: ModuleTree) -> dict[str, nn.Parameter]:
 def write_language_maps(maps: LanguageMaps, folder: Path) -> None:
     """Write an encoder's maps into its folder."""
     weights = {
-        f"{code}.{name}": tensor
-        for code, language_map in maps.maps.items()
+        f"{language}.{name}": tensor
+        for language, language_map in maps.maps.items()
         for name, tensor in vars(language_map).items()
     }
     write_weights(folder / MAPS_FILE, weights, {"source": maps.source})
 
 
 def read_language_maps(folder: Path, width: int) -> LanguageMaps | None:
-    """Read the maps of an encoder of hidden size ``width``; None without any.
+    """Read the maps of an encoder of hidden size ``width``, or return None without any.
 
-    ModelError for a damaged file, or that of another encoder.
+    Raises ModelError for a damaged file, or maps of a different encoder.
     """
     path = folder / MAPS_FILE
     if not path.exists():
         return None
-    source, weights = read_metadata(path, lambda metadata: str(metadata["source"])), read_weights(path)
+    source = read_metadata(path, lambda metadata: str(metadata["source"]))
+    weights = read_weights(path)
     shapes = {"matrix": torch.empty(width, width), "shift": torch.empty(width)}
     languages = sorted({name.rpartition(".")[0] for name in weights})
-    expected = {f"{code}.{name}": tensor for code in languages for name, tensor in shapes.items()}
-    check_shapes(path, weights, expected)
-    maps = {code: LanguageMap(**{name: weights[f"{code}.{name}"] for name in shapes}) for code in languages}
+    tensors_of = {f"{language}.{name}": tensor for language in languages for name, tensor in shapes.items()}
+    check_shapes(path, weights, tensors_of)
+    maps = {
+        language: LanguageMap(**{name: weights[f"{language}.{name}"] for name in shapes})
+        for language in languages
+    }
     return LanguageMaps(source, maps)
 
 
 def read_metadata(path: Path, read: Callable[[Mapping[str, Any]], Read]) -> Read:
-    """Read the metadata of a file of added modules; ModelError for a damaged one."""
+    """Read the metadata of a file of added modules.
+
+    Raises ModelError for a damaged file.
+    """
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="pt") as file:
             return read(file.metadata() or {})
     except (SafetensorError, OSError, KeyError, ValueError, ConfigError) as error:
-        raise _damaged(path, error) from error
+        raise _file_error(path, error) from error
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """Read a file of added modules; ModelError for a damaged one."""
+    """Read a file of added modules.
+
+    Raises ModelError for a damaged file.
+    """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     try:
         return dict(load_file(path))
     except (SafetensorError, OSError) as error:
-        raise _damaged(path, error) from error
+        raise _file_error(path, error) from error
 
 
 def check_shapes(path: Path, weights: Mapping[str, Tensor], expected: Mapping[str, Tensor]) -> None:
@@ -248,7 +269,10 @@ def check_shapes(path: Path, weights: Mapping[str, Tensor], expected: Mapping[st
 
 
 def copy_weights(path: Path, weights: Mapping[str, Tensor], parameters: Mapping[str, nn.Parameter]) -> None:
-    """Copy the weights of a file into added modules; ModelError if it is that of another encoder."""
+    """Copy the weights of a file into added modules.
+
+    Raises ModelError for names or shapes of a different encoder.
+    """
     check_shapes(path, weights, parameters)
     with torch.no_grad():
         for name, parameter in parameters.items():
@@ -263,7 +287,7 @@ def write_weights(path: Path, weights: Mapping[str, Tensor], metadata: dict[str,
     write_bytes(path.parent, path.name, save(tensors, metadata=metadata))
 
 
-def _damaged(path: Path, error: Exception) -> ModelError | StorageError:
+def _file_error(path: Path, error: Exception) -> ModelError | StorageError:
     if failure := disk_error(error):
         return reading_error(path, failure)
     return ModelError(

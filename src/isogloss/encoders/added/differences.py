@@ -1,7 +1,7 @@
-"""Models saved as their difference from another model: the trained part of the weights alone.
+"""Models saved as their difference from a base model: only the trained weights.
 
-Such a folder has the configuration and the tokenizer of an ordinary model, the trained weights in a format of
-their own (adapters of the library peft or of a task, sparse deltas), and ``difference.json``, which names the
+Such a folder has the configuration and the tokenizer of an ordinary model, the trained weights in a special
+format (adapters of the library peft or of a task, sparse deltas), and ``difference.json``, which names the
 encoder or model that they belong to. Loaded, it is an ordinary model with ordinary weights.
 
 Sparse deltas: some of an encoder's weights differ from the base, all others equal it to the bit. In training
@@ -31,7 +31,8 @@ from isogloss.encoders.folders import DIFFERENCE
 from isogloss.encoders.hub import is_hub_name
 
 DELTAS_FILE = "sparse_deltas.safetensors"
-POSITIONS, VALUES = "/places", "/values"
+POSITIONS = "/places"
+VALUES = "/values"
 """Suffixes in that file of the names of a tensor's positions, flattened, and of their values."""
 
 
@@ -47,21 +48,26 @@ class WeightDifference:
     """shipped, a hub name, or a folder: a path relative to this one for a run in the same folder of runs, and
     for a folder that this one is in."""
     fingerprint: str
-    """Of the files of the base; empty for a hub name, which includes the commit."""
+    """Hash of the base's files, or "" for a hub name, which includes the commit."""
 
 
 def write_difference(folder: Path, base: str, *, form: str, weights: str) -> WeightDifference:
-    """Write and return the description of weights in a folder; ``base`` is a folder or a hub name."""
-    name, fingerprint = base, ""
+    """Write and return the description of weights in a folder.
+
+    ``base`` is a folder or a hub name.
+    """
+    name = base
+    fingerprint = ""
     if not is_hub_name(base):
         path = from_home(base).resolve()
-        name, fingerprint = _named(path, folder.resolve()), folders.fingerprint(path)
+        name = _base_name(path, folder.resolve())
+        fingerprint = folders.fingerprint(path)
     difference = WeightDifference(format=form, weights=weights, base=name, fingerprint=fingerprint)
     write_text(folder, DIFFERENCE, json.dumps(asdict(difference), ensure_ascii=False, indent=1) + "\n")
     return difference
 
 
-def _named(base: Path, folder: Path) -> str:
+def _base_name(base: Path, folder: Path) -> str:
     if base == folders.shipped_folder():
         return folders.SHIPPED
     same_store = base.parent.parent == folder.parent.parent or base in folder.parents
@@ -69,7 +75,10 @@ def _named(base: Path, folder: Path) -> str:
 
 
 def difference_of(folder: Path) -> WeightDifference | None:
-    """Read the description of a difference; None for a folder with all weights."""
+    """Read the description of a difference, or return None for a folder with all weights.
+
+    Raises ModelError for a damaged file or an unknown format.
+    """
     path = folder / DIFFERENCE
     if not path.is_file():
         return None
@@ -91,7 +100,10 @@ def difference_of(folder: Path) -> WeightDifference | None:
 
 
 def base_folder(folder: Path, difference: WeightDifference) -> Path:
-    """Return the folder of the base; ModelError if it is missing, or its files have changed."""
+    """Return the folder of the base.
+
+    Raises ModelError if it is missing or its files have changed.
+    """
     where = f"{folder / DIFFERENCE}: these weights are a difference from {difference.base!r}"
     if difference.base == folders.SHIPPED:
         base = folders.shipped_folder()
@@ -128,7 +140,7 @@ class Masked(nn.Module):
         self.register_buffer("mask", mask.to(weight.device))
 
     def forward(self, weight: Tensor) -> Tensor:
-        """Return the tensor; its gradient is 0 outside the mask."""
+        """Return the tensor, whose gradient is 0 outside the mask."""
         return torch.where(self.mask, weight, self.original)
 
 
@@ -139,21 +151,22 @@ def encoder_weights(model: nn.Module) -> dict[str, nn.Parameter]:
 
 
 def add_masks(model: nn.Module, masks: Mapping[str, Tensor]) -> None:
-    """Restrict training of these tensors to where their masks are true; nothing changes yet.
+    """Restrict training of these tensors to positions where their masks are true.
 
-    A tied tensor is masked under each of its names: mT5 reads its embeddings under the second.
+    No value changes. A tied tensor is masked under each of its names: mT5 reads its embeddings under the
+    second.
     """
     mask_of = {weight: masks[name] for name, weight in model.named_parameters() if name in masks}
     # In the model's order, for the norm of all gradients is a sum in that order.
-    for name, weight in [*model.named_parameters(remove_duplicate=False)]:
+    for name, weight in list(model.named_parameters(remove_duplicate=False)):
         if weight in mask_of:
             parent, _, attribute = name.rpartition(".")
-            masked = Masked(weight, mask_of[weight])
-            parametrize.register_parametrization(model.get_submodule(parent), attribute, masked)
+            mask_module = Masked(weight, mask_of[weight])
+            parametrize.register_parametrization(model.get_submodule(parent), attribute, mask_module)
 
 
 def remove_masks(model: nn.Module) -> dict[str, Tensor]:
-    """Make masked tensors ordinary ones with their current values; return the masks by name."""
+    """Restore masked tensors as ordinary ones with their current values, and return the masks by name."""
     masks: dict[str, Tensor] = {}
     for name, module in list(model.named_modules()):
         for attribute in list(getattr(module, "parametrizations", ())):
@@ -185,12 +198,17 @@ def write_sparse(weights: Mapping[str, Tensor], base: str, folder: Path) -> None
 
 
 def apply_deltas(model: nn.Module, folder: Path) -> set[str]:
-    """Copy saved deltas into a model or an encoder; return the names of the head's weights among them."""
-    stored, prefix = read_weights(folder / DELTAS_FILE), encoder_prefix(model)
+    """Copy saved deltas into a model or an encoder.
+
+    Returns the names of the head's weights among them. Raises ModelError for deltas of a different encoder.
+    """
+    weights = read_weights(folder / DELTAS_FILE)
+    prefix = encoder_prefix(model)
     inside = "" if prefix else f"{getattr(model, 'base_model_prefix', '')}."
-    parameters, head = dict(model.named_parameters()), set[str]()
+    parameters = dict(model.named_parameters())
+    head = set[str]()
     with torch.no_grad():
-        for tensor, positions, values in _deltas(stored):
+        for tensor, positions, values in _deltas(weights):
             name = tensor.removeprefix(inside)
             if name not in parameters or int(positions.max()) >= parameters[name].numel():
                 raise ModelError(
@@ -198,7 +216,7 @@ def apply_deltas(model: nn.Module, folder: Path) -> set[str]:
                     f"Copy the folder again."
                 )
             parameters[name].flatten()[positions] = values
-        for tensor, weight in stored.items():
+        for tensor, weight in weights.items():
             name = tensor.removeprefix(inside)
             if name in parameters and parameters[name].shape == weight.shape:
                 parameters[name].copy_(weight)
@@ -206,11 +224,11 @@ def apply_deltas(model: nn.Module, folder: Path) -> set[str]:
     return head
 
 
-def _deltas(stored: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
-    for name, positions in stored.items():
+def _deltas(weights: Mapping[str, Tensor]) -> Iterator[tuple[str, Tensor, Tensor]]:
+    for name, positions in weights.items():
         if name.endswith(POSITIONS):
             tensor = name.removesuffix(POSITIONS)
-            yield tensor, positions.long(), stored[f"{tensor}{VALUES}"]
+            yield tensor, positions.long(), weights[f"{tensor}{VALUES}"]
 
 
 FORMATS: Mapping[str, Callable[[nn.Module, Path], set[str]]] = {
@@ -218,4 +236,7 @@ FORMATS: Mapping[str, Callable[[nn.Module, Path], set[str]]] = {
     "task-adapter": read_task_adapter,
     "sparse": apply_deltas,
 }
-"""Load the saved weights into an encoder, or a model with a head; return the names of the head's."""
+"""Functions that load the saved weights into an encoder or a model with a head.
+
+They return the names of the head's weights.
+"""

@@ -7,8 +7,8 @@ Pfeiffer et al. (2020), "MAD-X: An Adapter-Based Framework for Multi-Task Cross-
 Switch: a batch may hold several languages. Each language's rows then run as a separate batch, in one
 pass, and are put back in their order: the output of a row does not depend on other rows.
 
-Maps (a rotation, a shift, a change of scale) follow from a few moments of matched states, so that states
-stream by and are never held together.
+Maps (a rotation, a shift, a change of scale) follow from a few moments of matched states, so that states can
+be read in batches.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +28,11 @@ ACTIVATIONS: Mapping[str | None, Callable[[Tensor], Tensor]] = {
     "relu": nn.functional.relu,
     "swish": nn.functional.silu,
 }
-"""Activations of adapters; None is the GELU of the encoders around them."""
+"""Activations of adapters. None stands for GELU, which the encoders themselves use."""
 
 
 class Adapter(nn.Module):
-    """A bottleneck with a residual connection; newly made it is the identity, to the bit.
+    """A bottleneck with a residual connection, which is initially the identity to the bit.
 
     Only the projection down is drawn, from N(0, ``spread``²): the one back up is zero.
     """
@@ -53,12 +53,12 @@ class Adapter(nn.Module):
 
     def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
         """Return the states with the bottleneck's output added."""
-        return states + self.added(states)
+        return states + self.delta(states)
 
-    def added(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
+    def delta(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
         """Return the bottleneck's output."""
-        added: Tensor = self.up(self.activation(self.down(states)))
-        return added
+        delta: Tensor = self.up(self.activation(self.down(states)))
+        return delta
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class BehindNorm:
 
     def __call__(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
         """Return the states for the norm, which may be connected to other adapters already."""
-        normed: Tensor = type(self.norm).forward(self.norm, states)
-        return states + self.adapter.added(normed)
+        norm_output: Tensor = type(self.norm).forward(self.norm, states)
+        return states + self.adapter.delta(norm_output)
 
 
 class LanguageEmbedding(nn.Module):
-    """A vector that is added to every state; newly made it is 0.
+    """A vector, initially 0, that is added to every state.
 
     Lample & Conneau (2019), "Cross-lingual Language Model Pretraining" (XLM), Fig. 1.
     """
@@ -94,7 +94,7 @@ class LanguageEmbedding(nn.Module):
 
 
 class InvertibleAdapter(nn.Module):
-    """Each half of a state is moved by a bottleneck of the other; newly made it is the identity.
+    """Add to each half of a state a bottleneck of the other half, initially the identity.
 
     Pfeiffer et al. (2020), Section 3.3, Eqs 4 and 5 (the coupling of NICE, Dinh et al. 2015), with the
     bottlenecks of half the width of their inputs, as there.
@@ -102,30 +102,33 @@ class InvertibleAdapter(nn.Module):
 
     def __init__(self, dim: int, *, spread: float, seed: int, activation: str | None = None) -> None:
         super().__init__()
-        half = dim // 2
+        width = dim // 2
         self.f, self.g = (
-            Adapter(half, half // 2, spread=spread, seed=derive(seed, name), activation=activation)
+            Adapter(width, width // 2, spread=spread, seed=derive(seed, name), activation=activation)
             for name in ("f", "g")
         )
 
     def forward(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
         """Return o₁ = F(e₂) + e₁ and o₂ = G(o₁) + e₂, joined."""
-        first, second = states.chunk(2, dim=-1)
-        first = first + self.f.added(second)
-        return torch.cat((first, second + self.g.added(first)), dim=-1)
+        left, right = states.chunk(2, dim=-1)
+        left = left + self.f.delta(right)
+        return torch.cat((left, right + self.g.delta(left)), dim=-1)
 
     def inverse(self, states: Float[Tensor, "*place dim"]) -> Float[Tensor, "*place dim"]:
         """Return the states that ``forward`` makes these of, within rounding."""
-        first, second = states.chunk(2, dim=-1)
-        second = second - self.g.added(first)
-        return torch.cat((first - self.f.added(second), second), dim=-1)
+        left, right = states.chunk(2, dim=-1)
+        right = right - self.g.delta(left)
+        return torch.cat((left - self.f.delta(right), right), dim=-1)
 
 
 Run = Callable[..., object]
 
 MIN_ROW_DIMENSIONS = 3
-"""Dimensions of the least that has something for each row, as states [row subword dim] do; a table of two is
-shared by all rows, as that of DeBERTa's distances, and a list has a number for each, as X-MOD's languages."""
+"""Fewest dimensions of a tensor with a part for each row, such as states [row subword dim].
+
+Tensors of two dimensions, such as DeBERTa's distances, are shared by all rows. A vector has a number for each
+row, such as X-MOD's languages.
+"""
 
 
 @dataclass
@@ -138,16 +141,19 @@ class ActiveLanguage:
 
 @dataclass(frozen=True)
 class LanguageSwitch:
-    """Replaces a module's forward function by that of the active language."""
+    """Replaces a module's forward function by the active language's."""
 
     runs: Mapping[str, Run]
-    """By language: the function its rows run through; equal in shape, not in weights."""
+    """The function for the rows of each language, all equal in shape but not in weights."""
 
     speaking: ActiveLanguage = field(default_factory=ActiveLanguage)
 
-    def __call__(self, *inputs: object, **named: object) -> object:
-        """Run a batch; ConfigError if the language is unspecified or has no module."""
-        return routed(self._run, self.speaking, inputs, named)
+    def __call__(self, *inputs: object, **keywords: object) -> object:
+        """Run a batch.
+
+        Raises ConfigError if the language is unspecified or has no module.
+        """
+        return run_by_language(self._run, self.speaking, inputs, keywords)
 
     def _run(self, language: str) -> Run:
         if language in self.runs:
@@ -164,30 +170,31 @@ class LanguageSwitch:
         )
 
 
-def routed(
-    run: Callable[[str], Run], speaking: ActiveLanguage, inputs: Sequence[Any], named: Mapping[str, object]
+def run_by_language(
+    run: Callable[[str], Run], speaking: ActiveLanguage, inputs: Sequence[Any], keywords: Mapping[str, object]
 ) -> object:
-    """Run a batch through ``run(language)``: as a whole, or each language's rows alone, put back in order.
+    """Run a batch through ``run(language)``.
 
-    The first input, positional or named, contains all rows. ValueError if their number differs from that of
-    the languages.
+    With several languages, the rows of each run as a separate batch, and outputs are put back in order. The
+    first input, positional or by keyword, contains all rows. Raises ValueError unless there are as many
+    languages as rows.
     """
     languages = speaking.languages
     if len(set(languages)) < 2:
-        return run(languages[0] if languages else "")(*inputs, **named)
-    first = next(iter((*inputs, *named.values())))
-    count = len(first)
+        return run(languages[0] if languages else "")(*inputs, **keywords)
+    row_input = next(iter((*inputs, *keywords.values())))
+    count = len(row_input)
     if count != len(languages):
         raise ValueError(f"{len(languages)} languages for {count} rows: give one for each row.")
-    numbers, order = _rows(languages, first.device)
+    rows_of, order = _rows(languages, row_input.device)
     parts = [
         run(language)(
-            *(_taken(value, rows, count) for value in inputs),
-            **{name: _taken(value, rows, count) for name, value in named.items()},
+            *(_select_rows(value, rows, count) for value in inputs),
+            **{name: _select_rows(value, rows, count) for name, value in keywords.items()},
         )
-        for language, rows in numbers.items()
+        for language, rows in rows_of.items()
     ]
-    return _joined(parts, [len(rows) for rows in numbers.values()], order)
+    return _join_parts(parts, [len(rows) for rows in rows_of.values()], order)
 
 
 @lru_cache(maxsize=8)
@@ -196,52 +203,52 @@ def _rows(languages: tuple[str, ...], device: torch.device) -> tuple[dict[str, T
 
     Kept for the other switches of a pass: a GPU would wait for every one of these numbers.
     """
-    by_language: dict[str, list[int]] = {}
+    rows_of: dict[str, list[int]] = {}
     for row, language in enumerate(languages):
-        by_language.setdefault(language, []).append(row)
+        rows_of.setdefault(language, []).append(row)
     with torch.inference_mode(mode=False):  # Or no training could use them later.
-        numbers = {language: torch.tensor(rows, device=device) for language, rows in by_language.items()}
+        numbers = {language: torch.tensor(rows, device=device) for language, rows in rows_of.items()}
         return numbers, torch.cat(list(numbers.values())).argsort()
 
 
-def _taken(value: Any, rows: Tensor, count: int) -> object:
-    """Select rows of an input; inputs without a row dimension are returned unchanged."""
+def _select_rows(value: Any, rows: Tensor, count: int) -> object:
+    """Select rows of an input, or return an input without a row dimension unchanged."""
     if isinstance(value, tuple):  # Rotations: cosines and sines.
-        return tuple(_taken(part, rows, count) for part in value)
-    by_row = (
+        return tuple(_select_rows(part, rows, count) for part in value)
+    has_rows = (
         torch.is_tensor(value)
         and (value.ndim >= MIN_ROW_DIMENSIONS or value.ndim == 1)
         and len(value) == count
     )
-    return value.index_select(0, rows) if by_row else value
+    return value.index_select(0, rows) if has_rows else value
 
 
-def _joined(parts: Sequence[Any], sizes: Sequence[int], order: Tensor) -> object:
+def _join_parts(parts: Sequence[Any], sizes: Sequence[int], order: Tensor) -> object:
     """Put the outputs of all languages' rows together in the order of the rows.
 
     What a language has once for its rows, as mT5's weights of distances, is repeated for each.
     """
     if isinstance(parts[0], tuple):
-        return tuple(_joined(expanded, sizes, order) for expanded in zip(*parts, strict=True))
+        return tuple(_join_parts(tensors, sizes, order) for tensors in zip(*parts, strict=True))
     if not torch.is_tensor(parts[0]):
         return parts[0]
-    expanded = [part.expand(size, *part.shape[1:]) for part, size in zip(parts, sizes, strict=True)]
-    return torch.cat(expanded).index_select(0, order)
+    tensors = [part.expand(size, *part.shape[1:]) for part, size in zip(parts, sizes, strict=True)]
+    return torch.cat(tensors).index_select(0, order)
 
 
 @dataclass(frozen=True)
 class _Chain:
-    """A function followed by another; unlike a closure, copied with the module that it belongs to."""
+    """A function and its successor. Unlike a closure, it is copied with its module."""
 
     first: Run
     then: Run
 
-    def __call__(self, *inputs: object, **named: object) -> object:
-        return self.then(self.first(*inputs, **named))
+    def __call__(self, *inputs: object, **keywords: object) -> object:
+        return self.then(self.first(*inputs, **keywords))
 
 
 def run_instead(module: nn.Module, run: Run) -> None:
-    """Replace a module's forward function; the module keeps its name and hooks."""
+    """Replace a module's forward function. The module keeps its name and hooks."""
     vars(module)["forward"] = run
 
 
@@ -263,8 +270,12 @@ def disconnect(model: nn.Module) -> None:
 
 
 Kind = Literal["rotation", "centring", "normalisation"]
-"""rotation: the orthogonal map with the least squared distance about the means (Procrustes; Schönemann 1966);
-centring: the target's mean becomes the source's; normalisation: so does the scale of each dimension."""
+"""The kinds of language maps.
+
+- rotation: the orthogonal map with the least squared distance about the means (Procrustes; Schönemann 1966)
+- centring: the target's mean becomes the source's
+- normalisation: the target's mean and the scale of each dimension become the source's
+"""
 
 MIN_SCALE = 1e-6
 """A dimension that varies less than this is left at its scale."""

@@ -3,8 +3,7 @@
 "On Negative Interference in Multilingual Models", Sections 3.3 and 4: each language has its own feed-forward
 or attention layers, or adapters after both, or a vector that is added to the embeddings, and its text runs
 through them (``active_language.active_language``). They are added to a new or an existing encoder, and
-change nothing to the bit until they are trained. With copies, those of the first language are the encoder's
-own layers.
+change nothing to the bit until they are trained. With copies, the first language uses the encoder's layers.
 
 All added modules are below one name in the encoder, ``language_modules``, where each language's have the
 names of the modules that they replace or follow. No module of the encoder is renamed.
@@ -60,7 +59,7 @@ TASK = "task_adapter"
 """Name of the adapters of a task in the encoder, one for each layer (``adapters.add_task_adapter``)."""
 
 INVERTIBLE = "invertible"
-"""What is added at the embeddings, undone before the masked-LM scores."""
+"""The kind of an adapter at the embeddings, undone before the masked-LM scores."""
 
 
 class ModuleTree(nn.Module):
@@ -68,17 +67,18 @@ class ModuleTree(nn.Module):
 
     def __init__(self, info: LanguageModules) -> None:
         super().__init__()
-        self.info, self.active = info, ActiveLanguage()
+        self.info = info
+        self.active = ActiveLanguage()
 
     def put(self, language: str, name: str, module: nn.Module) -> None:
         """Add a language's module for a module of the encoder."""
-        *path, last = [branch_of(language), *name.split(".")]
+        *path, leaf = [branch_of(language), *name.split(".")]
         inner: nn.Module = self
         for part in path:
             if part not in dict(inner.named_children()):
                 inner.add_module(part, nn.Module())
             inner = inner.get_submodule(part)
-        inner.add_module(last, module)
+        inner.add_module(leaf, module)
 
     def get(self, language: str, name: str) -> nn.Module:
         """Return a language's module for a module of the encoder."""
@@ -91,16 +91,17 @@ class TaskAdapters(nn.ModuleList):
     def __init__(self, model: nn.Module, placement: Modules, *, seed: int) -> None:
         encoder = encoder_of(model)
         names = enumerate(changed_modules(encoder, placement), start=1)
-        super().__init__(adapter(encoder, placement, seed=derive(seed, f"{number}")) for number, _ in names)
+        super().__init__(adapter(encoder, placement, seed=derive(seed, f"{index}")) for index, _ in names)
         self.placement = placement
-        """Where they are, and how many times narrower than the states."""
+        """Their position in the layers, and how many times narrower they are than the states."""
 
 
 def add_modules(model: nn.Module, modules: Modules, languages: tuple[str, ...], *, seed: int) -> None:
-    """Add modules for each language to an encoder or a model with a head; initially all are equal.
+    """Add modules for each language, initially all equal, to an encoder or a model with a head.
 
     Copies are initialised with what they copy, adapters as the identity: the outputs do not change. ``seed``
-    initialises adapters. ConfigError for invalid languages or bottlenecks.
+    initialises adapters. Raises ConfigError for invalid languages or bottlenecks, or if the encoder has
+    modules.
     """
     encoder = encoder_of(model)
     if (info := modules_of(model)) is not None:
@@ -121,9 +122,9 @@ def modules_of(model: nn.Module) -> LanguageModules | None:
 
 
 def add_language(model: nn.Module, language: str) -> None:
-    """Add modules for another language, each initialised with the mean of the other languages'.
+    """Add modules for a language, each initialised with the mean of the other languages' modules.
 
-    ConfigError if the model has none, has some for this language, or shares one adapter.
+    Raises ConfigError if the model has none, has some for this language, or shares one adapter.
     """
     tree = _tree(model)
     info = tree.info
@@ -135,16 +136,16 @@ def add_language(model: nn.Module, language: str) -> None:
     disconnect(model)
     for name, kind in changed_modules(encoder, info.modules).items():
         if kind != SHARED_ADAPTER:
-            modules = [module_of(encoder, tree, code, name, kind) for code in info.languages]
+            modules = [module_of(encoder, tree, owner, name, kind) for owner in info.languages]
             tree.put(language, name, _mean(modules))
     tree.info = replace(info, languages=(*info.languages, language))
     connect(model)
 
 
 def ensure_modules(model: nn.Module, modules: Modules | None, languages: Iterable[str], *, seed: int) -> None:
-    """Add language modules to an encoder without any, else those of the languages it lacks.
+    """Add language modules for all languages that have none in an encoder.
 
-    ConfigError if the encoder has modules of another kind.
+    Without ``modules`` nothing is added. Raises ConfigError if the encoder has modules of a different kind.
     """
     info = modules_of(model)
     if modules is None:
@@ -160,7 +161,10 @@ def ensure_modules(model: nn.Module, modules: Modules | None, languages: Iterabl
 
 
 def fall_back(model: nn.Module, language: str) -> None:
-    """Set the language whose modules are used for languages without; "" for none."""
+    """Set the language whose modules are used for languages without modules, or "" for none.
+
+    Raises ConfigError for a language without modules.
+    """
     tree = _tree(model)
     check_fallback(language, tree.info.languages)
     tree.info = replace(tree.info, modules=replace(tree.info.modules, fallback=language))
@@ -169,21 +173,22 @@ def fall_back(model: nn.Module, language: str) -> None:
 def language_site(model: nn.Module, site: Site, language: str) -> Site:
     """Return a layer's site for a language, with the names of the language's own copies.
 
-    ConfigError for a language without modules.
+    Raises ConfigError for a language without modules.
     """
     tree = module_tree(model)
     if tree is None or tree.info.modules.kind not in COPIES:
         return site
-    owner, inside = tree.info.of(language), encoder_prefix(model)
+    owner = tree.info.of(language)
+    inside = encoder_prefix(model)
     if owner == tree.info.languages[0]:
         return site
-    copied = site.feed_forward if tree.info.modules.kind == FEED_FORWARD else site.attention
+    copy_names = site.feed_forward if tree.info.modules.kind == FEED_FORWARD else site.attention
 
-    def moved(name: str) -> str:
-        is_copied = any(f"{name}.".startswith(f"{module}.") for module in copied)
+    def move_name(name: str) -> str:
+        is_copied = any(f"{name}.".startswith(f"{module}.") for module in copy_names)
         return f"{inside}{TREE}.{branch_of(owner)}.{name.removeprefix(inside)}" if is_copied else name
 
-    return site.renamed(moved)
+    return site.rename_modules(move_name)
 
 
 def _tree(model: nn.Module) -> ModuleTree:
@@ -194,18 +199,18 @@ def _tree(model: nn.Module) -> ModuleTree:
 
 
 def module_of(encoder: Model, tree: ModuleTree, owner: str, name: str, kind: str) -> nn.Module:
-    """Return an owner's module for a module of the encoder; the encoder's own where copies have none."""
-    added = owner in owners(tree.info, kind)
-    module: nn.Module = tree.get(owner, name) if added else encoder.get_submodule(name)
+    """Return an owner's module for a module of the encoder, or the latter if the owner has no copy."""
+    has_copy = owner in owners(tree.info, kind)
+    module: nn.Module = tree.get(owner, name) if has_copy else encoder.get_submodule(name)
     return module
 
 
 def _mean(modules: list[nn.Module]) -> nn.Module:
-    """Return a module with the mean of the modules' weights; exact if all are equal."""
+    """Return a module with the mean of the modules' weights, which is exact if all are equal."""
     mean = deepcopy(modules[0])
     with torch.no_grad():
         for name, weight in mean.named_parameters():
-            deltas = [other.get_parameter(name) - weight for other in modules[1:]]
+            deltas = [module.get_parameter(name) - weight for module in modules[1:]]
             weight.add_(torch.stack(deltas).sum(dim=0) / len(modules) if deltas else 0)
     return mean
 
@@ -227,26 +232,29 @@ def module_tree(model: nn.Module) -> ModuleTree | None:
 
 
 def changed_modules(encoder: Model, modules: Modules) -> dict[str, str]:
-    """Return the encoder's modules that are copied, or followed, each with the kind of what is added."""
-    at_embeddings = EMBEDDING if modules.embedding else INVERTIBLE if modules.invertible else ""
-    names = {_embeddings(encoder): at_embeddings} if at_embeddings else {}
+    """Return the encoder's modules that are copied or followed by added ones, with the kind of these."""
     if modules.kind == EMBEDDING:
         return {_embeddings(encoder): EMBEDDING}
-
+    names = {}
+    if modules.embedding:
+        names = {_embeddings(encoder): EMBEDDING}
+    elif modules.invertible:
+        names = {_embeddings(encoder): INVERTIBLE}
     sites = family_of(encoder).sites(encoder)
-    omitted = layers_left_out(modules, len(sites))
-    adapting = [site for site in sites if site.layer not in omitted]
-    return names | {name: modules.kind for site in adapting for name in adapted(site, modules)}
+    omitted_layers = layers_left_out(modules, len(sites))
+    adapting = [site for site in sites if site.layer not in omitted_layers]
+    return names | {name: modules.kind for site in adapting for name in adapted_modules(site, modules)}
 
 
-def adapted(site: Site, modules: Modules) -> tuple[str, ...]:
+def adapted_modules(site: Site, modules: Modules) -> tuple[str, ...]:
     """Return the modules of a layer that are copied, followed or, of normed adapters, preceded."""
     if modules.kind in COPIES:
         return site.feed_forward if modules.kind == FEED_FORWARD else site.attention
-    attention, feed_forward = site.attention_output, site.feed_forward_out
     if modules.normed:
-        attention, feed_forward = site.attention_norm, site.feed_forward_norm
-    return (feed_forward,) if modules.after else (attention, feed_forward)
+        places = (site.attention_norm, site.feed_forward_norm)
+    else:
+        places = (site.attention_output, site.feed_forward_out)
+    return places[1:] if modules.after else places
 
 
 def _embeddings(encoder: Model) -> str:
@@ -256,8 +264,9 @@ def _embeddings(encoder: Model) -> str:
 
 
 def build_modules(model: nn.Module, info: LanguageModules, *, seed: int) -> None:
-    """Add the modules of all languages to an encoder; all are equal and change no output."""
-    encoder, tree = encoder_of(model), ModuleTree(info)
+    """Add the modules of all languages, all equal, to an encoder without changing its outputs."""
+    encoder = encoder_of(model)
+    tree = ModuleTree(info)
     disconnect(model)
     for name, kind in changed_modules(encoder, info.modules).items():
         module = encoder.get_submodule(name)
@@ -265,7 +274,7 @@ def build_modules(model: nn.Module, info: LanguageModules, *, seed: int) -> None
             if kind in COPIES:
                 tree.put(language, name, deepcopy(module))
             else:
-                tree.put(language, name, _added(encoder, kind, info.modules, derive(seed, name)))
+                tree.put(language, name, _new_module(encoder, kind, info.modules, derive(seed, name)))
     encoder.add_module(TREE, tree.train(encoder.training))
     connect(model)
 
@@ -283,7 +292,7 @@ def branches(info: LanguageModules) -> tuple[str, ...]:
     return tuple(dict.fromkeys(owner for kind in kinds for owner in owners(info, kind)))
 
 
-def _added(encoder: Model, kind: str, modules: Modules, seed: int) -> nn.Module:
+def _new_module(encoder: Model, kind: str, modules: Modules, seed: int) -> nn.Module:
     if kind == EMBEDDING:
         module: nn.Module = LanguageEmbedding(encoder.get_input_embeddings().weight.shape[1])
     elif kind == INVERTIBLE:
@@ -298,10 +307,11 @@ def _added(encoder: Model, kind: str, modules: Modules, seed: int) -> nn.Module:
 
 def adapter(encoder: Model, modules: Modules, *, seed: int) -> Adapter:
     """Return a new adapter for an encoder's states."""
-    dim, spread = encoder.config.hidden_size, initial_spread(encoder.config)
+    dim = encoder.config.hidden_size
+    spread = initial_spread(encoder.config)
     bottleneck = dim // modules.reduction
-    new = Adapter(dim, bottleneck, spread=spread, seed=seed, activation=modules.activation)
-    return new.to(encoder.device, encoder.dtype)
+    module = Adapter(dim, bottleneck, spread=spread, seed=seed, activation=modules.activation)
+    return module.to(encoder.device, encoder.dtype)
 
 
 def connect(model: nn.Module) -> None:
@@ -310,7 +320,8 @@ def connect(model: nn.Module) -> None:
     The active language's comes first, then the task's.
     """
     disconnect(model)
-    encoder, tree = encoder_of(model), module_tree(model)
+    encoder = encoder_of(model)
+    tree = module_tree(model)
     task: TaskAdapters | None = getattr(encoder, TASK, None)
     if task is not None and task.placement.normed:  # What is put before a norm last runs first.
         _connect_task(encoder, task, tree)
@@ -330,27 +341,29 @@ def connect(model: nn.Module) -> None:
 
 def _connect_task(encoder: Model, task: TaskAdapters, tree: ModuleTree | None) -> None:
     """Let all copies of a module, one for each language, run the same adapter."""
-    adapters, sites = iter(task), family_of(encoder).sites(encoder)
-    omitted = layers_left_out(task.placement, len(sites))
+    adapters = iter(task)
+    sites = family_of(encoder).sites(encoder)
+    omitted_layers = layers_left_out(task.placement, len(sites))
     codes = tree.info.languages if tree is not None else ()
-    for site in (site for site in sites if site.layer not in omitted):
-        variants = [site, *(language_site(encoder, site, code) for code in codes)]
-        for names in zip(*(adapted(variant, task.placement) for variant in variants), strict=True):
-            added = cast(Adapter, next(adapters))
-            for module in map(encoder.get_submodule, {*names}):
+    for site in (site for site in sites if site.layer not in omitted_layers):
+        variants = [site, *(language_site(encoder, site, language) for language in codes)]
+        for names in zip(*(adapted_modules(variant, task.placement) for variant in variants), strict=True):
+            task_module = cast(Adapter, next(adapters))
+            for module in [encoder.get_submodule(name) for name in set(names)]:
                 if task.placement.normed:
-                    run_before(module, BehindNorm(module, added))
+                    run_before(module, BehindNorm(module, task_module))
                 else:
-                    run_after(module, added)
+                    run_after(module, task_module)
 
 
 def _connect_languages(module: nn.Module, tree: ModuleTree, name: str, kind: str) -> None:
     modules: dict[str, Run] = {language: tree.get(language, name) for language in owners(tree.info, kind)}
     if kind in ADAPTERS and tree.info.modules.normed:
-        behind: dict[str, Run] = {
-            language: BehindNorm(module, cast(Adapter, added)) for language, added in modules.items()
+        norm_adapters: dict[str, Run] = {
+            language: BehindNorm(module, cast(Adapter, module_of_language))
+            for language, module_of_language in modules.items()
         }
-        run_before(module, _active(behind, tree))
+        run_before(module, _active(norm_adapters, tree))
     elif kind in COPIES:
         run_instead(module, LanguageSwitch({tree.info.languages[0]: module.forward, **modules}, tree.active))
     else:
@@ -362,13 +375,14 @@ def _connect_inverse(model: nn.Module, tree: ModuleTree, name: str) -> None:
     output: nn.Module | None = getattr(model, "get_output_embeddings", lambda: None)()
     if output is None:
         return
-    encoder, weight = encoder_of(model), getattr(output, "weight", torch.empty(0))
+    encoder = encoder_of(model)
+    weight = getattr(output, "weight", torch.empty(0))
     shape = (encoder.config.vocab_size, encoder.config.hidden_size)
     # RemBERT's embeddings are narrower before its layers than after them.
     if weight.shape != shape or encoder.get_input_embeddings().weight.shape[1] != shape[1]:
         raise ModelError(
             f"{WHERE}: invertible: the masked-LM head of {type(model).__name__} has no module that compares "
-            f"states with embeddings, before which they could be undone. Leave invertible out."
+            f"states with embeddings, before which they could be undone. Remove invertible."
         )
     adapters = {language: tree.get(language, name) for language in owners(tree.info, INVERTIBLE)}
     undo: dict[str, Run] = {language: getattr(module, "inverse") for language, module in adapters.items()}  # noqa: B009

@@ -11,7 +11,10 @@ from isogloss.encoders.families import require
 
 WHERE = "modules"
 
-FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER = "feed-forward", "attention", "adapter", "shared-adapter"
+FEED_FORWARD = "feed-forward"
+ATTENTION = "attention"
+ADAPTER = "adapter"
+SHARED_ADAPTER = "shared-adapter"
 EMBEDDING = "embedding"
 KINDS = (FEED_FORWARD, ATTENTION, ADAPTER, SHARED_ADAPTER, EMBEDDING)
 
@@ -19,10 +22,11 @@ ADAPTERS = (ADAPTER, SHARED_ADAPTER)
 """The kinds that are bottlenecks."""
 
 OF_ADAPTERS = ("after", "invertible", "normed", "activation", "leave_out")
-"""The settings of adapters alone."""
+"""The settings that apply only to adapters."""
 
 COPIES = (FEED_FORWARD, ATTENTION)
-"""The kinds that are copies of the encoder's modules; the first language uses the encoder's own."""
+"""The kinds that are copies of the encoder's modules, except for the first language, which uses the
+originals."""
 
 
 @dataclass(frozen=True)
@@ -31,23 +35,28 @@ class LanguageModules:
 
     modules: Modules
     languages: tuple[str, ...]
-    """The languages with modules; of copies, the first uses the encoder's own layers."""
+    """The languages with modules, in order. With copies, the first uses the encoder's own layers."""
 
     def of(self, language: str) -> str:
-        """Return the language whose modules a language, or text such as en-sw, uses; ConfigError if none."""
-        code = language_of_text(language)
+        """Return the language whose modules a language, or text such as en-sw, uses.
+
+        It is ``SHARED_ADAPTER`` if all languages share all modules. Raises ConfigError for a language without
+        modules.
+        """
+        plain_language = language_of_text(language)
         if are_shared(self.modules):
             return SHARED_ADAPTER
-        if code in self.languages:
-            return code
-        if code and BOTH not in code and self.modules.fallback:
+        if plain_language in self.languages:
+            return plain_language
+        if plain_language and BOTH not in plain_language and self.modules.fallback:
             return self.modules.fallback
         raise language_error(
-            code,
+            plain_language,
             self.languages,
             has=f"this encoder has {_per_language(self.modules)} modules for each language",
             lacks="and none for",
-            then=f"Pretrain it with {code} too, or choose whose modules read what has none (fallback).",
+            then=f"Pretrain it with {plain_language} too, or choose the language whose modules read text "
+            "in languages without modules (fallback).",
         )
 
 
@@ -63,7 +72,8 @@ def _per_language(modules: Modules) -> str:
 def language_error(code: str, codes: Sequence[str], *, has: str, lacks: str, then: str) -> ConfigError:
     """Return the error for a language without modules or map."""
     if not code:
-        what, then = "but the language it reads is unspecified.", "Name it (--language, or language=)."
+        what = "but the language it reads is unspecified."
+        then = "Name it (--language, or language=)."
     elif BOTH in code:
         what = f"and {code} is two languages in one input."
         then = "Take an encoder without modules or maps for languages."
@@ -77,44 +87,45 @@ def check_modules(modules: Modules, languages: tuple[str, ...], *, dim: int) -> 
     check_named(WHERE, "kind of module", KINDS, modules.kind)
     if modules.after not in (None, FEED_FORWARD):
         raise unknown_name(f"{WHERE}: after", "place of adapters", str(modules.after), [FEED_FORWARD])
-    for code in languages:
-        check_language(code, WHERE)
+    for language in languages:
+        check_language(language, WHERE)
     if not languages or len(set(languages)) < len(languages):
         names = ", ".join(languages) or "(none)"
         raise ConfigError(f"{WHERE}: each language has modules once; found {names}. Name each once.")
     check_reduction(modules.reduction, dim, WHERE)
-    of_adapters = [name for name in OF_ADAPTERS if getattr(modules, name)]
-    if modules.kind not in ADAPTERS and of_adapters:
+    adapter_settings = [name for name in OF_ADAPTERS if getattr(modules, name)]
+    if modules.kind not in ADAPTERS and adapter_settings:
         raise ConfigError(
-            f"{WHERE}: {', '.join(of_adapters)}: this describes adapters, and {modules.kind} modules are "
-            f"none. Leave it out, or choose the kind {ADAPTER} or {SHARED_ADAPTER}."
+            f"{WHERE}: {', '.join(adapter_settings)}: this describes adapters, not {modules.kind} modules. "
+            f"Remove it, or choose the kind {ADAPTER} or {SHARED_ADAPTER}."
         )
     if modules.embedding and (modules.invertible or modules.kind == EMBEDDING):
-        other = "the kind embedding" if modules.kind == EMBEDDING else "invertible"
+        existing = "the kind embedding" if modules.kind == EMBEDDING else "invertible"
         raise ConfigError(
-            f"{WHERE}: embedding adds a vector at the embeddings, where {other} adds something already. "
+            f"{WHERE}: embedding adds a vector at the embeddings, where {existing} adds something already. "
             f"Leave one of them out."
         )
     if modules.invertible and dim % 4:
         raise ConfigError(
             f"{WHERE}: invertible: these adapters are a quarter as wide as the states, and {dim} has none. "
-            f"Leave invertible out."
+            f"Remove invertible."
         )
     check_fallback(modules.fallback, languages)
 
 
 def check_placement(modules: Modules, *, layers: int, family: str) -> None:
-    """Raise ConfigError unless an encoder of so many layers has those left out, and one more.
+    """Raise ConfigError unless ``leave_out`` names layers of an encoder and leaves at least one.
 
-    ModelError for normed adapters in a family whose sub-layers do not end in a norm.
+    ``layers`` is the number of the encoder's layers. Raises ModelError for normed adapters in a family whose
+    sub-layers do not end in a norm.
     """
     if modules.normed:
         require(FAMILIES[family], "post-norm", what=f"{WHERE}: normed adapters read the states behind a norm")
-    omitted = modules.leave_out or ()
-    if any(abs(number) not in range(1, layers + 1) for number in omitted) or (
-        omitted and len(layers_left_out(modules, layers)) == layers
+    omitted_layers = modules.leave_out or ()
+    if any(abs(layer) not in range(1, layers + 1) for layer in omitted_layers) or (
+        omitted_layers and len(layers_left_out(modules, layers)) == layers
     ):
-        numbers = ", ".join(map(str, omitted))
+        numbers = ", ".join(str(layer) for layer in omitted_layers)
         raise ConfigError(
             f"{WHERE}: leave_out: found {numbers}; this encoder has the layers 1 to {layers}, and keeps one "
             f"at least. Give some of these, or -1 for the last."
@@ -122,8 +133,8 @@ def check_placement(modules: Modules, *, layers: int, family: str) -> None:
 
 
 def layers_left_out(modules: Modules, layers: int) -> set[int]:
-    """Return the numbers from 1 of the layers without adapters, of so many."""
-    return {number if number > 0 else layers + 1 + number for number in modules.leave_out or ()}
+    """Return the numbers, from 1 to ``layers``, of the layers without adapters."""
+    return {layer if layer > 0 else layers + 1 + layer for layer in modules.leave_out or ()}
 
 
 def check_reduction(reduction: int, dim: int, where: str) -> None:
@@ -142,13 +153,13 @@ def check_fallback(fallback: str, languages: tuple[str, ...]) -> None:
 
 
 def check_same_modules(info: LanguageModules, modules: Modules) -> None:
-    """Raise ConfigError for modules of another kind, or shape, than an encoder has already."""
+    """Raise ConfigError unless an encoder has the given kind and shape of modules."""
     if replace(modules, fallback=info.modules.fallback) != info.modules:
-        existing, requested = (
+        existing, request = (
             ", ".join(f"{name} = {value}" for name, value in asdict(settings).items() if value)
             for settings in (info.modules, modules)
         )
         raise ConfigError(
-            f"{WHERE}: this encoder has others already ({existing}), and {requested} are asked for. Ask for "
-            f"those, or start from an encoder without."
+            f"{WHERE}: this encoder has other modules already ({existing}), not {request}. Set the existing "
+            f"ones, or start from an encoder without modules."
         )

@@ -1,7 +1,7 @@
-"""Folders of the library peft, read as models: their base, configuration and tokenizer are looked up.
+"""Folders of the library peft, read as models together with their base, configuration and tokenizer.
 
 Such a folder has adapters and perhaps a head, and names the model that they belong to. What it lacks is added
-in a folder of the cache, which is a difference like those of our own runs (``differences``).
+in a folder of the cache, which is a difference from the base, as in a run (``differences``).
 """
 
 import re
@@ -25,13 +25,14 @@ LAST_LAYER = re.compile(rf"^{re.escape(PREFIX)}(classifier|score|qa_outputs)(\.o
 """The names of a head's last layer, whose rows are labels, where it was saved."""
 
 
-def completed(folder: Path) -> Path:
-    """Return a folder, or of one with adapters of peft alone the model that these are part of.
+def complete_folder(folder: Path) -> Path:
+    """Return a folder of a model, completed in the cache if it has only adapters of peft.
 
-    ModelError for adapters whose base is not there, and for those of AdapterHub, which are attached first.
+    Raises ModelError for adapters whose base is missing, and for adapters of AdapterHub, which must be
+    attached to an encoder first.
     """
-    others = (folders.DIFFERENCE, folders.WEIGHTS, folders.SHARDS)
-    if not (folder / CONFIG).is_file() or any((folder / name).is_file() for name in others):
+    model_files = (folders.DIFFERENCE, folders.WEIGHTS, folders.SHARDS)
+    if not (folder / CONFIG).is_file() or any((folder / name).is_file() for name in model_files):
         return folder
     body = folders.read_json(folder / CONFIG)
     if "peft_type" not in body:
@@ -49,8 +50,8 @@ def completed(folder: Path) -> Path:
     def write(cache: Path) -> Path:
         model = cache / "peft" / f"{folders.fingerprint(folder)}-{version}" / folder.resolve().name
         if not model.is_dir():
-            with atomic_folder(model.parent, model.name) as new, writing(model):
-                _complete(new, folder, base, body)
+            with atomic_folder(model.parent, model.name) as target, writing(model):
+                _complete(target, folder, base, body)
         return model
 
     return in_cache(write)
@@ -58,7 +59,8 @@ def completed(folder: Path) -> Path:
 
 def _base(folder: Path, body: dict[str, Any]) -> str:
     """Return the folder of the base, or its name on the hub with the commit."""
-    name, revision = str(body.get("base_model_name_or_path")), body.get("revision")
+    name = str(body.get("base_model_name_or_path"))
+    revision = body.get("revision")
     path = from_home(name)
     if path.is_dir():
         return str(path.resolve())
@@ -67,26 +69,26 @@ def _base(folder: Path, body: dict[str, Any]) -> str:
             f"{folder / CONFIG}: the base of these adapters, {name!r}, is no folder of this machine, nor a "
             f"name on the Hugging Face hub. Write one of these there (base_model_name_or_path)."
         )
-    pinned = pinned_name(name, revision or folders.hub_commit(name))
-    folders.find_folder(pinned, folders.MODEL_FILES, folders.has_weights)
-    return pinned
+    hub_name = pinned_name(name, revision or folders.hub_commit(name))
+    folders.find_folder(hub_name, folders.MODEL_FILES, folders.has_weights)
+    return hub_name
 
 
-def _complete(new: Path, folder: Path, base: str, body: Mapping[str, Any]) -> None:
+def _complete(target: Path, folder: Path, base: str, body: Mapping[str, Any]) -> None:
     """Write the adapters with configuration, tokenizer and the description of their base."""
-    of_base = folders.find_folder(base, folders.MODEL_FILES, folders.has_weights)
+    base_model = folders.find_folder(base, folders.MODEL_FILES, folders.has_weights)
     names = [path for path in folder.iterdir() if path.name in folders.TOKENIZERS]
-    for path in (names and folder.iterdir()) or of_base.iterdir():
+    for path in (names and folder.iterdir()) or base_model.iterdir():
         if path.suffix in (".json", ".txt", ".model") and path.name != folders.SHARDS:
-            shutil.copyfile(path, new / path.name)
-    described = (folder / folders.CONFIG).is_file()
-    for name in (CONFIG, WEIGHTS, *([folders.CONFIG] if described else [])):
-        shutil.copyfile(folder / name, new / name)
-    if not described:
-        config = folders.load_encoder_config(of_base)
+            shutil.copyfile(path, target / path.name)
+    has_config = (folder / folders.CONFIG).is_file()
+    for name in (CONFIG, WEIGHTS, *([folders.CONFIG] if has_config else [])):
+        shutil.copyfile(folder / name, target / name)
+    if not has_config:
+        config = folders.load_encoder_config(base_model)
         _describe_head(config, folder, body)
-        config.save_pretrained(new)
-    write_difference(new, base, form="peft", weights=WEIGHTS)
+        config.save_pretrained(target)
+    write_difference(target, base, form="peft", weights=WEIGHTS)
 
 
 def _describe_head(config: Config, folder: Path, body: Mapping[str, Any]) -> None:
@@ -99,11 +101,11 @@ def _describe_head(config: Config, folder: Path, body: Mapping[str, Any]) -> Non
         "QUESTION_ANS": modeling_auto.MODEL_FOR_QUESTION_ANSWERING_MAPPING_NAMES,
     }
     mapping = body.get("auto_mapping")  # There, where no task is named.
-    named = str(mapping.get("base_model_class", "")) if isinstance(mapping, dict) else ""
-    kind = classes.get(str(body.get("task_type")), {}).get(config.model_type, named)
+    default_kind = str(mapping.get("base_model_class", "")) if isinstance(mapping, dict) else ""
+    kind = classes.get(str(body.get("task_type")), {}).get(config.model_type, default_kind)
     if "For" not in kind:
         return
     config.architectures = [kind]
     rows = [len(weight) for name, weight in read_weights(folder / WEIGHTS).items() if LAST_LAYER.search(name)]
     if rows:
-        config.id2label = {number: f"LABEL_{number}" for number in range(min(rows))}
+        config.id2label = {index: f"LABEL_{index}" for index in range(min(rows))}
