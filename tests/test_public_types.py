@@ -1,6 +1,7 @@
 """What public functions take, return and raise has a public name."""
 
 import inspect
+import pydoc
 import re
 import typing
 
@@ -10,6 +11,7 @@ from torch import nn
 import isogloss
 import isogloss.plugins
 import isogloss.testing
+from any_models import make_model
 from each import each
 from isogloss.core import errors
 
@@ -101,3 +103,32 @@ def test_every_error_of_isogloss_has_a_public_name():
 def test_public_names_are_those_of_their_classes():
     names = [name for name in isogloss.__all__ if name != "__version__"]
     assert [getattr(isogloss, name).__name__ for name in names] == names
+
+
+def test_models_of_transformers_peft_and_torch_are_of_the_types_that_functions_take():
+    peft = pytest.importorskip("peft")
+    model, tokenizer = make_model("bert")
+    assert isinstance(tokenizer, isogloss.TextTokenizer)
+    adapted = peft.get_peft_model(make_model("bert")[0], peft.LoraConfig(target_modules=["query"]))
+    models = (model, adapted, nn.DataParallel(model), nn.Sequential(model))
+    assert [isinstance(each_of, isogloss.TextModel) for each_of in models] == [True] * 4
+    assert not isinstance(tokenizer, isogloss.TextModel) and not isinstance(model, isogloss.TextTokenizer)
+
+
+def test_a_sentence_transformer_is_a_model_that_functions_take():
+    library = pytest.importorskip("sentence_transformers")
+    assert isinstance(library.SentenceTransformer(modules=[nn.Identity()]), isogloss.TextModel)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in isogloss.__all__ if inspect.isfunction(getattr(isogloss, name))]
+)
+def test_help_shows_types_without_the_inner_parts_of_checks(name):
+    shown = str(inspect.signature(getattr(isogloss, name)))
+    assert "FieldInfo" not in shown and "model: Any" not in shown and "tokenizer: Any" not in shown
+
+
+def test_help_of_cka_names_models_tokenizers_and_ranges():
+    shown = pydoc.render_doc(isogloss.cka)
+    for part in ("TextModel", "TextTokenizer", "States", "Ge(ge=1)", "float32", "Device: ", "Cost: "):
+        assert part in shown
