@@ -114,7 +114,7 @@ def all_candidates(m: Measurements, on_progress: OnProgress = no_progress) -> li
     rows = m.frame("label-free")
     if rows.empty:
         return []
-    rows = name_systems(rows[rows["source"] != ""], m.labels)
+    rows = name_systems(rows[rows["source"] != ""], m.display_names)
     rows = rows.assign(candidate=_candidate(rows))
     rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
     candidates, by = [], [*TEST_SET, "split"]

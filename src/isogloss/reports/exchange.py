@@ -106,7 +106,7 @@ def write_results(m: Measurements, form: str, folder: Path, *, organization: str
     if folder.exists():
         raise ConfigError(f"--to {folder}: it is there already. Name a new folder, or delete it.")
     scores = m.frame("scores")
-    scores = name_systems(scores, m.labels) if len(scores) else scores
+    scores = name_systems(scores, m.display_names) if len(scores) else scores
     files = list(FORMS[form](m, scores, organization)) if len(scores) else []
     if not files:
         raise ConfigError(

@@ -337,7 +337,8 @@ def _named(m: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame
     rows = m.frame(frame)
     if rows.empty:
         return rows
-    method_names = way_names(m.models[m.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())])
+    shown = m.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())
+    method_names = way_names(m.models[shown], m.display_names)
     names = {
         f"{corner}.name": rows[way]
         .map(method_names)
@@ -345,4 +346,4 @@ def _named(m: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame
         .fillna(rows[way.replace("way", "method")])
         for corner, way in ways.items()
     }
-    return rows.assign(**names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, m.labels))})
+    return rows.assign(**names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, m.display_names))})

@@ -47,7 +47,7 @@ class LineFigure:
         rows = self.choose(m, rows) if len(rows) else rows
         if rows.empty:
             return []
-        rows = name_systems(rows, m.labels)
+        rows = name_systems(rows, m.display_names)
         groups = (
             rows.groupby(list(self.group_by), sort=False, dropna=False) if self.group_by else [((), rows)]
         )
@@ -237,7 +237,7 @@ BITEXT_SIZE = Summary(
 
 def seed_figures(m: Measurements) -> list[Figure]:
     """Return a figure of the standard deviation over seeds of every system and language, by role."""
-    rows = name_systems(spreads(m), m.labels)
+    rows = name_systems(spreads(m), m.display_names)
     if rows.empty:
         return []
     rows = rows.assign(

@@ -29,12 +29,12 @@ Facts = Mapping[Hashable, Any]
 def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     """Return the rows with three names added: ``system`` (method and inputs), ``encoder.label``, ``name``.
 
-    ``labels`` are the recipe's names of encoders, by id. ``name`` is the system, after the encoder if
-    encoders differ. Different systems have different names.
+    ``labels`` are the recipe's names of encoders, by id, and of methods, by way of training. ``name`` is the
+    system, after the encoder if encoders differ. Different systems have different names.
     """
     if rows.empty:
         return rows.assign(system="", **{"encoder.label": "", "name": ""})
-    ways, encoders = way_names(rows), encoder_names(rows, labels)
+    ways, encoders = way_names(rows, labels), encoder_names(rows, labels)
     none = pd.Series("", index=rows.index)
     # The translator of training data also translated the inputs.
     readers = rows.get("inputs.translator", none).where(rows["translator"] == "", "")
@@ -48,10 +48,15 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     return rows.assign(system=system, **{"encoder.label": label, "name": name})
 
 
-def way_names(rows: pd.DataFrame) -> dict[str, str]:
-    """Name each way of training: its method, translator, and the fields that are not the commonest."""
+def way_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
+    """Name each way of training: by the recipe's name, else by its method.
+
+    Ways of one name are distinguished by the fields that are not the commonest.
+    """
     names: dict[str, str] = {}
-    for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
+    ways = rows.drop_duplicates("way")
+    method_names = ways["way"].map(labels).fillna(ways["method"])
+    for method, group in ways.groupby(method_names, sort=False):
         fields = [name for name in group if name.startswith(OF_A_WAY) and not _is_redundant(group, name)]
         for way, fields_text in _distinguish(group.set_index("way")[fields]).items():
             names[way] = f"{method} ({fields_text})" if fields_text else str(method)

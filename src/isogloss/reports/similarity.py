@@ -101,7 +101,7 @@ def similarities(measure: SimilarityColumn, m: Measurements) -> pd.DataFrame:
     rows = m.frame(measure.frame).dropna(subset=[measure.column])
     if rows.empty:
         return rows
-    rows = noise_corrected(name_systems(rows, m.labels), measure.column)
+    rows = noise_corrected(name_systems(rows, m.display_names), measure.column)
     differ = [name for name in ABOUT if name in rows and rows[name].nunique(dropna=False) > 1]
     parts = rows[["name", *differ]].astype(object).fillna("").astype(str).itertuples(index=False, name=None)
     rows = rows.assign(about=[" ".join(filter(None, part)) for part in parts])
@@ -293,7 +293,7 @@ def transfer_correlations(m: Measurements) -> pd.DataFrame:
     if cka.empty or scores.empty:
         return pd.DataFrame()
     cka = model_languages(cka.assign(language=cka["second"]))
-    scores = with_role(name_systems(model_languages(main_scores(scores)), m.labels))
+    scores = with_role(name_systems(model_languages(main_scores(scores)), m.display_names))
     trained, keys = ["encoder", "way", "task", "source"], [*TEST_SET, *SYSTEM, "encoder.label", "system"]
     correlations = []
     for key, group in scores[scores["role"] == "target"].groupby(keys, sort=False, dropna=False):

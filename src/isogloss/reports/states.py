@@ -40,9 +40,9 @@ def with_stages(m: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """
     triples = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
     shown = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in triples]
-    rows = name_systems(rows[shown], m.labels)
+    rows = name_systems(rows[shown], m.display_names)
     rows = rows.assign(
-        base=rows["encoder.original"].map(original_names(rows, m.labels)),
+        base=rows["encoder.original"].map(original_names(rows, m.display_names)),
         pair=rows["first"] + "–" + rows["second"],
         size=rows["encoder.size"].map("{:,}".format, na_action="ignore"),
         tuned=rows["system"].mask(rows["reference"] == ZERO_SHOT, "fine-tuned"),
@@ -150,7 +150,7 @@ def map_figures(m: Measurements) -> list[Figure]:
     rows = m.frame("representation-map")
     if rows.empty:
         return []
-    rows = name_systems(with_map_languages(rows), m.labels)
+    rows = name_systems(with_map_languages(rows), m.display_names)
     same = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
     rows = rows[(rows["seed"].fillna(0) == same["seed"].transform("min")).to_numpy()]
     bare, models = rows[rows["way"] == ""], rows[rows["way"] != ""]
