@@ -55,8 +55,8 @@ def way_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
     """
     names: dict[str, str] = {}
     ways = rows.drop_duplicates("way")
-    method_names = ways["way"].map(labels).fillna(ways["method"])
-    for method, group in ways.groupby(method_names, sort=False):
+    method_names = [labels.get(way, method) for way, method in zip(ways["way"], ways["method"], strict=True)]
+    for method, group in ways.assign(label=method_names).groupby("label", sort=False):
         fields = [name for name in group if name.startswith(OF_A_WAY) and not _is_redundant(group, name)]
         for way, fields_text in _distinguish(group.set_index("way")[fields]).items():
             names[way] = f"{method} ({fields_text})" if fields_text else str(method)

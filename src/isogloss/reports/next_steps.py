@@ -47,11 +47,11 @@ def next_steps(m: Measurements) -> list[NextStep]:
             "recipe. Models are not trained again."
         )
         steps.append(NextStep(text, m.command))
-    baselines = {
-        test_set.references[key]["name"] for test_set in _main_sets(m) for key in [*test_set.references]
-    }
+    baselines = [
+        str(baseline["name"]) for test_set in _main_sets(m) for baseline in test_set.references.values()
+    ]
     if baselines:
-        name = shlex.quote(min(baselines, key=lambda baseline: (len(baseline), baseline)))
+        name = shlex.quote(max(baselines, key=baselines.count))
         text = "Test every difference from a baseline, over seeds and examples."
         steps.append(NextStep(text, f"isogloss compare {folder} --against {name}"))
     if m.finished("fine-tune"):

@@ -39,7 +39,7 @@ def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
     data, (title, heads) = _data(m, test_set, values), _heading(test_set)
     encoders = heads.pop("encoder.label", "")
     letters = _letters(data) if data["against"].nunique() > 1 else {}
-    against = ["against"] if letters else []
+    against = ["vs."] if letters else []
     axis = _axis(values.drop(columns=GAP, errors="ignore"))
     lines = _lines(data, values, letters, axis)
     width = 1 + len(values.columns) + len(against)
