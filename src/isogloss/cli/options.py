@@ -6,7 +6,7 @@ Flags and help of all options and arguments are those of ``options.toml``.
 """
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, Signature, signature
@@ -158,7 +158,22 @@ def show_list(context: typer.Context, what: str, *, as_json: bool) -> None:
     if as_json and context.invoked_subcommand:
         raise ConfigError(f"--json is for the list, not for {context.invoked_subcommand}. Leave it out.")
     if context.invoked_subcommand is None:
-        Display(as_json=as_json).table(*LISTS[what](Path()))
+        show_listing(what, *LISTS[what](Path()), as_json=as_json)
+
+
+def show_listing(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, as_json: bool) -> None:
+    """Print a list: for programs with all columns, on a terminal page by page where it is longer."""
+    from isogloss.cli.lists import FOR_PROGRAMS
+
+    display = Display(as_json=as_json)
+    if as_json:
+        display.table(heads, rows)
+        return
+    shown = [number for number, head in enumerate(heads) if head not in FOR_PROGRAMS.get(what, ())]
+    rows = [[row[number] for number in shown] for row in rows]
+    display.table([heads[number] for number in shown], rows, paged=True)
+    if len(shown) < len(heads):
+        display.say(f"{' and '.join(FOR_PROGRAMS[what])}: isogloss list {what} --json")
 
 
 def _slurm_parameter(text: str) -> tuple[str, object]:

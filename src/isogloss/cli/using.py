@@ -194,7 +194,8 @@ def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
             )
             likely = len(run.parts) == 1 and len(run.name) in (2, 3)
             raise ConfigError(
-                f"{run}: no such folder.{several if likely else ''} Give the folders of finished runs."
+                f"{run}: no such folder.{several if likely else ''} Give the folders of finished runs, or of "
+                f"the hub's models with their owner (owner/name)."
             )
 
 
