@@ -4,10 +4,12 @@
     python docs/images/animate.py runs/quickstart docs/images/path.svg
 
 Seed 0 moves from source-only (α = 0) to bilingual (α = 1) and stays there for a while; the other seeds are thin lines.
+Readers who prefer reduced motion see the start.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -94,7 +96,7 @@ def frame() -> str:
         f'<text x="{LEFT}" y="{TOP + HEIGHT + 20}" fill="{GREY}" font-size="11">α = 0, {SOURCE[1]} alone</text>'
         f'<text x="{LEFT + WIDTH}" y="{TOP + HEIGHT + 20}" text-anchor="end" fill="{GREY}" font-size="11">'
         f"α = 1, {SOURCE[1]} + {TARGET[1]}</text>"
-        f'<text x="{LEFT}" y="{TOP + HEIGHT + 40}" fill="{GREY}" font-size="11">accuracy in %, three seeds</text>'
+        f'<text x="{LEFT}" y="{TOP + HEIGHT + 40}" fill="{GREY}" font-size="11">accuracy in %, five seeds</text>'
     )
 
 
@@ -117,12 +119,14 @@ def curves(rows) -> str:
         zero = rows[(rows.language == code) & (rows.seed == 0)].set_index("alpha").score
         zero = zero.reindex(sorted({*zero.index, *ALPHAS})).interpolate("index").loc[ALPHAS]
         frames = [*zip(ALPHAS, zero, strict=True), *[(1.0, zero.iloc[-1])] * PAUSE]
-        moves = [("cx", [across(x) for x, _ in frames]), ("cy", [up(y) for _, y in frames])]
-        animations = "".join(
-            animate(name, ";".join(f"{value:.1f}" for value in values)) for name, values in moves
-        )
+        places = [
+            f"transform:translate({across(x) - across(0):.1f}px,{up(y) - up(zero.iloc[0]):.1f}px)" for x, y in frames
+        ]
+        shares = [number / (len(frames) - 1) for number in range(len(frames))]
+        movement = animation(f"move-{code}", dict(zip(shares, places, strict=True)), "linear")
         parts.append(
-            f'<circle r="5" cx="{across(0):.1f}" cy="{up(zero.iloc[0]):.1f}" fill="{color}">{animations}</circle>'
+            f'{movement}<circle class="move-{code}" r="5" cx="{across(0):.1f}" cy="{up(zero.iloc[0]):.1f}" '
+            f'fill="{color}"/>'
         )
         parts.append(f'<text x="{label + 60}" y="98" fill="{color}">{name}</text>')
         shown = [f"{100 * score:.1f}" for _, score in frames]
@@ -174,16 +178,25 @@ def switched(texts: list[str], draw) -> str:
             max(sum(length for _, length in runs[:number]) - 0.5, 0) / (len(texts) - 1)
             for number in range(len(runs))
         ]
-        values = ";".join("visible" if shown else "hidden" for shown, _ in runs)
-        times = ";".join(f"{start:.4g}" for start in starts)
+        shown_at = {
+            start: f"visibility:{'visible' if shown else 'hidden'}"
+            for start, (shown, _) in zip(starts, runs, strict=True)
+        }
         first = "visible" if text == texts[0] else "hidden"
-        movement = animate("visibility", values, f' calcMode="discrete" keyTimes="{times}"')
-        parts.append(f'<g visibility="{first}">{draw(text)}{movement}</g>')
+        name = f"shown-{sha256(f'{shown_at}'.encode()).hexdigest()[:8]}"
+        parts.append(
+            f'{animation(name, shown_at, "step-end")}<g class="{name}" visibility="{first}">{draw(text)}</g>'
+        )
     return "".join(parts)
 
 
-def animate(attribute: str, values: str, more: str = "") -> str:
-    return f'<animate attributeName="{attribute}" values="{values}" dur="{SECONDS}s" repeatCount="indefinite"{more}/>'
+def animation(name: str, frames: Mapping[float, str], timing: str) -> str:
+    """Return a style that changes the elements of a class, without end, unless reduced motion is preferred."""
+    steps = "".join(f"{100 * share:.4g}%{{{style}}}" for share, style in frames.items())
+    return (
+        f"<style>@keyframes {name}{{{steps}}}@media(prefers-reduced-motion:no-preference)"
+        f"{{.{name}{{animation:{name} {SECONDS}s infinite {timing}}}}}</style>"
+    )
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def test_every_verb_has_an_example_that_begins_with_it():
     [
         (completion.lists, "me", ["methods"]),
         (completion.recipes, "quicks", ["quickstart"]),
-        (completion.corpora, "xn", ["xnli"]),
+        (completion.corpora, "xn", ["xnli", "xnli-eu", "xnli-eu-native"]),
         (completion.methods, "bi", ["bilingual"]),
         (completion.aligners, "fast", ["fast-align"]),
         (completion.translators, "c", ["ctranslate2"]),
@@ -83,7 +83,8 @@ def test_progress_has_columns_of_fixed_widths_and_the_latest_score_below(monkeyp
     bars = _bars(console, lambda: "latest: scores: source-only, accuracy qaa 96.6 " + "and so on " * 9)
     for name, remark in (("runs", ""), ("  1: " + "a long name " * 9, "loss 1.2 " * 20)):
         bars.add_task(name, total=99, completed=7, remark=remark)
-    console.print(*bars.get_renderables(), sep="")
+    for part in bars.get_renderables():
+        console.print(part)
     lines = text.getvalue().splitlines()
     assert len(lines) == 3
     assert len({line.index("7/99") for line in lines[:2]}) == 1

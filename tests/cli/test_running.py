@@ -263,7 +263,7 @@ def test_show_finds_a_run_by_the_beginning_of_its_id(command, tiny_runs, fine_tu
     assert shown.status == 0
     assert measurement.name in shown.out
     scored = command("show", model.name, "--in", tiny_runs).out
-    assert re.search(r"^qaa +test +\S+ +\d+\.\d$", scored, re.MULTILINE), "scores are shown"
+    assert re.search(r"^qaa +(test|dev) +\S+ +\d+\.\d$", scored, re.MULTILINE), "scores are shown"
     (line,) = command("show", model.name, "--in", tiny_runs, "--json").lines
     assert line == json.loads((model / "record.json").read_text())
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from isogloss.cli import completion
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError
 from isogloss.engine.engines import ENGINES, ExecutionOptions
 from isogloss.recipes.request import parse_change, toml_or_text, unique_keys
@@ -173,7 +173,7 @@ def show_listing(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]],
     rows = [[row[number] for number in shown] for row in rows]
     display.table([heads[number] for number in shown], rows, paged=True)
     if len(shown) < len(heads):
-        display.say(f"{' and '.join(FOR_PROGRAMS[what])}: isogloss list {what} --json")
+        show_line(f"More ({', '.join(FOR_PROGRAMS[what])}): isogloss list {what} --json")
 
 
 def _slurm_parameter(text: str) -> tuple[str, object]:
