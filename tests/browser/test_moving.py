@@ -156,7 +156,7 @@ def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
         for (run, code), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
     ]
     sentences = [sentence for answers in stored for sentence in answers]
-    for box in page.locator(".sentence").all():
+    for box in page.locator(".moving > .sentence").all():
         row = box.locator("ol:visible")
         assert row.count() == 1
         labels = row.locator("li:not(.alphas)").all_inner_texts()

@@ -62,7 +62,7 @@ def contrast_part(colour: str) -> float:
 
 def test_a_sentence_moves_and_its_words_are_text(page: Path, opened: Callable[..., Any]) -> None:
     with opened(page) as shown:
-        rows = shown.page.locator(".sentence ol:visible")
+        rows = shown.page.locator(".moving > .sentence ol:visible")
         assert rows.locator(".unit").nth(4).inner_text() == EVIL
         assert (rows.count(), rows.locator(".wrong").text_content()) == (1, "VERB (wrong)")
         assert rows.locator(".gold").text_content() == "gold: NOUN"
@@ -73,7 +73,7 @@ def test_a_sentence_moves_and_its_words_are_text(page: Path, opened: Callable[..
         assert rows.count() == 2, "on paper all that lie between the models"
         assert shown.errors == []
     with opened(page, java_script_enabled=False) as shown:
-        assert shown.page.locator(".sentence ol:visible").count() == 2
+        assert shown.page.locator(".moving > .sentence ol:visible").count() == 2
 
 
 def test_a_link_opens_the_folded_part_that_it_leads_to(page: Path, opened: Callable[..., Any]) -> None:

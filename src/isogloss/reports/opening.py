@@ -12,7 +12,7 @@ from isogloss.reports.comparison import SYSTEM, main_scores, row_keys
 from isogloss.reports.landscapes import ENDS, SETTING, path_points
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, language, percent
-from isogloss.reports.path_sentences import ShownSentence, shown_sentences
+from isogloss.reports.path_sentences import ShownSentence, sentences_of_seeds, shown_sentences
 from isogloss.reports.run_facts import ZERO_SHOT
 from isogloss.reports.scores import ScoredSet, key_of, scored_sets, values_of
 
@@ -101,6 +101,8 @@ class PathFigure:
     panels: Sequence[PathPanel]
     sentences: Sequence[ShownSentence]
     """Some whose predictions change, where their path stored them."""
+    of_seeds: Sequence[ShownSentence]
+    """One of each further seed."""
 
 
 @dataclass(frozen=True)
@@ -399,6 +401,7 @@ def _figure_of(m: Measurements, rows: pd.DataFrame) -> PathFigure | None:
         pairs=len(by_pair),
         panels=[_panel(pair) for pair in pairs],
         sentences=shown_sentences(m, pairs, alphas),
+        of_seeds=sentences_of_seeds(m, pairs, alphas),
     )
 
 

@@ -206,6 +206,9 @@ async function move() {
 function seedsOf(example) {
   const seeds = Object.entries(example.answers), gold = example.gold.labels;
   const box = element("div", undefined, "wide"), table = element("table", undefined, "seeds");
+  box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", "Answers of all seeds");
   box.append(table);
   const listed = seeds.every(([, answer]) => Array.isArray(answer)) && Array.isArray(gold);
   const row = (name, cells) => {
@@ -225,7 +228,7 @@ function seedsOf(example) {
   }
   const differs = gold.map((_, place) => new Set(seeds.map(([, answer]) => answer[place])).size > 1);
   const marked = (text, place, className) => element("td", text, [className, differs[place] ? "differs" : ""].join(" ").trim());
-  row("", String(example.text).split(" ").map((word, place) => marked(word, place, "unit")));
+  row("word", String(example.text).split(" ").map((word, place) => marked(word, place, "unit")));
   row("gold", gold.map((label, place) => marked(label, place, "")));
   for (const [seed, answer] of seeds)
     row("seed " + seed, answer.map((label, place) =>
