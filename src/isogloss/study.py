@@ -63,7 +63,7 @@ class Study:
         from isogloss.reports.comparison import main_scores
         from isogloss.reports.names import name_systems
 
-        rows = name_systems(main_scores(self.frame("scores")), self.measurements.labels)
+        rows = name_systems(main_scores(self.frame("scores")), self.measurements.display_names)
         index = ["corpus", "task", "metric", "encoder.label", "system"]
         return rows.pivot_table(index=index, columns="language", values="score", sort=False)
 

@@ -87,6 +87,38 @@ def test_the_ends_of_a_path_answer_as_its_models(study, explorer, path):
 
 
 @pytest.mark.slow
+def test_sentences_begin_with_those_whose_answers_change_most(explorer, path):
+    sentences = explorer.sentences(path["id"], "qad")["sentences"]
+    texts = [sentence["text"] for sentence in sentences]
+    first, last = (explorer.answers(path["id"], [alpha], texts, "qad")["answers"] for alpha in (0.0, 1.0))
+    changed = [
+        sum(a != b for a, b in zip(one["labels"], other["labels"], strict=True))
+        for one, other in zip(first, last, strict=True)
+    ]
+    assert changed == sorted(changed, reverse=True) and changed[0] > 0
+    with pytest.raises(ConfigError, match="texts: found 17; expected 16 or fewer"):
+        explorer.answers(path["id"], [0.0], ["tuki"] * 17)
+
+
+@pytest.mark.slow
+def test_the_point_is_dragged_and_seeds_stand_below_their_gold_labels(browser, server):
+    page = browser.new_page()
+    page.goto(f"{server}/?token=secret")
+    page.wait_for_selector("#seeds table", timeout=120_000)
+    heads = page.locator("#seeds table").first.locator("th").all_inner_texts()
+    assert heads == ["word", "gold", "seed 0", "seed 1"]
+    assert page.locator("#seeds td.differs.wrong").count() > 0
+    assert page.locator("#seeds td.wrong").first.inner_text().endswith("✗")
+    chart = page.locator("#chart").bounding_box()
+    for share in (0.3, 0.6):
+        page.mouse.click(chart["x"] + share * chart["width"], chart["y"] + 100)
+        grid = page.locator("#chart .grid").first.bounding_box()
+        alpha = (chart["x"] + share * chart["width"] - grid["x"]) / grid["width"]
+        assert float(page.input_value("#first")) == pytest.approx(alpha, abs=0.03)
+    page.close()
+
+
+@pytest.mark.slow
 def test_a_plane_has_its_models_at_the_corners(study, explorer):
     plane = next(route for route in explorer.study()["routes"] if len(route["methods"]) == 3)
     explorer.answer(plane["id"], [0.3, 0.4], "tuki mirne vuso .")
@@ -285,10 +317,21 @@ def test_words_of_a_translation_are_those_of_the_encoders_before_and_after(tmp_p
         model, tokenizer = isogloss.load_encoder(folder)
         texts = [words["first"], words["second"]]
         first, second = (states[0] for states in word_states(model, tokenizer, texts, precision="float32"))
-        expected = torch.nn.functional.cosine_similarity(first[:, None], second[None], dim=-1)
-        torch.testing.assert_close(torch.tensor(words[moment]), expected, atol=1e-3, rtol=0)
-    assert words["before"] != words["after"]
-    with pytest.raises(ConfigError, match="encoder 'none'"):
+        cosines = torch.nn.functional.cosine_similarity(first[:, None], second[None], dim=-1)
+        ranks = torch.tensor(words[moment])
+        assert ranks.sort(dim=1).values.tolist() == [[*range(1, len(words["second"]) + 1)]] * len(ranks)
+        sorted_cosines = cosines.gather(1, ranks.argsort(dim=1))
+        assert (sorted_cosines.diff(dim=1) < 1e-4).all(), "rank 1 has the highest cosine"
+    assert adjusted["example"] == [pair.first, pair.second]
+    word = words["first"][0]
+    found = explorer.neighbours(adjusted["id"], pair.first, word)
+    layers = isogloss.load_encoder("shipped")[0].config.num_hidden_layers + 1
+    assert found["word"] == word
+    assert [len(found[moment]) for moment in folders] == [layers, layers]
+    assert all(len(near) == 4 for moment in folders for near in found[moment])
+    with pytest.raises(DataError, match="word: 'nowhere' is not in the text"):
+        explorer.neighbours(adjusted["id"], pair.first, "nowhere")
+    with pytest.raises(ConfigError, match="no adjusted encoder 'none'"):
         explorer.words("none", pair.first, pair.second)
 
 

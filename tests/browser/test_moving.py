@@ -156,18 +156,20 @@ def check_sentences(m: Measurements, page: Any, alpha: float) -> None:
         for (run, code), _ in m.frame("interpolation").groupby(["run", "target"], sort=False)
     ]
     sentences = [sentence for answers in stored for sentence in answers]
-    for box in page.locator(".sentence").all():
-        gold = box.locator(".gold td").all_inner_texts()
-        row = box.locator("tr[data-first]:visible")
+    for box in page.locator(".moving > .sentence").all():
+        row = box.locator("ol:visible")
         assert row.count() == 1
-        labels = row.locator("td").all_text_contents()
+        labels = row.locator("li:not(.alphas)").all_inner_texts()
+        labels = [label.split() for label in labels]
         expected = []
         for sentence in sentences:
             recorded = [tags for at, tags in sentence.predicted if abs(at - alpha) < 1e-5]
-            if [*sentence.gold] == gold:
-                pairs = zip(recorded[0], gold, strict=True) if recorded else []
-                words = [tag if tag == right else f"{tag} (wrong)" for tag, right in pairs]
-                expected.append(words or ["not measured here"])
+            triples = zip(sentence.units, recorded[0], sentence.gold, strict=True) if recorded else []
+            words = [
+                [unit, tag] if tag == right else [unit, tag, "(wrong)", "gold:", right]
+                for unit, tag, right in triples
+            ]
+            expected.append(words or [["not", "measured", "here"]])
         assert labels in expected
 
 

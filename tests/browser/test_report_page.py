@@ -34,7 +34,7 @@ def test_a_page_says_nothing_to_the_console_asks_for_nothing_and_fits(
         closed = shown.overflow()
         shown.open_all()
         assert (closed, shown.overflow()) == (0, 0)
-        assert shown.page.locator("h1").inner_text().startswith("Ansa 91.0 → Dunar 62.0")
+        assert shown.page.locator("h1").inner_text().startswith("POS tagging: models trained")
         assert all(url.startswith("data:") for url in shown.requests[1:])
         assert shown.requests[0] == page.as_uri()
         assert shown.errors == []
@@ -62,17 +62,18 @@ def contrast_part(colour: str) -> float:
 
 def test_a_sentence_moves_and_its_words_are_text(page: Path, opened: Callable[..., Any]) -> None:
     with opened(page) as shown:
-        rows = shown.page.locator("tr[data-first]:visible")
-        assert shown.page.locator(".sentence th").nth(5).inner_text() == EVIL
+        rows = shown.page.locator(".moving > .sentence ol:visible")
+        assert rows.locator(".unit").nth(4).inner_text() == EVIL
         assert (rows.count(), rows.locator(".wrong").text_content()) == (1, "VERB (wrong)")
+        assert rows.locator(".gold").text_content() == "gold: NOUN"
         shown.page.locator(".path input").first.press("End")
         assert (rows.count(), rows.locator(".wrong").count()) == (1, 0)
-        assert rows.locator("th").inner_text() == "α 0.5 to 1"
+        assert rows.locator(".alphas").inner_text() == "α 0.5 to 1"
         shown.page.emulate_media(media="print")
         assert rows.count() == 2, "on paper all that lie between the models"
         assert shown.errors == []
     with opened(page, java_script_enabled=False) as shown:
-        assert shown.page.locator("tr[data-first]:visible").count() == 2
+        assert shown.page.locator(".moving > .sentence ol:visible").count() == 2
 
 
 def test_a_link_opens_the_folded_part_that_it_leads_to(page: Path, opened: Callable[..., Any]) -> None:

@@ -35,7 +35,7 @@ def test_every_verb_has_an_example_that_begins_with_it():
     [
         (completion.lists, "me", ["methods"]),
         (completion.recipes, "quicks", ["quickstart"]),
-        (completion.corpora, "xn", ["xnli"]),
+        (completion.corpora, "xn", ["xnli", "xnli-eu", "xnli-eu-native"]),
         (completion.methods, "bi", ["bilingual"]),
         (completion.aligners, "fast", ["fast-align"]),
         (completion.translators, "c", ["ctranslate2"]),
@@ -60,6 +60,43 @@ def test_ids_of_the_folder_are_completed(tiny_runs):
     ids = completion.runs(context, "")
     assert len(ids) > 2
     assert completion.runs(context, ids[0][:6]) == [ids[0]]
+
+
+def test_described_corpora_and_folders_are_completed(tmp_path, monkeypatch):
+    (tmp_path / "runs/quickstart").mkdir(parents=True)
+    (tmp_path / "runs/file").write_text("")
+    monkeypatch.chdir(tmp_path)
+    assert {"masakhaner", "masakhaner2", "masakhapos"} <= {*completion.corpora("masakha")}
+    assert completion.folders("ru") == ["runs/"]
+    assert completion.folders("runs/") == ["runs/quickstart/"]
+
+
+def test_progress_has_columns_of_fixed_widths_and_the_latest_score_below(monkeypatch):
+    import io
+
+    from rich.console import Console
+
+    from isogloss.cli.display import _bars
+
+    text = io.StringIO()
+    console = Console(file=text, width=80, force_terminal=False)
+    bars = _bars(console, lambda: "latest: scores: source-only, accuracy qaa 96.6 " + "and so on " * 9)
+    for name, remark in (("runs", ""), ("  1: " + "a long name " * 9, "loss 1.2 " * 20)):
+        bars.add_task(name, total=99, completed=7, remark=remark)
+    for part in bars.get_renderables():
+        console.print(part)
+    lines = text.getvalue().splitlines()
+    assert len(lines) == 3
+    assert len({line.index("7/99") for line in lines[:2]}) == 1
+    assert max(map(len, lines)) <= 80 and lines[-1].startswith("latest: ")
+
+
+def test_the_list_of_claims_is_short_and_machines_have_all_of_it(command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = command("list", "claims").out.splitlines()
+    assert "rule" not in shown[0].split()
+    assert len(shown) < 2.5 * 48
+    assert {"claim", "in the paper", "what", "rule"} == {*command("list", "claims", "--json").lines[0]}
 
 
 def test_piped_tables_have_no_trailing_blanks_and_heed_columns(command, monkeypatch):
@@ -97,7 +134,8 @@ def test_jobs_have_a_bar_each_below_that_of_all_runs():
     display.on_progress(Progress("path", 20, 33, job=2))
     display.on_progress(Progress("training", 5, 9, "dev 0.9", rows=({"score": 0.9},), job=2))
     bars = [(bar.description, bar.completed, bar.total) for bar in display._bars.tasks]
-    assert bars == [("runs", 2, 10), ("1: path", 1, 33), ("2: training", 5, 9)]
-    assert display._bars.tasks[0].fields["remark"] == "latest: training, dev 0.9"
+    assert bars == [("runs", 2, 10), ("  1: path", 1, 33), ("  2: training", 5, 9)]
+    display.on_progress(Progress("training", 6, 9, "loss 1.2", rows=({"loss": 1.2},), job=2))
+    assert display._latest == "latest: training, dev 0.9", "losses are no scores"
     display.on_progress(Progress("training", 9, 9, job=2))
-    assert [bar.description for bar in display._bars.tasks] == ["runs", "1: path"]
+    assert [bar.description for bar in display._bars.tasks] == ["runs", "  1: path"]

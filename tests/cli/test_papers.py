@@ -84,6 +84,7 @@ def test_a_plan_can_be_looked_at_without_the_data(papers, command, tmp_path):
     shown = command(*arguments, "--dry-run", "--json")
     assert shown.status == 0
     counts = {"runs": 4, "done": 0, "to make": 4, "operations": 0, "unknown": 2}
+    counts |= {"models": 2, "model bytes": None}
     assert shown.lines[-1] == {**counts, "hours left": 0, "unlike": 4}
     assert "machine: xnli" in shown.err
     assert "owner/encoder: " in shown.err

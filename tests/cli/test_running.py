@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from platform import node
 
@@ -33,6 +34,20 @@ def test_a_dry_run_prints_the_plan_and_makes_nothing(command, tmp_path):
     assert ended.out.count("to do") == RUNS
     assert "source-only: wikiann ner qaa, seed 1" in ended.out
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_of_many_runs_has_a_line_for_each_kind_and_the_disk(command, tmp_path):
+    ended = command("run", "quickstart", "--out", tmp_path / "runs", "--dry-run")
+    lines = ended.out.splitlines()
+    assert len(lines) < 24, "it fits a screen"
+    (line,) = (line.split() for line in lines if line.startswith("bilingual"))
+    assert line[1] == "10"
+    models, training, runs = lines[-3:]
+    assert models.startswith("Models to store: 20, about ") and models.endswith(" of disk")
+    assert "hours at" in training
+    plan = command("run", "quickstart", "--out", tmp_path / "runs", "--dry-run", "--json").lines
+    assert runs == f"{len(plan) - 1} runs: 0 done, {len(plan) - 1} to make"
+    assert plan[-1]["models"] == 20 and plan[-1]["model bytes"] > 1e8
 
 
 def test_a_dry_run_says_how_much_memory_each_run_takes(command, tmp_path, hub_cache):
@@ -82,7 +97,8 @@ def test_a_dry_run_knows_what_is_done(command, tiny_runs):
     ended = command("run", tiny_runs.parent / "tiny.toml", "--out", tiny_runs, "--dry-run", "--json")
     *plan, summary = ended.lines
     counts = {"runs": RUNS, "done": RUNS, "to make": 0}
-    assert summary == {**counts, "operations": 0, "unknown": 0, "hours left": 0, "unlike": 0}
+    stored = {"models": 0, "model bytes": 0}
+    assert summary == {**counts, **stored, "operations": 0, "unknown": 0, "hours left": 0, "unlike": 0}
     assert {line["state"] for line in plan} == {"done"}
     assert sum(line["needed by"] == 0 for line in plan) == 6  # bilingual scores, gaps, paths
     assert all((tiny_runs / line["run"] / "record.json").exists() for line in plan)
@@ -247,6 +263,8 @@ def test_show_finds_a_run_by_the_beginning_of_its_id(command, tiny_runs, fine_tu
     shown = command("show", measurement.name[:10], "--in", tiny_runs)
     assert shown.status == 0
     assert measurement.name in shown.out
+    scored = command("show", model.name, "--in", tiny_runs).out
+    assert re.search(r"^qaa +(test|dev) +\S+ +\d+\.\d$", scored, re.MULTILINE), "scores are shown"
     (line,) = command("show", model.name, "--in", tiny_runs, "--json").lines
     assert line == json.loads((model / "record.json").read_text())
 

@@ -390,9 +390,8 @@ def test_all_other_measures_of_a_test_set_are_the_columns_of_one_folded_table():
     assert bold == [(number, place) for number in (1, 3, 5, 7) for place in (2, 3)]
     for place, measure in ((2, "macro_f1"), (3, "mcc")):
         alone = tables(measured(*others[measure]))[f"scores-xnli-nli-en-test-{measure.replace('_', '-')}"]
-        by_language = [
-            list(column) for column in zip(*[[c.text for c in row[1:]] for row in alone.rows], strict=True)
-        ]
+        of_method = {row[0].text: [cell.text for cell in row[1:]] for row in alone.rows}
+        by_language = zip(*(of_method[name] for name in ("source-only", "label-smoothing")), strict=True)
         assert [row[place] for row in rows] == [text for column in by_language for text in column]
     assert {*table.data["metric"]} == {"macro_f1", "mcc"}
 

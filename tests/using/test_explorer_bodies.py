@@ -25,7 +25,7 @@ class Answers:
     def answer(self, route: str, point: list[float], text: object, language: str = "") -> dict[str, Any]:
         return {"route": route, "point": point}
 
-    sentences = disagreements = words = answer
+    sentences = answers = disagreements = words = neighbours = answer
 
 
 def asked(name: str, body: bytes, questions: Any = None) -> tuple[int, bytes]:
@@ -90,8 +90,9 @@ class Questions:
 
     def __init__(self) -> None:
         from isogloss.using.explorer import Explorer
+        from isogloss.using.explorer.server import QUESTIONS
 
-        for name in ("study", "sentences", "answer", "disagreements", "words"):
+        for name in QUESTIONS:
             setattr(self, name, self.checking(getattr(Explorer, name)))
 
     @staticmethod
@@ -101,7 +102,7 @@ class Questions:
             for name, value in arguments.items():
                 stated = question.__annotations__.get(name)
                 assert stated is not str or isinstance(value, str)
-                assert stated in (str, object) or all(isinstance(part, float) for part in value)
+                assert stated in (str, object, list[object]) or all(isinstance(part, float) for part in value)
             return {}
 
         return ask
@@ -113,6 +114,7 @@ STATED = [
     *(("answer", name) for name in ("route", "point", "language")),
     *(("disagreements", name) for name in ("route", "language")),
     *(("words", name) for name in ("adjusted", "first", "second")),
+    *(("neighbours", name) for name in ("adjusted", "first", "word")),
 ]
 
 

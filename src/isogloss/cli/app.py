@@ -262,6 +262,7 @@ def show(
 ) -> None:
     """Show a finished run: its title, its dependencies and its results."""
     from isogloss.cli.display import show_record
+    from isogloss.cli.lists import scores_of
     from isogloss.core.records import read_record
     from isogloss.store import local_folder
     from isogloss.store.store import Store
@@ -269,10 +270,11 @@ def show(
     with output.progress as display:
         store = Store(local_folder(folder, display.on_progress))
         record = read_record(store.find(identity, display.on_progress))
+        scores = [] if output.as_json else scores_of(store.root, record, display.on_progress)
     path = store.root / record.id
     uses = [f"isogloss predict {path} FILE", f"isogloss evaluate {path} --corpus NAME --language CODE"]
     steps = [*(uses if (path / "model").is_dir() else ()), f"isogloss report {folder}"]
-    show_record(record, next_steps=steps, as_json=output.as_json)
+    show_record(record, scores=scores, next_steps=steps, as_json=output.as_json)
 
 
 @verb(app, SETUP, "isogloss list methods", "list")
@@ -287,6 +289,7 @@ def list_(
     """List methods, tasks, corpora and other names for recipes and options, or the runs of a folder."""
     from isogloss.cli.display import Display
     from isogloss.cli.lists import LISTS, OF_A_FOLDER, corpora_in, list_runs
+    from isogloss.cli.options import show_listing
     from isogloss.store import local_folder
 
     check_named("list", "list", LISTS, what)
@@ -303,7 +306,7 @@ def list_(
             if what == "runs"
             else LISTS[what](Path(folder))
         )
-    Display(as_json=output.as_json).table(heads, rows)
+    show_listing(what, heads, rows, as_json=output.as_json)
 
 
 @verb(app, SETUP, "isogloss doctor --data data")

@@ -22,10 +22,18 @@ def recipes(incomplete: str) -> list[str]:
 
 
 def corpora(incomplete: str) -> list[str]:
-    """Complete corpora."""
+    """Complete corpora, those with a description in the package too, and descriptions here."""
     from isogloss.data.corpora.catalogue import CORPORA
+    from isogloss.data.corpora.described import list_shipped
 
-    return [name for name in sorted(CORPORA) if name.startswith(incomplete)]
+    names = sorted({*CORPORA, *list_shipped()})
+    files = sorted(str(path) for path in Path().glob(f"{incomplete}*.toml"))
+    return [*(name for name in names if name.startswith(incomplete)), *files]
+
+
+def folders(incomplete: str) -> list[str]:
+    """Complete folders."""
+    return sorted(f"{path}/" for path in Path().glob(f"{incomplete}*") if path.is_dir())
 
 
 def methods(incomplete: str) -> list[str]:

@@ -5,7 +5,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import compress
@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 from isogloss.core.errors import plain
 from isogloss.core.progress import Progress
-from isogloss.core.records import Record, or_none
+from isogloss.core.records import Record, Row, or_none
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.progress import Progress as Bars
     from rich.progress import TaskID
 
@@ -30,8 +31,13 @@ LINE_SECONDS = 5.0
 EVENT_SECONDS = 1.0
 """Seconds between two progress events of --json. Events that begin, end or bring rows come immediately."""
 
-MAX_ROWS_SHOWN = 40
-"""Maximum number of rows of a record that are printed. --json prints all."""
+MAX_ROWS_SHOWN = 12
+"""Maximum number of rows of each kind of a record that are printed. --json prints all."""
+
+NAME_WIDTH = 26
+BAR_WIDTH = 12
+COUNT_WIDTH = 9
+"""Widths of the first columns of progress. They are fixed, so that nothing moves. Remarks take the rest."""
 
 
 def terminals() -> list[int]:
@@ -58,6 +64,8 @@ class Display:
     """The current task of each job, and its bar."""
     _total: "TaskID | None" = None
     """The bar of all runs, or of the work before the first run."""
+    _latest: str = ""
+    """The latest score, shown below the bars."""
     _has_runs: bool = False
     _last: float = 0.0
     _terminals: list[int] = field(default_factory=terminals)
@@ -67,18 +75,9 @@ class Display:
         self._last = time.monotonic() + FIRST_LINE_SECONDS - LINE_SECONDS
         if self._draws():
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bars
 
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=24),
-                MofNCompleteColumn(),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[remark]}", markup=False),
-            )
-            self._bars = Bars(*columns, console=Console(stderr=True), transient=True)
-            self._total = self._bars.add_task("starting", total=None, remark="")
+            self._bars = _bars(Console(stderr=True), lambda: self._latest)
+            self._total = self._bars.add_task("planning", total=None, remark="")
             self._bars.start()
         return self
 
@@ -140,8 +139,11 @@ class Display:
             else:
                 print(text, file=sys.stderr, flush=True)
 
-    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """Print a table of results on standard output without empty columns, or all columns as JSON lines."""
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, paged: bool = False) -> None:
+        """Print a table of results on standard output without empty columns, or all columns as JSON lines.
+
+        A ``paged`` table that is longer than the terminal is shown by the pager.
+        """
         if self.as_json:
             for row in rows:
                 emit(dict(zip(heads, row, strict=True)))
@@ -166,6 +168,10 @@ class Display:
             table.add_column(head, width=width)
         for row in texts:
             table.add_row(*(Text(cell) for cell in row))
+        if is_seen and paged and sys.stdin.isatty() and len(console.render_lines(table)) > console.height:
+            with console.pager():
+                console.print(table)
+            return
         if is_seen:
             console.print(table)
             return
@@ -181,17 +187,49 @@ class Display:
         if self._tasks.get(progress.job, ("",))[0] != progress.what:
             if task := self._tasks.pop(progress.job, None):
                 bars.remove_task(task[1])
-            name = f"{progress.job}: {progress.what}" if progress.job else progress.what
+            name = f"  {progress.job}: {progress.what}" if progress.job else f"  {progress.what}"
             self._tasks[progress.job] = progress.what, bars.add_task(name, total=progress.total, remark="")
         bar = self._tasks[progress.job][1]
         remark = plain(progress.remark)
         bars.update(bar, completed=progress.done, total=progress.total, remark=remark)
         if self._total is not None:
             bars.update(self._total, visible=self._has_runs)
-            if progress.rows and remark:
-                bars.update(self._total, remark=f"latest: {progress.what}, {remark}")
+            if remark and any("score" in row for row in progress.rows):
+                self._latest = f"latest: {progress.what}, {remark}"
         if progress.done >= progress.total:
             bars.remove_task(self._tasks.pop(progress.job)[1])
+
+
+def _bars(console: "Console", latest: Callable[[], str]) -> "Bars":
+    """Return progress bars whose columns have fixed widths, with the latest score on a line of its own."""
+    from rich.progress import BarColumn, MofNCompleteColumn, ProgressColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+    from rich.table import Column, Table
+    from rich.text import Text
+
+    class WithLatest(Bars):
+        """Bars, and the latest score below them."""
+
+        def get_renderables(self) -> "Iterator[Table | Text]":
+            yield self.make_tasks_table(self.tasks)
+            if latest():
+                yield Text(latest(), no_wrap=True, overflow="ellipsis")
+
+    def fixed(width: int) -> Column:
+        return Column(width=width, no_wrap=True, overflow="ellipsis")
+
+    columns: list[ProgressColumn] = [
+        TextColumn("{task.description}", markup=False, table_column=fixed(NAME_WIDTH)),
+        BarColumn(bar_width=BAR_WIDTH, table_column=fixed(BAR_WIDTH)),
+        MofNCompleteColumn(table_column=fixed(COUNT_WIDTH)),
+        TimeRemainingColumn(table_column=fixed(len("-:--:--"))),
+        TextColumn(
+            "{task.fields[remark]}",
+            markup=False,
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        ),
+    ]
+    return WithLatest(*columns, console=console, transient=True, expand=True)
 
 
 def _has_results(progress: Progress) -> bool:
@@ -209,20 +247,26 @@ def show_line(text: object) -> None:
     print(plain(str(text)) if sys.stdout.isatty() else text, flush=True)
 
 
-def show_record(record: Record, *, next_steps: Sequence[str], as_json: bool) -> None:
-    """Print a record: its run, the runs it needed, its first rows, and the commands that use it."""
+def show_record(
+    record: Record, *, scores: Sequence[Sequence[str]], next_steps: Sequence[str], as_json: bool
+) -> None:
+    """Print a record: its run, the runs it needed, its scores and rows, and the commands that use it."""
     if as_json:
         emit(record.body())
         return
     display = Display()
     facts = [("id", record.id), ("title", record.title), ("needs", " ".join(record.needs) or "nothing")]
     display.table(("what", "value"), [*facts, *(("warning", text) for text in record.warnings)])
-    heads = tuple(dict.fromkeys(name for row in record.rows for name in row))
-    rows = record.rows[:MAX_ROWS_SHOWN]
-    if rows:
-        display.table(heads, [[_cell(row.get(name)) for name in heads] for row in rows])
-    if len(record.rows) > len(rows):
-        show_line(f"… {len(record.rows) - len(rows)} more rows. --json prints all.")
+    if scores:
+        display.table(("language", "split", "metric", "score"), scores)
+    kinds: dict[tuple[str, ...], list[Row]] = {}
+    for row in record.rows:
+        kinds.setdefault(tuple(name for name in row if row[name] is not None), []).append(row)
+    for heads, rows in kinds.items():
+        last_rows = rows[-MAX_ROWS_SHOWN:]  # Of a training, those at its end.
+        if len(rows) > len(last_rows):
+            show_line(f"… {len(rows) - len(last_rows)} earlier rows. --json prints all.")
+        display.table(heads, [[_cell(row[name]) for name in heads] for row in last_rows])
     for step in next_steps:
         show_line(f"Next: {step}")
 

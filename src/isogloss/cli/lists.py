@@ -26,6 +26,7 @@ from isogloss.tasks import ALL_TASKS
 from isogloss.translators import TRANSLATORS
 
 if TYPE_CHECKING:
+    from isogloss.core.records import Record
     from isogloss.data.corpus import Corpus
 
 NAME = re.compile(r"[\w.-]+")
@@ -250,6 +251,31 @@ def list_runs(folder: Path, on_progress: OnProgress = no_progress) -> Listing:
     return ("run", "kind", "what"), rows
 
 
+def scores_of(folder: Path, record: "Record", on_progress: OnProgress = no_progress) -> Rows:
+    """Return the scores of a model, from the finished measurements of its folder."""
+    from isogloss.core.records import RECORD, read_record
+
+    if record.kind != "fine-tune":
+        return []
+    rows: list[Sequence[str]] = []
+    for path in one_by_one(sorted(folder.glob(f"*/{RECORD}")), "records", on_progress):
+        with suppress(StorageError):
+            measured = read_record(path.parent)
+            if record.id in measured.needs:
+                rows += [
+                    [
+                        *(str(row.get(name, "")) for name in SCORE_COLUMNS),
+                        f"{100 * float(str(row['score'])):.1f}",
+                    ]
+                    for row in measured.rows
+                    if row.get("model") == record.id and row.get("main") and row.get("score") is not None
+                ]
+    return rows
+
+
+SCORE_COLUMNS = ("language", "split", "metric")
+"""Columns of a score that `isogloss show` prints before it."""
+
 LISTS: dict[str, Callable[[Path], Listing]] = {
     "aligners": _list_table(("aligner", "what"), ALIGNERS),
     "claims": _claims,
@@ -273,12 +299,16 @@ LISTS: dict[str, Callable[[Path], Listing]] = {
 OF_A_FOLDER = ("papers", "runs")
 """Lists of a folder's contents."""
 
+FOR_PROGRAMS = {"claims": ("in the paper", "rule")}
+"""Columns of lists that only --json has: with them a list does not fit a screen."""
+
 
 def machine(data: str | None) -> Rows:
     """Return a table of devices, versions, precision and corpora of this machine."""
     import torch
 
     from isogloss.data.corpora.catalogue import CORPORA
+    from isogloss.data.corpora.described import list_shipped
     from isogloss.data.hub import data_source
     from isogloss.engine.devices import described, gpus
     from isogloss.training.precision import faster, matrix_speeds
@@ -293,7 +323,7 @@ def machine(data: str | None) -> Rows:
         *([(str(gpu), described(gpu)) for gpu in gpus()] or [("device", f"CPU, {os.cpu_count()} cores")]),
         ("GFLOP/s, one layer", ", ".join(f"{name} {speed / 1e9:.0f}" for name, speed in speeds.items())),
         ("precision chosen", faster(speeds)),
-        ("corpora known", ", ".join(sorted(CORPORA))),
+        ("corpora known", ", ".join(sorted({*CORPORA, *list_shipped()}))),
     ]
     if data:
         folder = data_source(data)

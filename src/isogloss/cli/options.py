@@ -18,7 +18,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from isogloss.cli import completion
-from isogloss.cli.display import Display
+from isogloss.cli.display import Display, show_line
 from isogloss.core.errors import ConfigError
 from isogloss.engine.engines import ENGINES, ExecutionOptions
 from isogloss.recipes.request import parse_change, toml_or_text, unique_keys
@@ -218,7 +218,22 @@ def show_list(context: typer.Context, what: str, *, as_json: bool) -> None:
     if as_json and context.invoked_subcommand:
         raise ConfigError(f"--json applies to the list, not to {context.invoked_subcommand}. Remove it.")
     if context.invoked_subcommand is None:
-        Display(as_json=as_json).table(*LISTS[what](Path()))
+        show_listing(what, *LISTS[what](Path()), as_json=as_json)
+
+
+def show_listing(what: str, heads: Sequence[str], rows: Sequence[Sequence[str]], *, as_json: bool) -> None:
+    """Print a list: for programs with all columns, on a terminal page by page where it is longer."""
+    from isogloss.cli.lists import FOR_PROGRAMS
+
+    display = Display(as_json=as_json)
+    if as_json:
+        display.table(heads, rows)
+        return
+    shown = [number for number, head in enumerate(heads) if head not in FOR_PROGRAMS.get(what, ())]
+    rows = [[row[number] for number in shown] for row in rows]
+    display.table([heads[number] for number in shown], rows, paged=True)
+    if len(shown) < len(heads):
+        show_line(f"More ({', '.join(FOR_PROGRAMS[what])}): isogloss list {what} --json")
 
 
 def _slurm_parameter(text: str) -> tuple[str, object]:

@@ -140,9 +140,10 @@ def run_together(
 
 
 def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, as_json: bool) -> None:
-    """Print every run of the recipes: its id, its state, how many others need it, and what it takes.
+    """Print the runs of the recipes: what they are, their state, what they take, and totals.
 
-    ``speed`` in teraflops a second says how long its trainings take.
+    Of more than ``MOST_RUNS_LISTED``, a line for each kind; as JSON, a line for each run. ``speed`` in
+    teraflops a second says how long trainings take.
     """
     from isogloss.planning.plan import plan_recipes
     from isogloss.runs.run import needs
@@ -171,24 +172,86 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
         for key, run in zip(shared, plan.runs, strict=True)
     ]
     display = Display(as_json=as_json)
-    display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
+    if as_json or len(rows) <= MOST_RUNS_LISTED:
+        display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
+    else:
+        display.table(("what", "runs", "done", "memory", "operations"), _grouped(plan, done, operations))
     _print_totals(plan, done, operations, speed=speed, as_json=as_json)
+
+
+MOST_RUNS_LISTED = 20
+"""Runs that a plan lists one by one on a screen."""
+
+ASSUMED_SPEED = 0.2
+"""Teraflops a second of one core of a server's processor, by the trainings of the quickstart."""
+
+
+def _grouped(
+    planned: "Planned", done: Set[str], operations: Mapping[str, float | None]
+) -> list[tuple[object, ...]]:
+    """Return a line for each kind of run: how many, how many are done, most memory, and all operations."""
+    from isogloss.data.fetching.downloading import megabytes
+    from isogloss.runs.run import peak_memory
+
+    kinds: dict[str, list[Run]] = {}
+    for run in planned.runs:
+        kinds.setdefault(planned.titles[identity(run)].partition(":")[0], []).append(run)
+    lines: list[tuple[object, ...]] = []
+    for kind, runs in kinds.items():
+        keys = [identity(run) for run in runs]
+        memories = [peak_memory(run, planned.sources.encoders) for run in runs]
+        memory = "unknown" if None in memories else megabytes(max(filter(None, memories), default=0))
+        counts = [operations[key] for key in keys]
+        total = None if None in counts else sum(filter(None, counts))
+        made = sum(key in done for key in keys)
+        lines.append((kind, len(runs), made or "", memory if any(memories) else "", _operations(total)))
+    return lines
+
+
+def _stored_models(planned: "Planned", done: Set[str]) -> tuple[int, int | None]:
+    """Return how many models the runs to make store, and their bytes; None where a size is unknown."""
+    sizes = [
+        _model_bytes(run, planned)
+        for run in planned.runs
+        if run.name in MODEL_RUNS and identity(run) not in done
+    ]
+    known = [size for size in sizes if size is not None]
+    return len(sizes), sum(known) if len(known) == len(sizes) else None
+
+
+MODEL_RUNS = ("pretrain", "adjust", "fine-tune")
+"""Kinds of runs that store a model."""
+
+BYTES_OF_A_WEIGHT = 4
+
+
+def _model_bytes(run: "Run", planned: "Planned") -> int | None:
+    """Return the bytes of the weights of a run's model, with all of its encoder's; None where unknown."""
+    encoder = getattr(run, "encoder", run)
+    shape = encoder.shape(planned.sources.encoders) if hasattr(encoder, "shape") else None
+    return BYTES_OF_A_WEIGHT * shape.parameters if shape else None
 
 
 def _print_totals(
     plan: "Planned", done: Set[str], operations: Mapping[str, float | None], *, speed: float, as_json: bool
 ) -> None:
+    from isogloss.data.fetching.downloading import megabytes
     from isogloss.runs.execute import seconds_left
 
     total = _Total([count for key, count in operations.items() if key not in done], speed)
+    models, size = _stored_models(plan, done)
     seconds, unlike = seconds_left(plan.runs, done, plan.store)
     packages = plan.sources.missing_packages
     if as_json:
         counts = {"runs": len(operations), "done": len(done), "to make": len(operations) - len(done)}
+        stored_models = {"models": models, "model bytes": size}
         requirements = {"requires": list(packages)} if packages else {}
-        emit({**counts, **requirements, **total.numbers, "hours left": seconds / 3600, "unlike": unlike})
+        left = {"hours left": seconds / 3600, "unlike": unlike}
+        emit({**counts, **stored_models, **requirements, **total.numbers, **left})
     else:
-        print(total, *(f"requires: {name}\n" for name in packages), sep="", end="")
+        disk = f", about {megabytes(size)} of disk" if size else ""
+        model_line = f"Models to store: {models}{disk}\n" if models else ""
+        print(model_line, total, *(f"requires: {name}\n" for name in packages), sep="", end="")
         unknown = f" (and {unlike} unlike any of them)" if unlike else ""
         estimate = f", {seconds / 3600:.2g} hours of one job by those made here{unknown}" if seconds else ""
         states = f"{len(done)} done, {len(operations) - len(done)} to make"
@@ -220,7 +283,10 @@ class _Total:
         numbers = self.numbers
         if not numbers["operations"]:
             return ""
-        hours = f", {numbers['hours']:.2g} hours at {self.speed:g} TFLOP/s" if self.speed else ""
+        speed = self.speed or ASSUMED_SPEED
+        assumption = "" if self.speed else ", about one core (--speed: yours)"
+        needed_hours = numbers["operations"] / speed / 1e12 / 3600
+        hours = f", {needed_hours:.2g} hours at {speed:g} TFLOP/s{assumption}"
         unsized = format_count(int(numbers["unknown"]), "training")
         rest = f" (and {unsized} of unknown size)" if numbers["unknown"] else ""
         return f"Training: about {numbers['operations']:.1e} operations{rest}{hours}\n"

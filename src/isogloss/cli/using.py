@@ -197,7 +197,8 @@ def _check_runs(runs: Sequence[Path], languages: Sequence[str]) -> None:
             hint = f" Separate languages by commas: --language {','.join((*languages, run.name))}."
             is_language = len(run.parts) == 1 and len(run.name) in (2, 3)
             raise ConfigError(
-                f"{run}: no such folder.{hint if is_language else ''} Give the folders of finished runs."
+                f"{run}: no such folder.{hint if is_language else ''} Give the folders of finished runs, or "
+                f"models of the hub with their owner (owner/name)."
             )
 
 

@@ -35,7 +35,8 @@ def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorp
         return replace(corpus, labels=labels or tuple(map(str, columns)))
     if labels and (corpus.kind != "tagging" or corpus.scheme == WORDS):
         return corpus
-    if labels and corpus.assumed:  # A description lists types of entities, not every tag.
+    if labels and (corpus.assumed or _is_to_be_fetched(corpus, source)):
+        # A description lists types of entities, not every tag.
         return replace(corpus, labels=inventory((OUTSIDE,), labels))
     by_split = _labels_by_split(replace(corpus, labels=_Any()), source)
     first = next(iter(by_split.values()))
@@ -49,6 +50,14 @@ def with_labels(corpus: DescribedCorpus, source: Source | None) -> DescribedCorp
     return replace(
         corpus, labels=(*trained, *untrained), untrained=tuple(untrained) if "train" in by_split else ()
     )
+
+
+def _is_to_be_fetched(corpus: DescribedCorpus, source: Source | None) -> bool:
+    """Return whether no file is there yet, because a source fetches files when they are read."""
+    if source is None or isinstance(source, DiskFolder):
+        return False
+    folders = folders_of(Path(corpus.folder), source)
+    return not any(_has_files(corpus, folders, code, split) for split in SPLITS for code in corpus.languages)
 
 
 def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Split, Counter[str]]:
@@ -68,10 +77,12 @@ def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Spl
             raise error
         by_split |= {split: labels} if codes else {}
     if not by_split:
-        raise DataError(
-            f"no file of {corpus.name} to read its labels from. "
-            f"{'Give --data' if corpus.predicts == 'lemma' else 'Write labels = [...], or give --data'}."
+        advice = (
+            "Give --data DIR with its files"
+            if corpus.predicts == "lemma"
+            else "Write labels = [...] in its description, or give --data DIR with its files"
         )
+        raise DataError(f"no file of {corpus.name} to read its labels from is on this machine. {advice}.")
     return by_split
 
 

@@ -119,7 +119,7 @@ def all_candidates(measurements: Measurements, on_progress: OnProgress = no_prog
     rows = measurements.frame("label-free")
     if rows.empty:
         return []
-    rows = name_systems(rows[rows["source"] != ""], measurements.labels)
+    rows = name_systems(rows[rows["source"] != ""], measurements.display_names)
     rows = rows.assign(candidate=_candidate(rows))
     rows = rows.sort_values(["name", "seed", "candidate"], kind="stable")
     candidates = []

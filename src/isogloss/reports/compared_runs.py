@@ -82,9 +82,9 @@ def compare_runs(
     studies = [read_measurements(folder, on_progress) for folder in folders]
     measurements = Measurements(
         runs=[*{run.id: run for study in studies for run in study.runs if run.record}.values()],
-        labels={key: label for study in studies for key, label in study.labels.items()},
+        labels={key: label for study in studies for key, label in study.display_names.items()},
     )
-    scores = name_systems(measurements.frame("scores"), measurements.labels)
+    scores = name_systems(measurements.frame("scores"), measurements.display_names)
     if scores.empty:
         raise ConfigError(
             'compare: no scores among these runs. Add [[measure]] name = "scores" to the recipe, and run it.'

@@ -370,7 +370,7 @@ def labelled_groups(
     """
     if rows.empty:
         return
-    named = name_systems(rows, m.labels)
+    named = name_systems(rows, m.display_names)
     shown = {"task": "task", "source": "source", "encoder": "encoder.label", "way": "system"}
     shown |= {name: name for name in ("corpus", "treebank", "split", "metric")}
     columns = [shown[name] for name in shown if name in by]

@@ -112,7 +112,7 @@ def write_results(
     if folder.exists():
         raise ConfigError(f"--to {folder}: it is there already. Name a new folder, or delete it.")
     scores = measurements.frame("scores")
-    scores = name_systems(scores, measurements.labels) if len(scores) else scores
+    scores = name_systems(scores, measurements.display_names) if len(scores) else scores
     files = list(FORMS[form](measurements, scores, organization)) if len(scores) else []
     if not files:
         raise ConfigError(

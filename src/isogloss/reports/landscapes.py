@@ -350,9 +350,8 @@ def _named(measurements: Measurements, frame: str, ways: Mapping[str, str]) -> p
     rows = measurements.frame(frame)
     if rows.empty:
         return rows
-    method_names = way_names(
-        measurements.models[measurements.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())]
-    )
+    is_shown = measurements.models["way"].isin(rows[[*ways.values()]].to_numpy().ravel())
+    method_names = way_names(measurements.models[is_shown], measurements.display_names)
     names = {
         f"{corner}.name": rows[way]
         .map(method_names)
@@ -361,5 +360,5 @@ def _named(measurements: Measurements, frame: str, ways: Mapping[str, str]) -> p
         for corner, way in ways.items()
     }
     return rows.assign(
-        **names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, measurements.labels))}
+        **names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, measurements.display_names))}
     )

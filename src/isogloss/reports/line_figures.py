@@ -48,7 +48,7 @@ class LineFigure:
         rows = self.choose(measurements, rows) if len(rows) else rows
         if rows.empty:
             return []
-        rows = name_systems(rows, measurements.labels)
+        rows = name_systems(rows, measurements.display_names)
         groups = (
             rows.groupby(list(self.group_by), sort=False, dropna=False) if self.group_by else [((), rows)]
         )
@@ -238,7 +238,7 @@ BITEXT_SIZE = Summary(
 
 def seed_figures(measurements: Measurements) -> list[Figure]:
     """Return a figure of the standard deviation over seeds of every system and language, by role."""
-    rows = name_systems(spreads(measurements), measurements.labels)
+    rows = name_systems(spreads(measurements), measurements.display_names)
     if rows.empty:
         return []
     rows = rows.assign(

@@ -262,6 +262,19 @@ class Measurements:
         )  # In one piece: it may be wide.
 
     @cached_property
+    def display_names(self) -> Mapping[str, str]:
+        """The recipe's names: of encoders by the ids of their runs, of methods by ways of training.
+
+        A way that the recipe has under several names has the first.
+        """
+        ways = self.models["way"]
+        of_ways: dict[str, str] = {}
+        for name, ids in self.methods.items():
+            for way in ways.reindex([*ids]).dropna().unique():
+                of_ways.setdefault(way, plain(name))
+        return {**of_ways, **self.labels}
+
+    @cached_property
     def warnings(self) -> tuple[str, ...]:
         """Notes, failures, damaged runs, and the runs' own warnings."""
         words = {"failed": "failed", "damaged": UNREAD}

@@ -30,12 +30,12 @@ Facts = Mapping[str, Any]
 def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     """Return the rows with three names added: ``system`` (method and inputs), ``encoder.label``, ``name``.
 
-    ``labels`` are the recipe's names of encoders, by id. ``name`` is the system, after the encoder if
-    encoders differ. Different systems have different names.
+    ``labels`` are the recipe's names of encoders, by id, and of methods, by way of training. ``name`` is the
+    system, after the encoder if encoders differ. Different systems have different names.
     """
     if rows.empty:
         return rows.assign(system="", **{"encoder.label": "", "name": ""})
-    ways = way_names(rows)
+    ways = way_names(rows, labels)
     encoders = encoder_names(rows, labels)
     none = pd.Series("", index=rows.index)
     # The translator of training data also translated the inputs.
@@ -50,10 +50,15 @@ def name_systems(rows: pd.DataFrame, labels: Mapping[str, str]) -> pd.DataFrame:
     return rows.assign(system=system, **{"encoder.label": label, "name": name})
 
 
-def way_names(rows: pd.DataFrame) -> dict[str, str]:
-    """Name each way of training: its method, translator, and the fields that are not the commonest."""
+def way_names(rows: pd.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
+    """Name each way of training: by the recipe's name, else by its method.
+
+    Ways of one name are distinguished by the fields that are not the commonest.
+    """
     names: dict[str, str] = {}
-    for method, group in rows.drop_duplicates("way").groupby("method", sort=False):
+    ways = rows.drop_duplicates("way")
+    method_names = [labels.get(way, method) for way, method in zip(ways["way"], ways["method"], strict=True)]
+    for method, group in ways.assign(label=method_names).groupby("label", sort=False):
         fields = [
             name
             for name in list_columns(group)

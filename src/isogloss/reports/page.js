@@ -32,6 +32,9 @@
       for (const mean of panel.querySelectorAll(".readout b")) {
         mean.textContent = mean.dataset.means.split(" ")[at];
       }
+      for (const range of panel.querySelectorAll(".readout small")) {
+        range.textContent = range.dataset.ranges.split("|")[at];
+      }
     };
     const axisOf = (panel) => ["x1", "x2"].map((end) => Number(panel.querySelector(".grid").getAttribute(end)));
 
@@ -53,7 +56,7 @@
     const move = (index) => {
       at = Math.max(0, Math.min(alphas.length - 1, index));
       figure.querySelectorAll(".path").forEach(movePanel);
-      for (const row of figure.querySelectorAll("tr[data-first]")) {
+      for (const row of figure.querySelectorAll(".sentence ol")) {
         row.hidden = Number(alphas[at]) < row.dataset.first || Number(alphas[at]) > row.dataset.last;
       }
     };

@@ -5,6 +5,7 @@ script. The page allows only one style and one script, by their hashes, and forb
 """
 
 import math
+import re
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from isogloss.reports.checks import Check
 from isogloss.reports.drawing import PHONE, Figure
 from isogloss.reports.measurements import Measurements
 from isogloss.reports.names import and_list, count, slug
+from isogloss.reports.next_steps import NextStep
 from isogloss.reports.opening import Opening
 from isogloss.reports.sections import ShownSection
 from isogloss.reports.tables import Table, plain_table
@@ -41,8 +43,20 @@ class Page:
     outcomes: Sequence[ClaimOutcome]
     sections: Sequence[ShownSection]
     runs: Table
+    steps: Sequence[NextStep] = ()
     raw: Mapping[str, pd.DataFrame]
     """Rows as recorded, the facts of every model, and the checks of claims, by name of the CSV."""
+
+    @cached_property
+    def warnings(self) -> list[str]:
+        """The warnings. Of those that differ only in numbers and runs, the first and their number."""
+        kinds: dict[str, list[str]] = {}
+        for text in self.m.warnings:
+            kinds.setdefault(re.sub(r"[\d.,]+", "", text.partition(": ")[2] or text), []).append(text)
+        return [
+            first + (f" ({count(len(others), 'similar warning')})" if others else "")
+            for first, *others in kinds.values()
+        ]
 
     @cached_property
     def claims(self) -> list[tuple[Table, list[ClaimOutcome]]]:
@@ -188,7 +202,7 @@ def numbers_of(figure: Figure) -> Table:
     """Return the first numbers of a figure, without constant columns."""
     data = figure.data
     differ = [name for name in data if data[name].astype(str).nunique() > 1]
-    return plain_table(figure.name, "Data", data[differ] if differ else data)
+    return plain_table(figure.name, f"Data: {figure.title}", data[differ] if differ else data)
 
 
 def verdict_counts(outcomes: Sequence[ClaimOutcome]) -> str:

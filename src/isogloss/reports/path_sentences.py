@@ -54,6 +54,18 @@ def shown_sentences(
     return list(islice(turns, MOST_SENTENCES))
 
 
+def sentences_of_seeds(
+    measurements: Measurements, pairs: Sequence[pd.DataFrame], alphas: Sequence[float]
+) -> list[ShownSentence]:
+    """Return the first sentence of each further seed in the target language of each pair."""
+    found = []
+    for pair in pairs:
+        targets = pair[pair["role"] == "target"]
+        for seed in targets["seed"].unique()[1:]:
+            found += [*islice(_of_pair(measurements, targets[targets["seed"] == seed], alphas), 1)]
+    return found
+
+
 def _of_pair(
     measurements: Measurements, pair: pd.DataFrame, alphas: Sequence[float]
 ) -> Iterator[ShownSentence]:

@@ -31,6 +31,7 @@ from isogloss.reports.checks import Check
 from isogloss.reports.drawing import STYLES
 from isogloss.reports.measurements import Measurements, read_measurements
 from isogloss.reports.names import slug
+from isogloss.reports.next_steps import next_steps
 from isogloss.reports.opening import opening_of
 from isogloss.reports.page import Page, finished_runs, render, run_table, verdict_counts
 from isogloss.reports.sections import SECTIONS, make_added_parts, show_section
@@ -226,6 +227,7 @@ def _rewrite(out: Path, last: State, on_progress: OnProgress) -> State:
             show_section(section, m, added) for section in one_by_one(SECTIONS, "sections", on_progress)
         ],
         runs=run_table(m),
+        steps=next_steps(m),
         raw=raw,
     )
     contents = {**dict(_files(page, on_progress)), PAGE: render(page).encode()}

@@ -1,7 +1,10 @@
 """The tables of scores: systems down, test languages across; and one of all other measures of a test set."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import product
+from string import ascii_lowercase
 
 import pandas as pd
 
@@ -35,32 +38,59 @@ def score_tables(m: Measurements) -> list[Table]:
 def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
     values, columns, rows = values_of(test_set), test_set.about, test_set.rows
     data, (title, heads) = _data(m, test_set, values), _heading(test_set)
-    against = ["compared with"] if data["against"].nunique() > 1 else []
-    shown_languages = list_columns(values)
-    lines = [line if against else line[:-1] for line in _lines(data, [*heads], shown_languages)]
+    encoders = heads.pop("encoder.label", "")
+    letters = _letters(data) if data["against"].nunique() > 1 else {}
+    against = ["vs."] if letters else []
+    axis = _axis(values.drop(columns=GAP, errors="ignore"))
+    lines = _lines(data, values, letters, axis)
+    width = 1 + len(values.columns) + len(against)
+    shown: list[tuple[TableCell, ...]] = []
+    for encoder, of_encoder in lines.items():
+        if encoders:
+            shown.append((TableCell(encoder, "group"), *[TableCell("")] * (width - 1)))
+        shown += [line if against else line[:-1] for line in of_encoder]
     majority = rows.dropna(subset=["baseline"]).groupby("language")["baseline"].first().map(percent)
     if len(majority):
-        shown = ["majority", *[""] * (len(heads) - 1), *(majority.get(name, "–") for name in shown_languages)]
-        shown += [""] * len(against)
-        lines.append(tuple(TableCell(text, "baseline") for text in shown))
+        texts = ["majority", *(majority.get(name, "–") for name in values), *[""] * len(against)]
+        shown.append(tuple(TableCell(text, "baseline") for text in texts))
+    low, high = (f"{100 * end:.0f}" for end in axis)
+    baselines = "; ".join(f"{letter}: {name}" for name, letter in letters.items())
     return Table(
         name=slug("scores", *columns.values()),
         title=f"{title}: {columns['metric']} on {columns['split']}",
         caption=(
-            f"{columns['metric']} in percent, mean ± standard deviation over {test_set.units_of(data)}."
-            f"{references_of(data)}"
+            f"{columns['metric']} in percent, mean ± standard deviation over {test_set.units_of(data)}. A "
+            f"dot for each {UNITS[test_set.unit]}, on an axis from {low} to {high}."
+            f"{references_of(data)}{f' Differences are tested against {baselines}.' if letters else ''}"
         ),
         notes=_notes(test_set, data),
         header=(
-            *cells(*heads.values()),
-            *(_head(test_set, name) for name in shown_languages),
+            *cells("method"),
+            *(_head(test_set, name) for name in list_columns(values)),
             *cells(*against),
         ),
-        align="l" * len(heads) + "r" * len(values.columns) + "l" * len(against),
-        rows=tuple(lines),
+        align="l" + "r" * len(values.columns) + "l" * len(against),
+        rows=tuple(shown),
         data=data,
         folded=not rows[["main", "best"]].all(axis=None),
     )
+
+
+def _letters(data: pd.DataFrame) -> dict[str, str]:
+    """Return a letter for each baseline, in order of appearance."""
+    names = dict.fromkeys(data["against"].dropna())
+    return {name: _letter(index) for index, name in enumerate(names)}
+
+
+def _letter(index: int) -> str:
+    number, rest = divmod(index, len(ascii_lowercase))
+    return ascii_lowercase[rest] * (number + 1)
+
+
+def _axis(values: pd.DataFrame) -> tuple[float, float]:
+    """Return the ends of the axis of all scores: multiples of ten percent, at least ten apart."""
+    low = math.floor(10 * float(values.to_numpy().min())) / 10
+    return low, max(math.ceil(10 * float(values.to_numpy().max())) / 10, low + 0.1)
 
 
 def _measures_table(m: Measurements, test_sets: Sequence[ScoredSet]) -> Table:
@@ -121,13 +151,46 @@ def _data(m: Measurements, test_set: ScoredSet, values: pd.DataFrame) -> pd.Data
     return pd.DataFrame(lines).reindex(columns=list(dict.fromkeys([*lines[0], "against", *NUMBERS])))
 
 
-def _lines(data: pd.DataFrame, heads: list[str], columns: Sequence[str]) -> list[tuple[TableCell, ...]]:
-    lines = []
-    for _, group in data.assign(cell=_shown(data)).groupby(SYSTEM, sort=False):
-        line, against = dict(zip(group["column"], group["cell"], strict=True)), group["against"].dropna()
-        numbers = (line.get(name, TableCell("–")) for name in columns)
-        lines.append((*cells(*group[heads].iloc[0]), *numbers, TableCell(next(iter(against), ""))))
-    return lines
+def _lines(
+    data: pd.DataFrame, values: pd.DataFrame, letters: Mapping[str, str], axis: tuple[float, float]
+) -> dict[str, list[tuple[TableCell, ...]]]:
+    """Return the rows by encoder: systems by falling mean, each with letters of itself and its baseline."""
+    lines: dict[str, list[tuple[float, tuple[TableCell, ...]]]] = {}
+    by_system = dict(split_by(values, SYSTEM))
+    for key, group in split_by(data.assign(cell=_shown(data)), SYSTEM, sort=False):
+        system, first = by_system[tuple(map(str, key))], group.iloc[0]
+        found = dict(zip(group["column"], group["cell"], strict=True))
+        numbers = [
+            _with_dots(found[name], system[name], axis) if name in found else TableCell("–")
+            for name in list_columns(values)
+        ]
+        own = f" ({letters[first['name']]})" if first["name"] in letters else ""
+        baseline = next(iter(group["against"].dropna()), "")
+        against = TableCell(letters.get(baseline, ""), note=baseline)
+        means = group.loc[group["column"] != GAP, "mean"]
+        line = (TableCell(f"{first['system'] or first['name']}{own}"), *numbers, against)
+        lines.setdefault(first["encoder.label"], []).append((-float(means.mean()), line))
+    return {
+        encoder: [line for _, line in sorted(of_encoder, key=lambda found: found[0])]
+        for encoder, of_encoder in lines.items()
+    }
+
+
+def _with_dots(cell: TableCell, values: "pd.Series[float]", axis: tuple[float, float]) -> TableCell:
+    """Add a dot for each unit to the cell of a mean; the gap is on no axis of scores."""
+    if values.name == GAP:
+        return cell
+    low, high = axis
+    known = values.dropna()
+    units = ", ".join(f"{unit} {percent(value)}" for unit, value in zip(_units(known), known, strict=True))
+    note = f"{cell.note}; {units}" if cell.note else units
+    return replace(cell, dots=tuple((value - low) / (high - low) for value in known), note=note)
+
+
+def _units(values: "pd.Series[float]") -> list[str]:
+    """Return the names of the units in the last level of an index: seed 0, seed 1."""
+    unit = UNITS.get(str(values.index.names[-1]), str(values.index.names[-1]))
+    return [f"{unit} {key}" for key in values.index.get_level_values(-1)]
 
 
 def _shown(data: pd.DataFrame) -> pd.Series:

@@ -176,7 +176,7 @@ def _scored_set(columns: Mapping[str, str], rows: pd.DataFrame, measurements: Me
     rows = model_languages(rows.assign(target=rows["target"].mask(made_for_none, "")))
     return ScoredSet(
         about={name: columns[name] for name in (*TEST_SET, "mixed")},
-        rows=name_systems(rows, measurements.labels),
+        rows=name_systems(rows, measurements.display_names),
         sources=sources,
         targets=targets,
         unseen=unseen_languages,

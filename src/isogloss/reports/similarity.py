@@ -104,7 +104,7 @@ def similarities(measure: SimilarityColumn, measurements: Measurements) -> pd.Da
     rows = measurements.frame(measure.frame).dropna(subset=[measure.column])
     if rows.empty:
         return rows
-    rows = noise_corrected(name_systems(rows, measurements.labels), measure.column)
+    rows = noise_corrected(name_systems(rows, measurements.display_names), measure.column)
     differ = [name for name in ABOUT if name in rows and rows[name].nunique(dropna=False) > 1]
     parts = rows[["name", *differ]].astype(object).fillna("").astype(str).itertuples(index=False, name=None)
     rows = rows.assign(about=[" ".join(filter(None, part)) for part in parts])
@@ -299,7 +299,7 @@ def transfer_correlations(measurements: Measurements) -> pd.DataFrame:
     if cka.empty or scores.empty:
         return pd.DataFrame()
     cka = model_languages(cka.assign(language=cka["second"]))
-    scores = with_role(name_systems(model_languages(main_scores(scores)), measurements.labels))
+    scores = with_role(name_systems(model_languages(main_scores(scores)), measurements.display_names))
     training_columns = ["encoder", "way", "task", "source"]
     keys = [*TEST_SET, *SYSTEM, "encoder.label", "system"]
     correlations = []

@@ -47,9 +47,9 @@ def with_stages(measurements: Measurements, rows: pd.DataFrame) -> pd.DataFrame:
     """
     triples = zip(rows["first"], rows["second"], rows["encoder.pairs"], strict=True)
     is_shown = [not pairs or bool({f"{a}-{b}", f"{b}-{a}"} & {*pairs.split("+")}) for a, b, pairs in triples]
-    rows = name_systems(rows[is_shown], measurements.labels)
+    rows = name_systems(rows[is_shown], measurements.display_names)
     rows = rows.assign(
-        base=rows["encoder.original"].map(original_names(rows, measurements.labels)),
+        base=rows["encoder.original"].map(original_names(rows, measurements.display_names)),
         pair=rows["first"] + "–" + rows["second"],
         size=rows["encoder.size"].map("{:,}".format, na_action="ignore"),
         tuned=rows["system"].mask(rows["reference"] == ZERO_SHOT, "fine-tuned"),
@@ -160,7 +160,7 @@ def map_figures(measurements: Measurements) -> list[Figure]:
     rows = measurements.frame("representation-map")
     if rows.empty:
         return []
-    rows = name_systems(with_map_languages(rows), measurements.labels)
+    rows = name_systems(with_map_languages(rows), measurements.display_names)
     same = rows.assign(seed=rows["seed"].fillna(0)).groupby(["corpus", "task", "encoder", "way", "target"])
     rows = rows[(rows["seed"].fillna(0) == same["seed"].transform("min")).to_numpy()]
     bare = rows[rows["way"] == ""]

@@ -22,6 +22,8 @@ class TableCell:
     text: str
     mark: str = ""
     note: str = ""
+    dots: tuple[float, ...] = ()
+    """A number for each unit, from 0 at the left end of the table's axis to 1 at its right end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +97,11 @@ class Summary:
         rows = self.choose(rows) if len(rows) and self.choose else rows
         if rows.empty:
             return []
-        rows = name_systems(rows, measurements.labels) if "method" in rows and "name" not in rows else rows
+        rows = (
+            name_systems(rows, measurements.display_names)
+            if "method" in rows and "name" not in rows
+            else rows
+        )
         by = [column for column in self.by if column in self.keep or rows[column].nunique(dropna=False) > 1]
         by = by or [self.by[0]]
         keys = list(dict.fromkeys([*by, *self.group_by]))

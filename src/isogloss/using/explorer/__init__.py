@@ -12,13 +12,14 @@ from typing import Any
 
 import pandas as pd
 import torch
+from torch import Tensor
 
 from isogloss.core.errors import ConfigError, DataError, located, unknown_name
 from isogloss.core.identity import identity
 from isogloss.core.languages import canonical_language, language_name
 from isogloss.core.untrusted import parse_json
 from isogloss.data.corpus import Split
-from isogloss.data.examples import Example, ParsedSentence, Question, TaggedSentence
+from isogloss.data.examples import Example, ParsedSentence, Question, TaggedSentence, Translation
 from isogloss.data.languages import LANGUAGES
 from isogloss.data.projection.words import tokenize
 from isogloss.data.sources import Sources
@@ -45,6 +46,16 @@ MEASURED_ON = ("corpus", "treebank", "inputs", "inputs.translator", "split", "me
 
 SHOWN = 8
 """Sentences of a language that are offered."""
+
+CONSIDERED = 64
+"""Dev examples among which those whose answers change most are found."""
+
+MOST_TEXTS = 16
+"""Texts of a question."""
+
+NEIGHBOURHOOD = 100
+NEIGHBOURS = 4
+"""Translations whose words may be neighbours of a word, and neighbours that are shown."""
 
 LONGEST_TEXT = 2_000
 """Characters of a text that is answered."""
@@ -77,16 +88,19 @@ class Loaded:
     model: Model[Any]
     move: Callable[[Sequence[float]], None]
 
-    def answer(self, point: Sequence[float], text: object, language: str = "") -> Json:
-        """Return what the model at a point predicts, as a JSON object."""
+    def answers(self, point: Sequence[float], texts: Sequence[object], language: str = "") -> list[Json]:
+        """Return what the model at a point predicts for texts, each as a JSON object."""
         kind = self.model.kind
         with located("text"):
-            example = kind.example(text, "text", language)
-        entry = FileEntry(lines=(), example=example, body={})
+            examples = [kind.example(text, "text", language) for text in texts]
+        entries = [FileEntry(lines=(), example=example, body={}) for example in examples]
         with torch.no_grad():
             self.move([float(alpha) for alpha in point])
-            ((_, prediction),) = self.model.answered([entry], language=language)
-        return kind.to_json(example, prediction)
+            answered = self.model.answered(entries, language=language)
+        return [
+            kind.to_json(example, prediction)
+            for example, (_, prediction) in zip(examples, answered, strict=True)
+        ]
 
 
 class Explorer:
@@ -112,27 +126,58 @@ class Explorer:
         return {
             "title": self.measurements.title,
             "routes": [_described(route) for route in self.routes.values()],
-            "adjusted": [{"id": run.id, "title": run.record.title} for run in self._adjusted()],
+            "adjusted": [
+                {"id": run.id, "title": run.record.title, "example": self._translation(run)}
+                for run in self._adjusted()
+            ],
         }
 
     def sentences(self, route: str, language: str) -> Json:
-        """Return a few dev examples with their gold answers; none where the corpus is not here."""
-        facts = self._route(route).facts
-        examples = self._examples(facts["corpus"], language, "dev", SHOWN)
+        """Return dev examples with their gold answers, beginning with those whose answers change most.
+
+        The models are those at the ends of a path, or at the origin and the first corner of a plane. None
+        where the corpus is not here.
+        """
+        chosen = self._route(route)
+        facts = chosen.facts
+        examples = self._examples(facts["corpus"], language, "dev", CONSIDERED)
+        if len(examples) > SHOWN:
+            changes = self._changes(chosen, examples, language)
+            order = sorted(range(len(examples)), key=lambda number: -changes[number])
+            examples = [examples[number] for number in order[:SHOWN]]
         return {
             "sentences": [
                 {"text": _text(example), "gold": _gold(example, facts["task"])} for example in examples
             ]
         }
 
+    def _changes(self, route: Route, examples: Sequence[Example], language: str) -> list[int]:
+        """Count the labels of each example that differ between the first two models of a route."""
+        axes = len(route.models) - 1
+        texts = [_text(example) for example in examples]
+        with self._lock:
+            models = self._models_of(route)
+            first, second = (
+                models.answers([alpha, *[0.0] * (axes - 1)], texts, canonical_language(language))
+                for alpha in (0.0, 1.0)
+            )
+        return [_differences([before, after]) for before, after in zip(first, second, strict=True)]
+
     def answer(self, route: str, point: Sequence[float], text: object, language: str = "") -> Json:
         """Return what the model at a point of a route predicts for a text, a pair of texts or a choice."""
+        return {"answer": self.answers(route, point, [text], language)["answers"][0]}
+
+    def answers(self, route: str, point: Sequence[float], texts: list[object], language: str = "") -> Json:
+        """Return what the model at a point of a route predicts for several texts."""
         language = canonical_language(language) if language else ""
-        _check_text(text)
+        if len(texts) > MOST_TEXTS:
+            raise ConfigError(f"texts: found {len(texts)}; expected {MOST_TEXTS} or fewer.")
+        for text in texts:
+            _check_text(text)
         chosen = self._route(route)
         _check_point(chosen, point)
         with self._lock:
-            return {"answer": self._models_of(chosen).answer(point, text, language)}
+            return {"answers": self._models_of(chosen).answers(point, texts, language)}
 
     def disagreements(self, route: str, language: str) -> Json:
         """Return test examples on which seeds of the route's first method disagree, with their answers."""
@@ -153,27 +198,76 @@ class Explorer:
             }
             if len({json.dumps(answer) for answer in of_seeds.values()}) > 1:
                 differing.append(_labelled(example, facts["task"]) | {"answers": of_seeds})
+        differing.sort(key=lambda found: -_differences([*found["answers"].values()]))
         return {"examples": differing[:SHOWN], "count": len(differing)}
 
     def words(self, adjusted: str, first: str, second: str) -> Json:
-        """Return the cosines of the words of a text and its translation, before and after the adjustment."""
+        """Return the ranks of a translation's words by similarity to each word of a text.
+
+        They are from 1, the most similar, before and after the adjustment. Adjusting raises all cosines, so
+        that these cannot be compared.
+        """
+        _check_text([first, second])
+        texts = [tokenize(first), tokenize(second)]
+        with self._lock, torch.no_grad():
+            ranks = {
+                moment: _ranks(_cosines(*_word_states(folder, texts)[0]))
+                for moment, folder in self._encoders(adjusted).items()
+            }
+        return {"first": texts[0], "second": texts[1], **ranks}
+
+    def neighbours(self, adjusted: str, first: str, word: str) -> Json:
+        """Return the words of translations that are most similar to a word of a text, in each layer.
+
+        The words are those of ``NEIGHBOURHOOD`` test translations of the adjustment's languages, before and
+        after it. Means over all words of each language are subtracted from the states.
+        """
+        _check_text([first, word])
+        run = self._adjusted_run(adjusted)
+        pairs = self._translations(run, NEIGHBOURHOOD)
+        texts = tokenize(first)
+        if word not in texts or not pairs:
+            raise DataError(f"word: {word!r} is not in the text, or no translations are on this machine.")
+        others = [tokenize(pair[1]) for pair in pairs]
+        names = [other for sentence in others for other in sentence]
+        with self._lock, torch.no_grad():
+            found = {
+                moment: [
+                    _nearest(own[texts.index(word)] - own.mean(0), theirs - theirs.mean(0), names)
+                    for own, theirs in _word_states(folder, [texts, *others], every_layer=True)
+                ]
+                for moment, folder in self._encoders(adjusted).items()
+            }
+        return {"word": word, **found}
+
+    def _adjusted_run(self, adjusted: str) -> PlannedRun:
         run = next((run for run in self._adjusted() if run.id == adjusted), None)
         if run is None:
             raise unknown_name("explore", "adjusted encoder", adjusted, [run.id for run in self._adjusted()])
-        _check_text([first, second])
-        texts = [tokenize(first), tokenize(second)]
-        original = run.record.run["encoder"]
+        return run
+
+    def _encoders(self, adjusted: str) -> dict[str, Any]:
+        """Return the encoder before and after an adjustment: folders, or a name of the hub."""
+        original = self._adjusted_run(adjusted).record.run["encoder"]
         start = identity(original)
         is_run = self.measurements.folder(start) is not None
-        encoders = [
-            self._folder(start) / "model" if is_run else original["source"],
-            self._folder(adjusted) / "model",
-        ]
-        with self._lock, torch.no_grad():
-            cosines = dict(
-                zip(("before", "after"), (_cosines(encoder, texts) for encoder in encoders), strict=True)
-            )
-        return {"first": texts[0], "second": texts[1], **cosines}
+        return {
+            "before": self._folder(start) / "model" if is_run else original["source"],
+            "after": self._folder(adjusted) / "model",
+        }
+
+    def _translation(self, run: PlannedRun) -> list[str]:
+        """Return a text and its translation for an adjusted encoder; none where its bitext is not here."""
+        return next(iter(self._translations(run, 1)), [])
+
+    def _translations(self, run: PlannedRun, count: int) -> list[list[str]]:
+        """Return test translations of the first pair of languages of an adjustment."""
+        for aligned in run.record.run.get("aligned", [])[:1]:
+            examples = self._examples(aligned["bitext"], aligned["languages"], "test", count)
+            return [
+                [example.first, example.second] for example in examples if isinstance(example, Translation)
+            ]
+        return []
 
     def _adjusted(self) -> list[PlannedRun]:
         return self.measurements.finished("adjust")
@@ -268,14 +362,43 @@ def load_models(route: Route, folders: Sequence[Any]) -> Loaded:
     return Loaded(route.id, models[0], move)
 
 
-def _cosines(folder: Any, texts: Sequence[Sequence[str]]) -> list[list[float]]:
-    """Return the cosine of each word's last state with each word's of the translation."""
+def _differences(answers: Sequence[Json]) -> int:
+    """Count the places at which answers differ: of their labels, else of all that they are."""
+    labels = [answer.get("labels") if isinstance(answer, dict) else answer for answer in answers]
+    if all(isinstance(of_answer, list) for of_answer in labels):
+        return sum(len({json.dumps(label) for label in place}) > 1 for place in zip(*labels, strict=False))
+    return int(len({json.dumps(answer) for answer in answers}) > 1)
+
+
+def _word_states(
+    folder: Any, texts: Sequence[Sequence[str]], *, every_layer: bool = False
+) -> list[tuple[Tensor, Tensor]]:
+    """Return states [word dim] of the first text and of all others, in the last layer or in every layer."""
     model, tokenizer = load_encoder(folder)
-    first, second = (
-        torch.nn.functional.normalize(states[0].float(), dim=-1)
-        for states in word_states(model, tokenizer, texts, precision="float32")
-    )
-    return [[round(value, 3) for value in row] for row in (first @ second.T).tolist()]
+    layers = range(model.config.num_hidden_layers + 1) if every_layer else (-1,)
+    states = word_states(model, tokenizer, texts, layers=layers, precision="float32")
+    return [
+        (states[0][layer].float(), torch.cat([of_text[layer].float() for of_text in states[1:]]))
+        for layer in range(len(layers))
+    ]
+
+
+def _cosines(first: Tensor, second: Tensor) -> Tensor:
+    """Return the cosine of each state with each of others [first second]."""
+    first, second = (torch.nn.functional.normalize(side, dim=-1) for side in (first, second))
+    return first @ second.T
+
+
+def _ranks(cosines: Tensor) -> list[list[int]]:
+    """Return the rank of each number in its row, 1 for the greatest."""
+    ranks: list[list[int]] = (cosines.argsort(dim=1, descending=True).argsort(dim=1) + 1).tolist()
+    return ranks
+
+
+def _nearest(state: Tensor, others: Tensor, names: Sequence[str]) -> list[str]:
+    """Return the names of the states most similar to one, each once."""
+    order = _cosines(state[None], others)[0].argsort(descending=True).tolist()
+    return list(dict.fromkeys(names[number] for number in order))[:NEIGHBOURS]
 
 
 def _check_point(route: Route, point: Sequence[float]) -> None:

@@ -3,6 +3,7 @@ const token = new URLSearchParams(location.search).get("token") || "";
 const get = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 let study = null, route = null, shown = [], asked = 0, waiting = false, again = false;
+let pointAt = () => [];  // The point of the chart at a place of its drawing.
 
 async function ask(name, body) {
   const response = await fetch("/api/" + name, {
@@ -50,7 +51,10 @@ function drawChart() {
 
 function drawPath(chart, languages) {
   const alphas = languages[0].scores.map((row) => row[0]);
-  const lowest = Math.floor(10 * Math.min(...languages.flatMap((one) => one.scores.map((row) => row[1])))) / 10;
+  const drawnScores = study.routes.filter((one) => one.methods.length === 2 && one.target === route.target)
+    .flatMap((one) => one.languages).filter((one) => languages.some((own) => own.code === one.code))
+    .flatMap((one) => one.scores.map((row) => row[1]));
+  const lowest = Math.floor(10 * Math.min(...drawnScores)) / 10;
   const width = Math.max(300, Math.min(640, chart.clientWidth || 640)), right = width - 90;
   chart.setAttribute("viewBox", "0 0 " + width + " 280");
   const x = (alpha) => 50 + (right - 50) * (alpha - alphas[0]) / (alphas[alphas.length - 1] - alphas[0]);
@@ -62,6 +66,18 @@ function drawPath(chart, languages) {
   for (const [alpha, name] of [[0, "0: " + route.methods[0]], [1, "1: " + route.methods[1]]]) {
     chart.append(drawn("line", { x1: x(alpha), x2: x(alpha), y1: 20, y2: 240, class: "grid" }),
       drawn("text", { x: x(alpha), y: 260, "text-anchor": "middle" }, name));
+  }
+  pointAt = (place) => [alphas[0] + (place.x - 50) / (right - 50) * (alphas[alphas.length - 1] - alphas[0])];
+  // Other seeds of the same methods, as thin lines.
+  const alike = (one) => one.id !== route.id && ["corpus", "task", "source", "target"].every((key) => one[key] === route[key])
+    && one.methods.join() === route.methods.join();
+  for (const other of study.routes.filter(alike)) {
+    for (const one of other.languages.filter((one) => languages.some((own) => own.code === one.code))) {
+      const line = one.scores.map((row, number) => (number ? "L" : "M") + x(row[0]).toFixed(1) + " " + y(row[1]).toFixed(1));
+      const path = drawn("path", { d: line.join(""), class: "faint " + (one.role === "source" ? "source" : "target") });
+      path.append(drawn("title", {}, one.name + ", seed " + other.seed));
+      chart.append(path);
+    }
   }
   const [alpha] = point();
   if (alpha >= alphas[0] && alpha <= alphas[alphas.length - 1])
@@ -86,7 +102,8 @@ function cellsOf(values) {
   const last = middles.length ? 2 * values[values.length - 1] - middles[middles.length - 1] : values[0] + 0.5;
   const ends = [first, ...middles, last].map((end) => 200 * (end - first) / (last - first));
   const place = (alpha) => Math.max(0, Math.min(200, 200 * (alpha - first) / (last - first)));
-  return { place, cell: (value) => ends.slice(values.indexOf(value), values.indexOf(value) + 2) };
+  const value = (at) => first + at / 200 * (last - first);
+  return { place, value, cell: (value) => ends.slice(values.indexOf(value), values.indexOf(value) + 2) };
 }
 
 function drawPlane(chart, languages) {
@@ -94,6 +111,7 @@ function drawPlane(chart, languages) {
   chart.setAttribute("viewBox", "0 0 640 280");
   languages.forEach((one, number) => {
     const [across, up] = [0, 1].map((axis) => cellsOf([...new Set(one.scores.map((row) => row[axis]))].sort((a, b) => a - b)));
+    if (!number) pointAt = (place) => [across.value(((place.x - 60) % 300 + 300) % 300), up.value(230 - place.y)];
     const left = 60 + 300 * number, scores = one.scores.map((row) => row[2]);
     const low = Math.min(...scores), high = Math.max(...scores);
     for (const row of one.scores) {
@@ -103,10 +121,16 @@ function drawPlane(chart, languages) {
         "fill-opacity": (0.05 + 0.75 * (row[2] - low) / (high - low || 1)).toFixed(3),
         class: distance(row, measured) < 1e-6 ? "measured" : "" }));
     }
+    for (const [corner, name] of [[[0, 0], route.methods[0]], [[1, 0], route.methods[1]], [[0, 1], route.methods[2]]]) {
+      const mark = drawn("rect", { x: left + across.place(corner[0]) - 4, y: 226 - up.place(corner[1]), width: 8, height: 8, class: "corner" });
+      mark.append(drawn("title", {}, name));
+      chart.append(mark);
+    }
     chart.append(drawn("text", { x: left, y: 20 }, one.name + ", " + percent(low) + " to " + percent(high)),
       drawn("circle", { cx: left + across.place(at[0]), cy: 230 - up.place(at[1]), r: 6,
         class: one.role === "source" ? "source" : "target" }),
-      drawn("text", { x: left, y: 250 }, "→ " + route.methods[1] + "   ↑ " + route.methods[2]));
+      drawn("text", { x: left, y: 250 }, "→ " + route.methods[1] + "   ↑ " + route.methods[2]),
+      drawn("text", { x: left, y: 268 }, "□ models; dark: " + percent(high) + ", light: " + percent(low)));
   });
   announce(languages, measured);
 }
@@ -137,10 +161,11 @@ function showAnswer(answer, gold) {
     gold.relations[number] + " ← " + (head ? answer.words[head - 1] : "root"))));
   if (labels) {
     answer.words.forEach((word, number) => {
-      const label = element("small", labels[number], !right ? "plain" : labels[number] === right[number] ? "" : "wrong");
-      if (right && labels[number] !== right[number]) label.title = "gold: " + right[number];
+      const isWrong = right && labels[number] !== right[number];
+      const label = element("small", labels[number] + (isWrong ? " ✗" : ""), !right ? "plain" : isWrong ? "wrong" : "");
       const box_of_word = element("span", word, "word");
       box_of_word.append(label);
+      if (isWrong) box_of_word.append(element("small", "gold: " + right[number], "gold"));
       box.append(box_of_word);
     });
   } else {
@@ -162,12 +187,12 @@ async function move() {
   try {
     const text = read(get("text").value);
     const body = { route: route.id, point: point(), language: get("language").value };
-    if (text.length) get("answer").replaceChildren(showAnswer((await ask("answer", { ...body, text })).answer));
-    else get("answer").replaceChildren();
-    for (const [place, sentence] of shown.entries()) {
-      if (number !== asked || again) break;
-      const { answer } = await ask("answer", { ...body, text: sentence.text });
-      get("sentences").children[place].replaceChildren(showAnswer(answer, sentence.gold));
+    const sentences = shown, texts = [...(text.length ? [text] : []), ...sentences.map((sentence) => sentence.text)];
+    const { answers } = texts.length ? await ask("answers", { ...body, texts }) : { answers: [] };
+    if (number === asked && sentences === shown) {
+      get("answer").replaceChildren(...(text.length ? [showAnswer(answers.shift())] : []));
+      answers.forEach((answer, place) =>
+        get("sentences").children[place].replaceChildren(showAnswer(answer, sentences[place].gold)));
     }
     get("answer").dataset.milliseconds = (performance.now() - started).toFixed(0);
   } catch (error) {
@@ -175,6 +200,40 @@ async function move() {
   }
   waiting = false;
   if (again) { again = false; move(); }
+}
+
+// All seeds below each other, under the words and their gold labels; what is wrong and where they differ is marked.
+function seedsOf(example) {
+  const seeds = Object.entries(example.answers), gold = example.gold.labels;
+  const box = element("div", undefined, "wide"), table = element("table", undefined, "seeds");
+  box.tabIndex = 0;
+  box.setAttribute("role", "group");
+  box.setAttribute("aria-label", "Answers of all seeds");
+  box.append(table);
+  const listed = seeds.every(([, answer]) => Array.isArray(answer)) && Array.isArray(gold);
+  const row = (name, cells) => {
+    const line = element("tr"), head = element("th", name);
+    head.scope = "row";
+    line.append(head, ...cells);
+    table.append(line);
+  };
+  if (!listed) {
+    const expected = example.gold.label ?? example.gold.answer;
+    row("gold", [element("td", expected === undefined || expected === null ? "–" : String(expected))]);
+    for (const [seed, answer] of seeds) {
+      const text = answer !== null && typeof answer === "object" ? String(answer.label ?? answer.answer ?? JSON.stringify(answer)) : String(answer);
+      row("seed " + seed, [element("td", text === String(expected) ? text : text + " ✗", text === String(expected) ? "" : "wrong")]);
+    }
+    return box;
+  }
+  const differs = gold.map((_, place) => new Set(seeds.map(([, answer]) => answer[place])).size > 1);
+  const marked = (text, place, className) => element("td", text, [className, differs[place] ? "differs" : ""].join(" ").trim());
+  row("word", String(example.text).split(" ").map((word, place) => marked(word, place, "unit")));
+  row("gold", gold.map((label, place) => marked(label, place, "")));
+  for (const [seed, answer] of seeds)
+    row("seed " + seed, answer.map((label, place) =>
+      marked(label === gold[place] ? label : label + " ✗", place, label === gold[place] ? "" : "wrong")));
+  return box;
 }
 
 async function chooseLanguage() {
@@ -191,8 +250,7 @@ async function chooseLanguage() {
     const item = element("li"), button = element("button", [].concat(example.text).join(" / "));
     button.onclick = () => { get("text").value = [].concat(example.text).join("\n"); move(); get("text").focus(); };
     item.append(button);
-    for (const [seed, answer] of Object.entries(example.answers))
-      item.append(element("div", "seed " + seed + ": " + (Array.isArray(answer) ? answer.join(" ") : JSON.stringify(answer)), "soft"));
+    item.append(seedsOf(example));
     return item;
   }));
 }
@@ -210,14 +268,13 @@ async function chooseRoute() {
   await chooseLanguage();
 }
 
-function matrix(name, { first, second }, cosines) {
+function matrix(name, { first, second }, ranks) {
   const table = element("table"), head = element("tr");
   table.append(element("caption", name), head);
-  head.append(element("th"), ...second.map((word) => element("th", word)));
-  cosines.forEach((row, number) => {
+  head.append(element("td"), ...second.map((word) => element("th", word)));
+  ranks.forEach((row, number) => {
     const line = element("tr");
-    line.append(element("th", first[number]), ...row.map((value) =>
-      element("td", value.toFixed(2), value === Math.max(...row) ? "best" : "")));
+    line.append(element("th", first[number]), ...row.map((rank) => element("td", rank, rank === 1 ? "best" : rank === 2 ? "second" : "")));
     table.append(line);
   });
   return table;
@@ -228,12 +285,46 @@ async function pairUp() {
   const body = { adjusted: get("adjusted").value, first: get("pair-first").value, second: get("pair-second").value };
   try {
     const words = await ask("words", body);
-    get("before").replaceChildren(matrix("Before: cosine of states", words, words.before));
-    get("after").replaceChildren(matrix("After", words, words.after));
+    get("before").replaceChildren(matrix("Original encoder", words, words.before));
+    get("after").replaceChildren(matrix("Adjusted encoder", words, words.after));
+    const kept = get("word").value;
+    get("word").replaceChildren(...[...new Set(words.first)].map((word) => new Option(word, word)));
+    if (words.first.includes(kept)) get("word").value = kept;
+    await lookAround();
   } catch (error) {
     get("before").replaceChildren(element("p", error.message, "error"));
     get("after").replaceChildren();
   }
+}
+
+async function lookAround() {
+  const body = { adjusted: get("adjusted").value, first: get("pair-first").value, word: get("word").value };
+  try {
+    const found = await ask("neighbours", body), table = element("table"), head = element("tr");
+    head.append(...["layer", "original encoder", "adjusted encoder"].map((text) => element("th", text)));
+    table.append(head);
+    found.before.forEach((words, layer) => {
+      const line = element("tr");
+      line.append(element("th", layer), element("td", words.join(" "), "left"), element("td", found.after[layer].join(" "), "left"));
+      table.append(line);
+    });
+    get("neighbours").replaceChildren(table);
+  } catch (error) {
+    get("neighbours").replaceChildren(element("p", error.message, "soft"));
+  }
+}
+
+async function chooseAdjusted() {
+  const { example } = study.adjusted.find((one) => one.id === get("adjusted").value);
+  if (example.length) [get("pair-first").value, get("pair-second").value] = example;
+  await pairUp();
+}
+
+function dragged(event) {
+  const chart = get("chart");
+  const at = pointAt(new DOMPoint(event.clientX, event.clientY).matrixTransform(chart.getScreenCTM().inverse()));
+  at.forEach((alpha, axis) => { get(["first", "second"][axis]).value = alpha; });
+  move();
 }
 
 async function start() {
@@ -248,12 +339,22 @@ async function start() {
       get("route").onchange = chooseRoute;
       get("language").onchange = chooseLanguage;
       for (const id of ["first", "second", "text"]) get(id).oninput = move;
+      const chart = get("chart");
+      chart.onpointerdown = (event) => {
+        if (event.button) return;
+        chart.setPointerCapture(event.pointerId);
+        dragged(event);
+      };
+      chart.onpointermove = (event) => { if (chart.hasPointerCapture(event.pointerId)) dragged(event); };
       await chooseRoute();
     }
     if (study.adjusted.length) {
       get("pairs").hidden = false;
       get("adjusted").replaceChildren(...study.adjusted.map((one) => new Option(one.title, one.id)));
-      for (const id of ["adjusted", "pair-first", "pair-second"]) get(id).onchange = pairUp;
+      get("adjusted").onchange = chooseAdjusted;
+      get("word").onchange = lookAround;
+      for (const id of ["pair-first", "pair-second"]) get(id).onchange = pairUp;
+      await chooseAdjusted();
     }
   } catch (error) {
     get("status").replaceChildren(element("span", error.message, "error"));

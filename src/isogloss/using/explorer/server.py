@@ -24,6 +24,9 @@ from isogloss.using.explorer import Explorer
 
 HOST = "127.0.0.1"
 
+QUESTIONS = ("study", "sentences", "answer", "answers", "disagreements", "words", "neighbours")
+"""Methods of the explorer that the page may call."""
+
 LONGEST_BODY = 64 * 1024
 """Bytes of a request."""
 
@@ -55,7 +58,7 @@ def application(
 ) -> Starlette:
     """Return the application: the page at /, and each question at /api/NAME with JSON arguments."""
     questions: dict[str, Callable[..., dict[str, Any]]] = {
-        name: getattr(explorer, name) for name in ("study", "sentences", "answer", "disagreements", "words")
+        name: getattr(explorer, name) for name in QUESTIONS
     }
     text, policy = page()
 
@@ -115,7 +118,7 @@ def page() -> tuple[str, str]:
     text = body.replace("/* page.css */", style).replace("/* page.js */", script)
     hashes = [b64encode(sha256(part.encode()).digest()).decode() for part in (style, script)]
     policy = (
-        f"default-src 'none'; connect-src 'self'; style-src 'sha256-{hashes[0]}'; "
+        f"default-src 'none'; img-src data:; connect-src 'self'; style-src 'sha256-{hashes[0]}'; "
         f"script-src 'sha256-{hashes[1]}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
     return text, policy
