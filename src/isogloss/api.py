@@ -153,11 +153,11 @@ def compare_outputs(
 ) -> "Compared":
     """Compare files of outputs, made here or elsewhere, with a baseline's, by language, over examples.
 
-    ``files`` have a JSON object for each example, as ``isogloss predict`` (with ``--json``) and
-    lm-evaluation-harness write them; ``against`` is one of them (the last, if left out). ``gold`` is a file of gold answers, where
-    the outputs have none. ``by`` pairs examples by "id" or by "order"; by id, where all have one, if left
-    out. ``measure`` is the main one of the answers' task, unless named; the column ``task`` says which task
-    the answers were taken for.
+    ``files`` have a JSON object for each example, as ``isogloss predict`` (with ``--json``) and lm-
+    evaluation-harness write them; ``against`` is one of them (the last, if left out). ``gold`` is a file
+    of gold answers, where the outputs have none. ``by`` pairs examples by "id" or by "order"; by id,
+    where all have one, if left out. ``measure`` is the main one of the answers' task, unless named; the
+    column ``task`` says which task the answers were taken for.
 
     The ``frame`` of the result has a row for each file and language, and for the mean of several: both
     scores, the ``difference`` (0 to 1) with its 95 % interval over examples (``low_examples``,
