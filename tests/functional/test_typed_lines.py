@@ -1,5 +1,6 @@
 """Types of public functions hold for users: their lines pass mypy --strict, and classes are what is read."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,23 @@ BUILT_IN = {"ud": "qaa", "bitext": "qaa-qab", "wikiann": "qaa", "xnli": "qaa", "
 def test_lines_of_users_pass_a_strict_type_checker(name):
     file = Path(__file__).with_name(f"{name}.py")
     command = [sys.executable, "-m", "mypy", "--strict", str(file)]
+    checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert checked.stdout.startswith("Success"), checked.stdout + checked.stderr
+
+
+NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
+AS_IN_NOTEBOOKS = ("--allow-untyped-defs", "--allow-untyped-calls", "--check-untyped-defs")
+"""Functions of a notebook have no annotations."""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_code_of_notebooks_passes_a_strict_type_checker(notebook, tmp_path):
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    file = tmp_path / f"{notebook.stem}.py"
+    file.write_text("\n\n".join(code), encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", *AS_IN_NOTEBOOKS, str(file)]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert checked.stdout.startswith("Success"), checked.stdout + checked.stderr
 
