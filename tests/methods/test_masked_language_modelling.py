@@ -61,7 +61,6 @@ def test_losses_and_perplexity_fall_as_a_text_is_learned(setting):
     trained = method.train(replace(setting, **again_and_again))
     losses = [row["loss"] for row in trained.rows if "loss" in row]
     assert losses[-1] < 0.6 * losses[0]
-    assert trained.warnings == ()
     for language in LETTERS:
         scores = [row["score"] for row in trained.rows if row.get("language") == language]
         assert scores[-1] < 0.6 * scores[0]

@@ -174,7 +174,7 @@ def median_p_value(values: Sequence[float], bound: float) -> float:
     below = sum(value < bound for value in values)
     number = above + below
     tail = sum(math.comb(number, k) for k in range(min(above, below) + 1))
-    return min(1.0, math.ldexp(tail, 1 - number))
+    return min(1.0, float(2 * tail / 2**number))
 
 
 def permutation_test(pair: SystemPair, *, rounds: int = ROUNDS, seed: int = 0) -> SignificanceTest:
