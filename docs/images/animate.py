@@ -120,7 +120,8 @@ def curves(rows) -> str:
         zero = zero.reindex(sorted({*zero.index, *ALPHAS})).interpolate("index").loc[ALPHAS]
         frames = [*zip(ALPHAS, zero, strict=True), *[(1.0, zero.iloc[-1])] * PAUSE]
         places = [
-            f"transform:translate({across(x) - across(0):.1f}px,{up(y) - up(zero.iloc[0]):.1f}px)" for x, y in frames
+            f"transform:translate({across(x) - across(0):.1f}px,{up(y) - up(zero.iloc[0]):.1f}px)"
+            for x, y in frames
         ]
         shares = [number / (len(frames) - 1) for number in range(len(frames))]
         movement = animation(f"move-{code}", dict(zip(shares, places, strict=True)), "linear")

@@ -31,9 +31,15 @@ def test_sentences_of_the_first_seed_are_parted_where_predictions_change(out):
 def test_words_are_text_on_the_page_and_wrong_labels_are_marked(out):
     html = write_report(out).html.read_text(encoding="utf-8")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html and EVIL not in html
-    assert html.count('<span class="label wrong">VERB<span class="unseen"> (wrong)</span></span>') == 4, "three of the first seed, one of another"
-    assert html.count('<span class="gold"><span class="unseen">gold: </span>NOUN</span>') == 4, "three of the first seed, one of another"
-    assert html.count('<ol data-first="0.5" data-last="1" class="between">') == 4, "three of the first seed, one of another"
+    assert html.count('<span class="label wrong">VERB<span class="unseen"> (wrong)</span></span>') == 4, (
+        "three of the first seed, one of another"
+    )
+    assert html.count('<span class="gold"><span class="unseen">gold: </span>NOUN</span>') == 4, (
+        "three of the first seed, one of another"
+    )
+    assert html.count('<ol data-first="0.5" data-last="1" class="between">') == 4, (
+        "three of the first seed, one of another"
+    )
 
 
 @pytest.mark.nightly

@@ -70,6 +70,7 @@ class Display:
         self._last = time.monotonic() + FIRST_LINE_SECONDS - LINE_SECONDS
         if self._draws():
             from rich.console import Console
+
             self._bars = _bars(Console(stderr=True), lambda: self._latest)
             self._total = self._bars.add_task("planning", total=None, remark="")
             self._bars.start()
@@ -132,9 +133,7 @@ class Display:
             else:
                 print(text, file=sys.stderr, flush=True)
 
-    def table(
-        self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, paged: bool = False
-    ) -> None:
+    def table(self, heads: Sequence[str], rows: Sequence[Sequence[object]], *, paged: bool = False) -> None:
         """Print a table of results on standard output, without empty columns, or as JSON lines, with all.
 
         A ``paged`` table that is longer than the terminal is shown by the pager.

@@ -249,7 +249,10 @@ def scores_of(folder: Path, record: "Record", on_progress: OnProgress = no_progr
             measured = read_record(path.parent)
             if record.id in measured.needs:
                 rows += [
-                    [*(str(row.get(name, "")) for name in SCORE_COLUMNS), f"{100 * float(str(row['score'])):.1f}"]
+                    [
+                        *(str(row.get(name, "")) for name in SCORE_COLUMNS),
+                        f"{100 * float(str(row['score'])):.1f}",
+                    ]
                     for row in measured.rows
                     if row.get("model") == record.id and row.get("main") and row.get("score") is not None
                 ]

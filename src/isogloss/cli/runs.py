@@ -175,9 +175,7 @@ def print_plan(recipes: Sequence[str], setup: RecipeGroup, *, speed: float = 0, 
     if as_json or len(rows) <= MOST_RUNS_LISTED:
         display.table(("run", "state", "needed by", "memory", "operations", "what"), rows)
     else:
-        display.table(
-            ("what", "runs", "done", "memory", "operations"), _grouped(planned, done, operations)
-        )
+        display.table(("what", "runs", "done", "memory", "operations"), _grouped(planned, done, operations))
     _print_totals(planned, done, operations, speed=speed, as_json=as_json)
 
 
@@ -251,7 +249,13 @@ def _print_totals(
         emit({**counts, **stored, **lacking, **total.numbers, "hours left": left / 3600, "unlike": unlike})
     else:
         stored = f", about {megabytes(size)} of disk" if size else ""
-        print(f"Models to store: {models}{stored}\n" if models else "", total, *(f"requires: {name}\n" for name in required), sep="", end="")
+        print(
+            f"Models to store: {models}{stored}\n" if models else "",
+            total,
+            *(f"requires: {name}\n" for name in required),
+            sep="",
+            end="",
+        )
         others = f" (and {unlike} unlike any of them)" if unlike else ""
         remaining = f", {left / 3600:.2g} hours of one job by those made here{others}" if left else ""
         states = f"{len(done)} done, {len(operations) - len(done)} to make"

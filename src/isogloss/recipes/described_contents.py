@@ -57,9 +57,7 @@ def _is_to_be_fetched(corpus: DescribedCorpus, source: Source | None) -> bool:
     if source is None or isinstance(source, DiskFolder):
         return False
     folders = folders_of(Path(corpus.folder), source)
-    return not any(
-        _has_files(corpus, folders, code, split) for split in SPLITS for code in corpus.languages
-    )
+    return not any(_has_files(corpus, folders, code, split) for split in SPLITS for code in corpus.languages)
 
 
 def _labels_by_split(corpus: DescribedCorpus, source: Source | None) -> dict[Split, Counter[str]]:

@@ -346,4 +346,6 @@ def _named(m: Measurements, frame: str, ways: Mapping[str, str]) -> pd.DataFrame
         .fillna(rows[way.replace("way", "method")])
         for corner, way in ways.items()
     }
-    return rows.assign(**names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, m.display_names))})
+    return rows.assign(
+        **names, **{"encoder.label": rows["encoder"].map(encoder_names(rows, m.display_names))}
+    )

@@ -23,7 +23,13 @@ MOST_PANELS = 4
 """Pairs of languages whose paths open a page; the section on paths has all."""
 
 TASK_NAMES = {
-    **{"upos": "POS tagging", "ner": "NER", "nli": "NLI", "qa": "Question answering", "lemmas": "Lemmatization"},
+    **{
+        "upos": "POS tagging",
+        "ner": "NER",
+        "nli": "NLI",
+        "qa": "Question answering",
+        "lemmas": "Lemmatization",
+    },
     **{"parsing": "Dependency parsing", "paraphrase": "Paraphrase identification"},
     **{"text-classification": "Text classification", "span-tagging": "Span tagging"},
     **{"word-tagging": "Word tagging", "multiple-choice": "Multiple choice", "regression": "Regression"},
@@ -32,7 +38,13 @@ TASK_NAMES = {
 }
 """Names of tasks in headlines. Tasks of other packages have their own."""
 
-METRIC_NAMES = {"f1": "F1", "las": "LAS", "micro_f1": "micro-F1", "span_f1": "span F1", "spearman": "Spearman's ρ"}
+METRIC_NAMES = {
+    "f1": "F1",
+    "las": "LAS",
+    "micro_f1": "micro-F1",
+    "span_f1": "span F1",
+    "spearman": "Spearman's ρ",
+}
 """Names of metrics in headlines, where they differ from those in rows."""
 
 CORPUS_NAMES = {"ud": "Universal Dependencies", "xnli": "XNLI", "panx": "WikiANN", "sib200": "SIB-200"}
@@ -228,7 +240,9 @@ def _headline(transfer: Transfer, paths: pd.DataFrame) -> list[Phrase]:
     source_score = f"{percent(values[[*scored.sources]].mean(axis=1).mean())}\N{NO-BREAK SPACE}% {metric}"
     least, most, units = values[lowest].min(), values[lowest].max(), len(values)
     unit = UNITS[scored.unit]
-    by_unit = f", depending on the {unit}" if percent(least) != percent(most) else f" with {count(units, unit)}"
+    by_unit = (
+        f", depending on the {unit}" if percent(least) != percent(most) else f" with {count(units, unit)}"
+    )
     between = "and" if units == 2 else "to"
     ends = [percent(least)] if percent(least) == percent(most) else [percent(least), percent(most)]
     several = f", the lowest of {len(scored.targets)} targets" if len(scored.targets) > 1 else ""

@@ -155,7 +155,8 @@ def _lines(
         system, first = by_system[tuple(map(str, key))], group.iloc[0]
         found = dict(zip(group["column"], group["cell"], strict=True))
         numbers = [
-            _with_dots(found[name], system[name], axis) if name in found else TableCell("–") for name in values
+            _with_dots(found[name], system[name], axis) if name in found else TableCell("–")
+            for name in values
         ]
         own = f" ({letters[first['name']]})" if first["name"] in letters else ""
         baseline = next(iter(group["against"].dropna()), "")

@@ -263,7 +263,9 @@ class Explorer:
         """Return test translations of the first pair of languages of an adjustment."""
         for aligned in run.record.run.get("aligned", [])[:1]:
             examples = self._examples(aligned["bitext"], aligned["languages"], "test", count)
-            return [[example.first, example.second] for example in examples if isinstance(example, Translation)]
+            return [
+                [example.first, example.second] for example in examples if isinstance(example, Translation)
+            ]
         return []
 
     def _adjusted(self) -> list[PlannedRun]:
