@@ -2,9 +2,9 @@
 
     python docs/finished.py build/site/reports
 
-A folder of docs/results with facts.csv (models and encoders) and rows-*.csv (measurements, as recorded) is a study.
-Predictions are not kept, so tests are over seeds alone. Facts of studies with several methods have to say what models
-read (columns read.*); older tables that do not are no page.
+A folder of docs/results with facts.csv (models and encoders) and rows-*.csv (measurements, as recorded) is
+a study. Predictions are not kept, so tests are over seeds alone. Facts of studies with several methods have
+to say what models read (columns read.*); older tables that do not are no page.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Output, streams and exit code of each verb."""
 
 import json
-import re
 import os
+import re
 import shutil
 from platform import node
 

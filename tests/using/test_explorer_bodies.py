@@ -90,7 +90,6 @@ class Questions:
 
     def __init__(self) -> None:
         from isogloss.using.explorer import Explorer
-
         from isogloss.using.explorer.server import QUESTIONS
 
         for name in QUESTIONS:

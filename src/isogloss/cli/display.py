@@ -243,7 +243,7 @@ def show_line(text: object) -> None:
 def show_record(
     record: Record, *, scores: Sequence[Sequence[str]], next_steps: Sequence[str], as_json: bool
 ) -> None:
-    """Print a record: its run, the runs it needed, its scores, its first rows, and the commands that use it."""
+    """Print a record: its run, the runs it needed, its scores, its last rows, and commands that use it."""
     if as_json:
         emit(record.body())
         return

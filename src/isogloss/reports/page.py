@@ -49,7 +49,7 @@ class Page:
 
     @cached_property
     def warnings(self) -> list[str]:
-        """The warnings; of several that differ in numbers and names of runs alone, the first and their number."""
+        """The warnings; of several that differ only in numbers and runs, the first and their number."""
         kinds: dict[str, list[str]] = {}
         for text in self.m.warnings:
             kinds.setdefault(re.sub(r"[\d.,]+", "", text.partition(": ")[2] or text), []).append(text)

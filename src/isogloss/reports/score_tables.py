@@ -57,8 +57,8 @@ def _score_table(m: Measurements, test_set: ScoredSet) -> Table:
         name=slug("scores", *columns.values()),
         title=f"{title}: {columns['metric']} on {columns['split']}",
         caption=(
-            f"{columns['metric']} in percent, mean ± standard deviation over {test_set.units_of(data)}. A dot "
-            f"for each {UNITS[test_set.unit]}, on an axis from {100 * axis[0]:.0f} to {100 * axis[1]:.0f}."
+            f"{columns['metric']} in percent, mean ± standard deviation over {test_set.units_of(data)}. "
+            f"A dot for each {UNITS[test_set.unit]}, on an axis from {100 * axis[0]:.0f} to {100 * axis[1]:.0f}."
             f"{references_of(data)}{f' Differences are tested against {baselines}.' if letters else ''}"
         ),
         notes=_notes(test_set, data),

@@ -132,7 +132,7 @@ class Explorer:
         }
 
     def sentences(self, route: str, language: str) -> Json:
-        """Return dev examples with their gold answers, those whose answers change most between two models first.
+        """Return dev examples with gold answers, those whose answers change most between two models first.
 
         The models are those at the ends of a path, or at the origin and the first corner of a plane. None
         where the corpus is not here.
