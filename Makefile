@@ -63,6 +63,7 @@ docs: $(VENV)/.installed ## Write the pages that are made from the code again, a
 
 site: $(VENV)/.installed-dev ## Build the documentation site (build/site); a warning is an error
 	@$(KEEP) $(BIN)/python -m sphinx -q -W --keep-going -b html docs build/site
+	@$(BIN)/python docs/finished.py build/site/reports
 	@echo "The site is in build/site/index.html"
 
 release: $(VENV)/.installed-dev ## Build and check what is released: wheel, source distribution, checksums

@@ -39,10 +39,7 @@ def next_steps(m: Measurements) -> list[NextStep]:
     folder = shlex.quote(_folder(words))
     steps = [*_to_finish(m), *_to_decide(m, words)]
     if all_candidates(m):
-        text = (
-            "Choose a model for a language without labels, and see what such choices lose where labels are "
-            "known."
-        )
+        text = "Choose a model without labels, and see what such choices lose where labels are known."
         steps.append(NextStep(text, f"isogloss choose {folder}"))
     elif m.has_rows("scores") and m.frame("scores")["model"].nunique() > 1:
         text = (
@@ -146,10 +143,7 @@ def _seeds_for(
     if needed is None or needed > MOST_SEEDS:
         return NextStep(f"{begin} More than {MOST_SEEDS} {unit}s would be needed for so small a difference.")
     if needed <= len(values):
-        more = (
-            "it has to pass a correction for all tests, and examples count too: score more examples, or add "
-            "seeds."
-        )
+        more = "it is corrected for all tests, and examples count too: score more examples, or add seeds."
         return NextStep(
             f"{begin} By their spread alone, {count(needed, unit)} would show it; {more}",
             _with_seeds(words, len(values) + 2) if unit == "seed" else "",

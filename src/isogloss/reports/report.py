@@ -230,7 +230,7 @@ def _rewrite(out: Path, last: State, on_progress: OnProgress) -> State:
         steps=next_steps(m),
         raw=raw,
     )
-    contents = {**dict(_files(page, on_progress)), PAGE: render(page).encode()}
+    contents = {**dict(page_files(page, on_progress)), PAGE: render(page).encode()}
     if outcomes:
         verdicts = json.dumps(claims_content(outcomes, m), ensure_ascii=False, indent=1)
         contents[CLAIMS_FILE] = verdicts.encode()
@@ -292,7 +292,8 @@ def _has_content(out: Path, name: str, content: bytes) -> bool:
     return file_size(out, name) == len(content) and read_file(out, name, len(content)) == content
 
 
-def _files(page: Page, on_progress: OnProgress) -> Iterator[tuple[str, bytes]]:
+def page_files(page: Page, on_progress: OnProgress = no_progress) -> Iterator[tuple[str, bytes]]:
+    """Yield the figures and tables of a page, by their paths."""
     tables = [
         *(table for table, _ in page.claims),
         *(table for part in page.sections for table in part.tables),
