@@ -32,9 +32,9 @@ def main() -> None:
         folders = [random_tagger(Path(folder) / str(seed), seed) for seed in (0, 1)]
         route = Route(id="path", models=("0", "1"), methods=("a", "b"), facts={}, scores=None)
         models = load_models(route, folders)
-        models.answer([0.01], TEXT)
-        moves = [timed(lambda at=step / 20: models.answer([at], TEXT)) for step in range(20)]
-        stays = [timed(lambda: models.answer([0.95], TEXT)) for _ in range(20)]
+        models.answers([0.01], [TEXT])
+        moves = [timed(lambda at=step / 20: models.answers([at], [TEXT])) for step in range(20)]
+        stays = [timed(lambda: models.answers([0.95], [TEXT])) for _ in range(20)]
     print(json.dumps({"move": summary(moves), "answer alone": summary(stays)}))
 
 

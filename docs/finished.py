@@ -87,7 +87,8 @@ def main(folder: str) -> None:
             runs=plain_table("runs", "Models and encoders", m.facts.reset_index()),
             steps=[
                 NextStep(
-                    f"The command of this study and its scope are in docs/results/{place.split('/')[0]}/README.md."
+                    "The command of this study and its scope are in "
+                    f"docs/results/{place.split('/')[0]}/README.md."
                 )
             ],
             raw={},
