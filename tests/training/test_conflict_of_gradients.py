@@ -17,6 +17,7 @@ from isogloss.core.run_parts import Architecture, Modules, with_fields
 from isogloss.encoders.added.language_modules import add_modules
 from isogloss.encoders.families import family_of
 from isogloss.encoders.loading import load_masked_lm
+from isogloss.encoders.parameter_groups import ParameterGroup, parts_of
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.methods import METHODS
 from isogloss.methods.masked_language_modelling import MaskedLanguageModelling
@@ -30,7 +31,6 @@ from isogloss.training.gradient_conflict import (
     ALL,
     Conflict,
     ConflictSampling,
-    ParameterGroup,
     Pool,
     Similarity,
     compare_gradients,
@@ -38,7 +38,6 @@ from isogloss.training.gradient_conflict import (
     conflict_rows,
     example_pool,
     gradient,
-    parts_of,
     sampled_conflict,
 )
 from isogloss.training.setting import TextSetting

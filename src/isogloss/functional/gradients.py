@@ -27,6 +27,7 @@ from isogloss.encoders.added.added_weights import language_parameters
 from isogloss.encoders.added.language_modules import ensure_modules, modules_of
 from isogloss.encoders.family import Tokenizer
 from isogloss.encoders.gates import GateKinds, Mask, OfAttention, OfFeedForward, gate_groups
+from isogloss.encoders.parameter_groups import parts_of
 from isogloss.encoders.saving import save_model
 from isogloss.encoders.shared_weights import copy_sharing_weights, differentiable_copy, keep_activations
 from isogloss.functional.beginning import showing_progress
@@ -36,7 +37,7 @@ from isogloss.methods.meta_learning import MetaLearning
 from isogloss.training import meta_learning
 from isogloss.training.fit import Callbacks
 from isogloss.training.gate_training import GATE_UPDATES, Drawn, GateTraining, learn_gates_on
-from isogloss.training.gradient_conflict import conflict_rows, parts_of
+from isogloss.training.gradient_conflict import conflict_rows
 from isogloss.training.meta_learning import InnerStep, Learning, MetaBatch, Order
 
 META, ADAPTERS = MetaLearning(), Modules(kind="adapter")

@@ -34,12 +34,12 @@ from isogloss.diagnostics.weight_space import (
     visit_points,
 )
 from isogloss.encoders.families import has_known_layers
+from isogloss.encoders.parameter_groups import parts_of
 from isogloss.encoders.remembering import RememberedStates
 from isogloss.encoders.shared_weights import evaluation_copy
 from isogloss.functional.beginning import showing_progress
 from isogloss.functional.preparing import unwrap_module, unwrap_torch
 from isogloss.methods.average import Average, WeightedModel, shapes_of
-from isogloss.training.gradient_conflict import parts_of
 
 AnyModel = TypeVar("AnyModel", bound=nn.Module)
 

@@ -36,6 +36,7 @@ from isogloss.core.atomic_files import make_folder
 from isogloss.core.errors import ConfigError, ModelError
 from isogloss.core.identity import derive
 from isogloss.core.progress import Progress
+from isogloss.core.records import Value
 from isogloss.core.rows import as_row
 from isogloss.core.rows.models import AveragedModelRow
 from isogloss.encoders.computation import fastest_attention
@@ -44,7 +45,6 @@ from isogloss.encoders.folders import load_encoder_config
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.training.evaluation import evaluation
-from isogloss.training.fit import Note
 from isogloss.training.precision import device
 from isogloss.training.setting import Averaged, Method, Reads, Setting, Trained, WeightsFrom
 
@@ -114,7 +114,7 @@ class Average(Method):
     def train(self, setting: Setting) -> Trained:
         """Read one model after the other, score each on dev data, and combine all tensor by tensor."""
         first = next(part.folder for part in setting.parts if part.has_head)
-        tokenizer, rows = load_tokenizer(first), list[Note]()
+        tokenizer, rows = load_tokenizer(first), list[dict[str, Value]]()
         score = _scorer(setting, tokenizer, self.reads(setting.source, setting.target).dev)
         weights = self.weights_of(len(setting.parts))
         of_parts = list(zip(setting.parts, weights, strict=True))
@@ -317,7 +317,7 @@ def _tensors(model: Model) -> dict[str, Tensor]:
     return {f"{inside}{name}": t.detach() for name, t in model.state_dict().items() if name in names}
 
 
-Scorer = Callable[[Model, str, float | None], list[Note]]
+Scorer = Callable[[Model, str, float | None], list[dict[str, Value]]]
 """From a model, its id ("" for the average) and its weight to rows."""
 
 
@@ -327,7 +327,7 @@ def _scorer(setting: Setting, tokenizer: Tokenizer, languages: Sequence[str]) ->
         for code in languages
     }
 
-    def score(model: Model, part: str, weight: float | None) -> list[Note]:
+    def score(model: Model, part: str, weight: float | None) -> list[dict[str, Value]]:
         model.to(device())
         rows = [
             AveragedModelRow(
@@ -346,7 +346,7 @@ def _scorer(setting: Setting, tokenizer: Tokenizer, languages: Sequence[str]) ->
     return score
 
 
-def _warnings(parts: Sequence[Note], averaged: Sequence[Note]) -> tuple[str, ...]:
+def _warnings(parts: Sequence[dict[str, Value]], averaged: Sequence[dict[str, Value]]) -> tuple[str, ...]:
     warnings = []
     for row in averaged:
         scores = [float(part["score"] or 0) for part in parts if part["language"] == row["language"]]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import product
 from string import ascii_lowercase
 
+import numpy as np
 import pandas as pd
 
 from isogloss.reports.checks import UNITS
@@ -89,8 +90,8 @@ def _letter(index: int) -> str:
 
 def _axis(values: pd.DataFrame) -> tuple[float, float]:
     """Return the ends of the axis of all scores: multiples of ten percent, at least ten apart."""
-    low = math.floor(10 * float(values.to_numpy().min())) / 10
-    return low, max(math.ceil(10 * float(values.to_numpy().max())) / 10, low + 0.1)
+    low = math.floor(10 * float(np.nanmin(values.to_numpy()))) / 10
+    return low, max(math.ceil(10 * float(np.nanmax(values.to_numpy()))) / 10, low + 0.1)
 
 
 def _measures_table(m: Measurements, test_sets: Sequence[ScoredSet]) -> Table:
