@@ -84,6 +84,7 @@ PUBLIC = [
     "random_direction",
     "rank_sources",
     "read",
+    "reorder_questions",
     "representation_map",
     "retrieval",
     "run",

@@ -184,7 +184,7 @@ def test_a_text_that_is_wider_than_its_box_is_refused():
 
 def test_every_picture_is_on_a_page():
     text = "\n".join(page.read_text(encoding="utf-8") for page in [*PAGES, DOCS.parent / "README.md"])
-    for path in [*DOCS.glob("images/*.svg"), *DOCS.glob("images/*.png")]:
+    for path in each([*DOCS.glob("images/*.svg"), *DOCS.glob("images/*.png")]):
         assert path.name in text, path.name
 
 

@@ -74,7 +74,7 @@ def test_described_corpora_and_folders_are_completed(tmp_path, monkeypatch):
 def test_progress_has_columns_of_fixed_widths_and_the_latest_score_below(monkeypatch):
     import io
 
-    from rich.console import Console
+    from rich.console import Console, Group
 
     from isogloss.cli.display import _bars
 
@@ -84,7 +84,7 @@ def test_progress_has_columns_of_fixed_widths_and_the_latest_score_below(monkeyp
     for name, remark in (("runs", ""), ("  1: " + "a long name " * 9, "loss 1.2 " * 20)):
         bars.add_task(name, total=99, completed=7, remark=remark)
     for part in bars.get_renderables():
-        console.print(part)
+        console.print(Group(part))
     lines = text.getvalue().splitlines()
     assert len(lines) == 3
     assert len({line.index("7/99") for line in lines[:2]}) == 1

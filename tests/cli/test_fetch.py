@@ -131,11 +131,13 @@ def test_what_cannot_be_is_one_line_with_what_to_do(command, arguments, said):
 
 @pytest.mark.slow
 def test_a_server_that_is_not_there_is_one_line(command, tmp_path, monkeypatch):
-    real = verb.chosen
+    real = verb.select_releases
     patient = partial(verb.fetch, retry=RetryPolicy(sleep=lambda _: None))
     gone = "http://127.0.0.1:9/x.zip"
-    monkeypatch.setattr(verb, "chosen", lambda *names: [replace(one, url=gone) for one in real(*names)])
+    monkeypatch.setattr(
+        verb, "select_releases", lambda *names: [replace(one, url=gone) for one in real(*names)]
+    )
     monkeypatch.setattr(verb, "fetch", patient)
     ended = command("fetch", "xnli:test", "--to", tmp_path, "--quiet")
     assert ended.message.startswith("http://127.0.0.1:9/x.zip: no answer (")
-    assert "put it as downloads/x.zip into the folder" in ended.message
+    assert "downloads/x.zip" in ended.message

@@ -101,14 +101,14 @@ def made(monkeypatch):
     def translations(first, second, split, *, corpus="bitext"):
         return iter([Translation(id="1", first=f"{first} a", second=second, links=((0, 0), (1, 0)))])
 
-    def translated(corpus, languages, split, *, noise):
+    def translate_corpus(corpus, languages, split, *, noise):
         return iter(
             [replace(MADE[corpus], id="7", **TEXTS.get(corpus, {"question": f"{languages} {split}"}))]
         )
 
     monkeypatch.setattr(languages, "LANGUAGES", dict.fromkeys(("qaa", "qab", "qac")))
     monkeypatch.setattr(languages, "VERSION", 3)
-    for make in (examples, translations, translated):
+    for make in (examples, translations, translate_corpus):
         monkeypatch.setattr(languages, make.__name__, make)
     return calls
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import isogloss
+from each import each
 from isogloss.core.errors import ConfigError
 from isogloss.diagnostics.weight_space import parameter_names
 from isogloss.tasks import TASKS
@@ -31,7 +32,7 @@ def logit(model):
 def test_a_part_moves_and_the_rest_is_that_of_the_start(ends, part):
     start, end = ends
     scores = isogloss.path(start, end, logit, alphas=[0.0, 0.5, 1.0], part=part)["score"]
-    for alpha in scores.index:
+    for alpha in each(scores.index):
         expected = deepcopy(start)
         parameters, others = dict(expected.named_parameters()), dict(end.named_parameters())
         with torch.no_grad():

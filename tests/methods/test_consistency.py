@@ -206,4 +206,4 @@ def test_examples_without_translation_are_counted(setting):
         return pairs(language, 20 if "-" in language else 24)
 
     trained = Consistency().train(setting("x", train=train))
-    assert trained.warnings[0].startswith("4")
+    assert "4 " in trained.warnings[0]

@@ -103,10 +103,9 @@ def test_translation_lm_is_refused_where_positions_cannot_be_counted_anew(tmp_pa
         with_fields(METHOD, translation=0.5).train(
             text_setting(tmp_path, family="deberta-v2", translations=translations)
         )
-    assert str(caught.value).startswith(
-        "translation LM counts positions anew in the second text; deberta-v2 sees how far apart subwords "
-        "stand, and no positions. Use bert or "
-    )
+    message = str(caught.value)
+    assert message.startswith("translation LM")
+    assert "deberta-v2" in message and "bert or " in message
 
 
 def test_another_seed_gives_another_encoder(setting, whole):

@@ -360,7 +360,7 @@ def test_projected_tags_are_learned_as_gold_without_a_teacher(train, monkeypatch
 @pytest.mark.slow
 def test_examples_without_a_translation_are_left_out_and_told_of(train):
     told = train(XMixup(), "qa").warnings[0]
-    assert told.startswith("3")
+    assert "3 " in told
     assert not any("no translation" in one for one in train(XMixup()).warnings)
 
 

@@ -48,7 +48,9 @@ def test_every_packaged_recipe_can_be_planned(name):
 def test_the_quickstart_has_a_sensible_size():
     runs = plan_recipe("quickstart").runs
     kinds = Counter(run.name for run in runs)
-    assert kinds["fine-tune"] == 5 * (1 + 1 + 2)  # Seeds by source-only, target-only of one target, bilingual.
+    assert kinds["fine-tune"] == 5 * (
+        1 + 1 + 2
+    )  # Seeds by source-only, target-only of one target, bilingual.
     assert len(measures(runs, "plane")) == 1
 
 

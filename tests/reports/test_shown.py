@@ -201,37 +201,43 @@ def test_a_sentence_has_at_each_point_the_recorded_labels(made_up: Shown) -> Non
     sentences = [(path_sentence(text), name) for answers, name in stored for text in answers.values()]
     assert boxes
     for box in boxes:
-        gold = [cell.text for cell in box.one("tr", "gold").all("td")]
         fitting = [
             sentence
             for sentence, name in sentences
-            if [*sentence.gold] == gold and name in box["aria-label"] and shown_at(box, alphas, sentence)
+            if name in box["aria-label"] and shown_at(box, alphas, sentence)
         ]
         assert fitting, f"no recorded sentence is shown in {box['aria-label']}"
 
 
 def shown_at(box: Node, alphas: Sequence[float], sentence: object) -> bool:
-    """Return whether a table has at each α the labels that a sentence has there, and marks what is wrong."""
+    """Return whether a box has at each α a sentence's words and labels, and the gold label of wrong ones."""
     recorded = {round(alpha, 6): [*labels] for alpha, labels in sentence.predicted}
     for alpha in alphas:
-        (row,) = [
-            row
-            for row in box.all("tr")
-            if "data-first" in row.attributes and row.number("data-first") <= alpha <= row.number("data-last")
+        (stretch,) = [
+            stretch
+            for stretch in box.all("ol")
+            if stretch.number("data-first") <= alpha <= stretch.number("data-last")
         ]
-        cells = [*row.all("td")]
+        words = [item for item in stretch.all("li") if "alphas" not in item.classes]
         labels = next(
             (labels for at, labels in recorded.items() if math.isclose(at, alpha, abs_tol=1e-5)), None
         )
         if labels is None:
-            if row.one("td").text != "not measured here":
+            if [word.text for word in words] != ["not measured here"]:
                 return False
             continue
-        if [cell.text.removesuffix(" (wrong)") for cell in cells] != labels:
+        if [word.one("span", "unit").text for word in words] != [
+            " ".join(unit.split()) for unit in sentence.units
+        ]:
             return False
-        wrong = [label != gold for label, gold in zip(labels, sentence.gold, strict=True)]
-        assert ["wrong" in cell.classes for cell in cells] == wrong
-        assert [cell.text.endswith(" (wrong)") for cell in cells] == wrong, "colour alone does not say it"
+        shown_labels = [word.one("span", "label") for word in words]
+        if [label.text.removesuffix(" (wrong)") for label in shown_labels] != labels:
+            return False
+        for word, shown_label, label, gold in zip(words, shown_labels, labels, sentence.gold, strict=True):
+            is_wrong = label != gold
+            assert ("wrong" in shown_label.classes) == is_wrong
+            assert shown_label.text.endswith(" (wrong)") == is_wrong, "colour alone does not say it"
+            assert [cell.text for cell in word.all("span", "gold")] == [f"gold: {gold}"] * is_wrong
     return True
 
 

@@ -21,7 +21,7 @@ pytest.importorskip("starlette")
 from isogloss.using.explorer import server as module
 
 HOST = "there"
-QUESTIONS = ("study", "sentences", "answer", "disagreements", "words")
+QUESTIONS = ("study", "sentences", "answer", "answers", "disagreements", "words", "neighbours")
 SERVES = """
 from types import SimpleNamespace
 from isogloss import cli

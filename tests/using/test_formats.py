@@ -202,7 +202,7 @@ def test_json_lines_keep_their_keys():
 @pytest.mark.parametrize(
     ("task", "line", "said"),
     [
-        ("upos", "{", "input:1: no JSON"),
+        ("upos", "{", "input:1: .*JSON"),
         ("upos", '{"words": ["\\ud800"]}', "input:1: .*JSON"),
         ("upos", "[]", r"input:1: .*'\[\]'.*JSON"),
         ("upos", '{"word": 1}', "input:1:"),

@@ -1,7 +1,7 @@
 """Encoders and corpora by name."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 from isogloss.core.arguments import checks_arguments
 from isogloss.core.run_parts import Count
@@ -10,17 +10,15 @@ from isogloss.data.corpus import Split
 from isogloss.data.examples import ParsedSentence, Question, SentencePair, TaggedSentence, Translation
 from isogloss.data.sources import Sources
 from isogloss.encoders.added.peft_folders import complete_folder
+from isogloss.encoders.family import Model, Tokenizer
 from isogloss.encoders.folders import SHIPPED, shipped_folder
 from isogloss.encoders.hub import is_hub_name
 from isogloss.encoders.loading import load_model
 from isogloss.encoders.tokenizers import load_tokenizer
 from isogloss.recipes.descriptions import register_corpus
 
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
-
-def load_encoder(name: str | Path) -> "tuple[PreTrainedModel, PreTrainedTokenizerFast]":
+def load_encoder(name: str | Path) -> tuple[Model, Tokenizer]:
     """Load an encoder, without a head and in evaluation mode, and its tokenizer.
 
     ``name`` is "shipped", a folder of Hugging Face files or of adapters of peft, which are merged into their

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from isogloss.core.atomic_files import write_text
 from isogloss.core.cache_folders import in_cache
@@ -17,7 +18,7 @@ from isogloss.data.hub import HUB_SPLITS
 from isogloss.data.hub_rows import json_lines
 from isogloss.recipes.recipe_text import to_toml
 
-Rows = Iterable[Mapping[str, object]]
+Rows = Iterable[Mapping[Any, object]]
 """Rows of a split, by column: mappings, a ``datasets.Dataset`` or ``IterableDataset``, a pandas DataFrame."""
 
 

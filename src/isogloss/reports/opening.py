@@ -120,7 +120,7 @@ class PathFigure:
 
 
 @dataclass(frozen=True)
-class Phrase:
+class HeadlinePart:
     """A part of the headline, and the role of the languages that it is about: source, target or none."""
 
     text: str
@@ -131,7 +131,7 @@ class Phrase:
 class Opening:
     """The answer as a headline, the experiment and the main results in words, and the paths."""
 
-    headline: Sequence[Phrase]
+    headline: Sequence[HeadlinePart]
     experiment: str
     results: str
     figure: PathFigure | None
@@ -149,7 +149,7 @@ def opening_of(m: Measurements) -> Opening:
     transfer = next(filter(None, map(_transfer, main)), None)
     if transfer is None:
         return Opening(
-            headline=[Phrase(m.title)], experiment="", results=_nothing_found(m), figure=path_figure(m)
+            headline=[HeadlinePart(m.title)], experiment="", results=_nothing_found(m), figure=path_figure(m)
         )
     rows = _opening_paths(m, transfer)
     return Opening(
@@ -228,7 +228,7 @@ def _opening_paths(m: Measurements, transfer: Transfer) -> pd.DataFrame:
     return _first_setting(preferred[same_split] if same_split.any() else preferred)
 
 
-def _headline(transfer: Transfer, paths: pd.DataFrame) -> list[Phrase]:
+def _headline(transfer: Transfer, paths: pd.DataFrame) -> list[HeadlinePart]:
     """Write in a sentence what the baseline scores in the source, and in the lowest target by seed.
 
     The numbers are those of the figure where its paths start at the baseline's models, for all languages and
@@ -250,15 +250,15 @@ def _headline(transfer: Transfer, paths: pd.DataFrame) -> list[Phrase]:
     several = f", the lowest of {len(scored.targets)} targets" if len(scored.targets) > 1 else ""
     data = " ".join(filter(None, [_data_name(scored), scored.about["treebank"], split]))
     return [
-        Phrase(f"{_task_name(scored)}: models trained on labels in "),
-        Phrase(and_list(map(language_name, scored.sources)), "source"),
-        Phrase(" reach "),
-        Phrase(source_score, "source"),
-        Phrase(" there and "),
-        Phrase(f"{f' {between} '.join(ends)}\N{NO-BREAK SPACE}%", "target"),
-        Phrase(" in "),
-        Phrase(language_name(lowest), "target"),
-        Phrase(f"{several}{by_unit} ({data} split)."),
+        HeadlinePart(f"{_task_name(scored)}: models trained on labels in "),
+        HeadlinePart(and_list(map(language_name, scored.sources)), "source"),
+        HeadlinePart(" reach "),
+        HeadlinePart(source_score, "source"),
+        HeadlinePart(" there and "),
+        HeadlinePart(f"{f' {between} '.join(ends)}\N{NO-BREAK SPACE}%", "target"),
+        HeadlinePart(" in "),
+        HeadlinePart(language_name(lowest), "target"),
+        HeadlinePart(f"{several}{by_unit} ({data} split)."),
     ]
 
 
