@@ -25,8 +25,8 @@ def reorder_questions(
     ``questions`` is a file in SQuAD's JSON, and so is ``to``, which a description makes a corpus. ``trees``
     is a CoNLL-U file of parsed sentences: those of each passage and then of its questions, in the order of
     the file, with the words as they are written. Returns the ids of the questions that are left out, because
-    the words of their answers are no longer together. ``order`` is that of subject (S), verb (V) and object
-    (O).
+    the words of their answers are no longer together. ``order`` is the order of subject (S), verb (V) and
+    object (O).
 
     DataError if trees and texts differ, StorageError if the file cannot be written.
 
