@@ -99,7 +99,9 @@ def ours(encoder: Path, pairs: list[Translation], precision: str) -> float:
 
 def two_models(encoder: Path, pairs: list[Translation], precision: str) -> float:
     """Adjust as Eq. 1 reads: encoder and frozen copy at every step, dynamic padding, the file's order."""
-    tokenizer, model, frozen_model = load_tokenizer(encoder), load_model(encoder), load_model(encoder)
+    tokenizer = load_tokenizer(encoder)
+    model = load_model(encoder)
+    frozen_model = load_model(encoder)
     model.train()
     optimizer = torch.optim.Adam(model.parameters(), lr=5e-5, betas=(0.9, 0.98), eps=1e-9)
     losses = []

@@ -197,7 +197,8 @@ def child(pause_at: str, side: str, words: list[str]) -> None:
 
 def _stop_around(owner: object, name: str, side: str, is_it: Callable[..., bool]) -> None:
     """Let this process stop before or after a call, once."""
-    call, stops_made = getattr(owner, name), []
+    call = getattr(owner, name)
+    stops_made = []
 
     def around(*arguments: object, **options: object) -> object:
         stops = not stops_made and is_it(*arguments)

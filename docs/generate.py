@@ -417,7 +417,7 @@ def _section(reference: FunctionReference) -> str:
                 reference.details,
                 table,
                 f"- **Result:** {reference.result}",
-                f"- **Errors:** {errors} ConfigError for an argument outside its choices or range.",
+                f"- **Errors:** {errors} An argument outside its choices or range is a ConfigError.",
                 f"- **Device:** {reference.device}",
                 f"- **Cost:** {reference.cost}",
             )

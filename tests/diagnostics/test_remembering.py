@@ -95,7 +95,8 @@ def test_a_path_of_the_head_scores_each_point_as_one_without_memory(bert_folder,
 
 def test_languages_and_other_inputs_are_not_mixed_up(bert_folder):
     model = SMALL_TASKS["nli"].head(bert_folder, seed=0).eval()
-    passes, states = count_passes(model), RememberedStates()
+    passes = count_passes(model)
+    states = RememberedStates()
     ids = torch.tensor([[2, 5, 6, 3]])
     calls = [
         ("en", {"input_ids": ids}),
@@ -113,7 +114,8 @@ def test_languages_and_other_inputs_are_not_mixed_up(bert_folder):
 
 def test_nothing_is_remembered_while_training_or_beyond_the_bytes_allowed(bert_folder):
     model = SMALL_TASKS["nli"].head(bert_folder, seed=0).train()
-    passes, ids = count_passes(model), torch.tensor([[2, 5, 6, 3]])
+    passes = count_passes(model)
+    ids = torch.tensor([[2, 5, 6, 3]])
     for states in (RememberedStates(), RememberedStates(largest=100)):
         for _ in range(2):
             with torch.no_grad(), states.recalled(model):

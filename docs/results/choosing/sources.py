@@ -128,7 +128,9 @@ def chance(scores: Matrix, ranking: Matrix, *, permutations: int = PERMUTATIONS,
     What a source is worth in all targets, and a target's level, stay; whose they are does not. Targets share
     their sources, which an interval over targets does not see.
     """
-    draws, points, shares = np.random.default_rng(seed), lost(scores), choices(scores, ranking)
+    draws = np.random.default_rng(seed)
+    points = lost(scores)
+    shares = choices(scores, ranking)
     orders = draws.permuted(np.tile(np.arange(len(scores)), (permutations, 1)), axis=1)
     permuted_regrets = (points[orders[:, :, None], orders[:, None, :]] * shares).sum(axis=(1, 2))
     lower = (permuted_regrets <= (points * shares).sum() + 1e-6).sum()
@@ -165,7 +167,8 @@ def regrets(rows: pd.DataFrame, always: str) -> pd.DataFrame:
     for by, ranking in ways.items():
         is_counted = np.array([code != always or not by.startswith("always") for code in languages])
         regret = regret_of(scores, ranking)[is_counted]
-        mean, more = mean_std([*regret]), mean_std([*(regret - rule[is_counted])])
+        mean = mean_std([*regret])
+        more = mean_std([*(regret - rule[is_counted])])
         table.append(
             {
                 "chosen by": by,

@@ -242,7 +242,8 @@ def make_check(row: pd.Series) -> Check:
         return Check(about=row["about"])
     units = int(row["units"])
     ratio = "spread of" in row["about"]
-    mean, high = float(row["mean"]), float(row["high"])
+    mean = float(row["mean"])
+    high = float(row["high"])
     statistic: Estimate | Statistic
     if ratio or row["unit"] in ("language", "family"):
         statistic = Statistic(

@@ -302,7 +302,7 @@ def _split(text: str, subwords: list[int], offsets: list[tuple[int, int]]) -> Sp
 
 
 def _strip_span(text: str, begin: int, end: int, next_begin: int) -> tuple[int, int]:
-    """Strip white space from a span, and extend it over characters dropped before ``after``."""
+    """Strip white space from a span, and extend it over characters dropped before ``next_begin``."""
     while begin < end and text[begin].isspace():
         begin += 1
     while begin < end and text[end - 1].isspace():

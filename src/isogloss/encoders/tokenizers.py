@@ -188,7 +188,7 @@ def train_tokenizer(lines: Iterable[str], *, family: str, size: int) -> "PreTrai
 
 
 def check_size(count: int, size: int, field: str, *, content: str = "with the special ones ") -> None:
-    """Raise ConfigError, naming the field to raise, if ``learned`` exceeds ``size`` subwords."""
+    """Raise ConfigError, naming the field to raise, if ``count`` exceeds ``size`` subwords."""
     if count > size:
         raise ConfigError(
             f"vocabulary: {size} subwords are too few for the characters of this text, which {content}take "

@@ -114,7 +114,8 @@ class Average(Method):
     def train(self, setting: Setting) -> Trained:
         """Read one model after the other, score each on dev data, and combine all tensor by tensor."""
         first = next(part.folder for part in setting.parts if part.has_head)
-        tokenizer, rows = load_tokenizer(first), list[dict[str, Value]]()
+        tokenizer = load_tokenizer(first)
+        rows: list[dict[str, Value]] = []
         score = _scorer(setting, tokenizer, self.reads(setting.source, setting.target).dev)
         weights = self.weights_of(len(setting.parts))
         of_parts = list(zip(setting.parts, weights, strict=True))

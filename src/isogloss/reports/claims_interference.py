@@ -236,7 +236,8 @@ def compare_language_pairs(measurements: Measurements) -> list[Check]:
     """Compare joint encoders of two language pairs that share a language, the closer pair first (4l)."""
     conflicts = measurements.frame("gradient-conflict")
     near = conflicts[conflicts["kind"] == "encoder"].groupby("encoder")["overlap"].mean()
-    checks, rows = [], paper_scores(measurements).query("role == 'joint' and lines == ''")
+    checks = []
+    rows = paper_scores(measurements).query("role == 'joint' and lines == ''")
     for ours, theirs in permutations(rows.groupby("encoder"), 2):
         our_codes, their_codes = ({*rows["languages"].iloc[0].split("+")} for _, rows in (ours, theirs))
         closer = near.get(ours[0], 0) > near.get(theirs[0], np.inf)

@@ -240,7 +240,9 @@ def _headline(transfer: Transfer, paths: pd.DataFrame) -> list[HeadlinePart]:
     lowest = str(values[[*scored.targets]].mean().idxmin())
     metric = METRIC_NAMES.get(scored.about["metric"], scored.about["metric"])
     source_score = f"{percent(values[[*scored.sources]].mean(axis=1).mean())}\N{NO-BREAK SPACE}% {metric}"
-    least, most, units = values[lowest].min(), values[lowest].max(), len(values)
+    least = values[lowest].min()
+    most = values[lowest].max()
+    units = len(values)
     unit = UNITS[scored.unit]
     by_unit = (
         f", depending on the {unit}" if percent(least) != percent(most) else f" with {count(units, unit)}"

@@ -446,7 +446,8 @@ def load_model(folder: str | Path | Sequence[str | Path], *, precision: Precisio
 
 
 def _load_one(folder: str | Path, precision: Precision) -> Model[Any]:
-    name, folder = str(folder), complete_folder(folder_of(folder))
+    name = str(folder)
+    folder = complete_folder(folder_of(folder))
     of_run = any((path / RECORD).exists() for path in (folder, folder.parent)) or run_of_head(folder)
     made_here = of_run or exported_entry(folder) is not None or not (folder / CONFIG).exists()
     elsewhere = None if made_here else provenance_elsewhere(folder, name)

@@ -39,20 +39,20 @@ def read_labelled_example(task: Task, kind: InputForm, value: object, name: str,
     if isinstance(example, Question):
         return replace(example, answers=_place_answers(gold, example.passage))
     if hasattr(example, "tags"):
-        return cast(Example, replace(example, tags=_tags_of(task, gold, len(example.words))))
+        return cast(Example, replace(example, tags=_read_tags(task, gold, len(example.words))))
     if isinstance(gold, list | tuple):
-        return cast(Example, replace(example, label=tuple(_label_of(task, label) for label in gold)))
-    return cast(Example, replace(example, label=_label_of(task, gold)))
+        return cast(Example, replace(example, label=tuple(_read_label(task, label) for label in gold)))
+    return cast(Example, replace(example, label=_read_label(task, gold)))
 
 
-def _tags_of(task: Task, gold: object, words: int) -> tuple[str, ...]:
+def _read_tags(task: Task, gold: object, words: int) -> tuple[str, ...]:
     if not isinstance(gold, list | tuple) or len(gold) != words:
         shown = f"{len(gold)} labels" if isinstance(gold, list | tuple) else f"the label {gold!r:.60}"
         raise DataError(f"found {shown} for {words} words; expected a list with a label for each word.")
-    return tuple(str(_label_of(task, label)) for label in gold)
+    return tuple(str(_read_label(task, label)) for label in gold)
 
 
-def _label_of(task: Task, label: Any) -> Any:
+def _read_label(task: Task, label: Any) -> Any:
     """Return a label as the task names it: of classes a whole number may be the index of a label."""
     is_whole = isinstance(label, int) and not isinstance(label, bool)
     if not is_whole or not task.labels or task.labels_are == "option" or str(label) in task.labels:

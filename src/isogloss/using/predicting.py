@@ -234,13 +234,13 @@ def pair_in_order(
             continue
         further = list(islice(others, 1))
         if not further:
-            raise _unequal(
+            raise _length_error(
                 names, done + 1 + _count(entry for entry in inputs if entry.body is not None), done
             )
         done += 1
         yield replace(entry, translation=_unless_blank(further[0]))
     if more := _count(others):
-        raise _unequal(names, done, done + more)
+        raise _length_error(names, done, done + more)
 
 
 def pair_by_id(
@@ -312,7 +312,7 @@ def _count(rest: Iterable[object]) -> int:
     return sum(1 for _ in islice(rest, MAX_COUNTED))
 
 
-def _unequal(names: tuple[str, str], inputs: int, translations: int) -> DataError:
+def _length_error(names: tuple[str, str], inputs: int, translations: int) -> DataError:
     return DataError(
         f"{names[1]}: {translations} translations for {inputs} inputs ({names[0]}). Give one for each, in "
         f"their order; an empty one for an input that has none."

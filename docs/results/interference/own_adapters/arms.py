@@ -82,7 +82,8 @@ class ModulesAtTest(Diagnostic):
         if info is None:
             return
         source, target = info.languages
-        zeroed_model, swapped_model = deepcopy(tuned_model), deepcopy(tuned_model)
+        zeroed_model = deepcopy(tuned_model)
+        swapped_model = deepcopy(tuned_model)
         with torch.no_grad():
             for name, weight in module_parameters(zeroed_model, info.languages).items():
                 if ".up." in name:

@@ -270,7 +270,7 @@ def read_lines(files: list[File]) -> Iterator[Translation]:
     rows = zip_longest(*(file.lines() for file in files))
     for line_number, row in enumerate(rows, start=1):
         if None in row:
-            raise _unequal(files, line_number)
+            raise _length_error(files, line_number)
         source, target, *links = (text for _, text in row)
         if source.strip() and target.strip():
             pair = Translation(id=str(line_number), first=source, second=target)
@@ -292,7 +292,7 @@ def read_gold(files: list[File]) -> Iterator[Translation]:
     """
     for line_number, row in enumerate(zip_longest(*(file.lines() for file in files)), start=1):
         if None in row:
-            raise _unequal(files, line_number)
+            raise _length_error(files, line_number)
         sides = row[0][1].split(BETWEEN)
         if len(sides) != 2 or not all(side.strip() for side in sides):
             raise files[0].broken(
@@ -304,7 +304,7 @@ def read_gold(files: list[File]) -> Iterator[Translation]:
         yield add_gold_links(pair, row[1][1], files[1], line_number, first_is=1) if len(files) > 1 else pair
 
 
-def _unequal(files: list[File], line_number: int) -> DataError:
+def _length_error(files: list[File], line_number: int) -> DataError:
     """Build the error for files of different lengths, which are read to their ends to count lines."""
     counts = [sum(1 for _ in file.lines()) for file in files]
     shortest = next(file for file, count in zip(files, counts, strict=True) if count < line_number)
