@@ -42,6 +42,11 @@ ENCODERS = {
 SENTENCE = 36
 """Subwords of a treebank's mean sentence, special ones included."""
 
+HEADER = (
+    "| | rows | precision | ms an update | subwords/s | TFLOP/s | of the plan | peak, GB | estimate |\n"
+    "|---|---|---|---|---|---|---|---|---|"
+)
+
 
 @dataclass(frozen=True)
 class Size:
@@ -68,22 +73,54 @@ def main() -> None:
     size = QUICK if options.quick else Size()
     where = torch.cuda.get_device_name() if device().type == "cuda" else "CPU"
     print(f"{where}, torch {torch.__version__}\n")
-    print("| | rows | precision | ms an update | subwords/s | TFLOP/s | of the plan | peak, GB | estimate |")
-    print("|---|---|---|---|---|---|---|---|---|")
+    print(HEADER)
     for precision in options.precisions:
         updates = Updates(learning_rate=1e-5, precision=precision, capture=options.capture)
         for name, shape in encoders.items():
             for length in (LENGTH, SENTENCE):
-                print(row(f"{name}, tagging", shape, length, size, updates=updates), flush=True)
+                measured = measure(shape, length, size, updates=updates)
+                print(line(f"{name}, tagging", measured), flush=True)
         paper = SHAPES["tiny" if options.quick else "paper"]
-        print(row("8 layers, masked LM", paper, LENGTH, size, updates=updates, pretrains=True), flush=True)
+        measured = measure(paper, LENGTH, size, updates=updates, pretrains=True)
+        print(line("8 layers, masked LM", measured), flush=True)
 
 
-def row(
-    what: str, shape: Architecture, length: int, size: Size, *, updates: Updates, pretrains: bool = False
-) -> str:
-    """Train for some updates, and return the measurements as a row of a table."""
-    model = new_model(shape, pretrains=pretrains).to(device())
+@dataclass(frozen=True)
+class Measurement:
+    """Speed and memory of a training."""
+
+    rows: int
+    length: int
+    precision: str
+    seconds: float
+    """Seconds of an update."""
+    operations: float
+    """Floating-point operations of an update."""
+    planned_operations: float
+    """Floating-point operations of an update by the plan, which counts rows as long as ``LENGTH``."""
+    peak: int
+    """Peak of allocated memory in bytes. Replays of a CUDA graph allocate nothing, so with ``capture`` it is
+    the peak of the updates before them."""
+    estimate: int
+    """Estimated peak in bytes."""
+
+    @property
+    def speed(self) -> float:
+        """TFLOP/s."""
+        return self.operations / self.seconds / 1e12
+
+    @property
+    def planned_speed(self) -> float:
+        """TFLOP/s by the plan's count."""
+        return self.planned_operations / self.seconds / 1e12
+
+
+def measure(
+    shape: Architecture, length: int, size: Size, *, updates: Updates, pretrains: bool = False
+) -> Measurement:
+    """Train for some updates, and return their speed and memory."""
+    with torch.device(device()):  # Random weights are drawn where they are used: a GPU draws them faster.
+        model = new_model(shape, pretrains=pretrains)
     rows = size.blocks if pretrains else size.rows
     batches = [
         masked(shape, rows) if pretrains else tagged(shape, rows, length)
@@ -98,40 +135,55 @@ def row(
 
     def timed(done: int) -> list[Note]:
         if done in (size.warm, len(batches)):
-            if torch.cuda.is_available():
-                torch.cuda.synchronize()
+            wait_for_gpu()
             times.append(perf_counter())
-        if done == size.warm:
+        if done == size.warm and not updates.capture:
             restart_measurement()
         return []
 
     watch = Callbacks(periodic=(Callback(rows=timed, every=size.warm),))
+    restart_measurement()
     fit(model, batches, loss, updates=updates, seed=0, callbacks=watch)
-    seconds = (times[1] - times[0]) / size.updates
     sizes = shape_of(model.config)
     share = label_count / (rows * length)
-    done, planned_operations = (
-        training_operations(sizes, rows * subwords, subwords, predicted=share) / seconds / 1e12
+    operations, planned_operations = (
+        training_operations(sizes, rows * subwords, subwords, predicted=share)
         for subwords in (length, LENGTH)
     )
-    load, on = (
-        Load(rows=rows, length=length, predicted=label_count),
-        Machine(half=updates.precision == "bfloat16", gpu=torch.cuda.is_available()),
+    load = Load(rows=rows, length=length, predicted=label_count)
+    machine = Machine(half=updates.precision == "bfloat16", gpu=torch.cuda.is_available())
+    return Measurement(
+        rows=rows,
+        length=length,
+        precision=updates.precision,
+        seconds=(times[1] - times[0]) / size.updates,
+        operations=operations,
+        planned_operations=planned_operations,
+        peak=measured_peak() or 0,
+        estimate=training_memory(sizes, load, updates, machine, best=False),
     )
-    estimate = training_memory(sizes, load, updates, on, best=False)
+
+
+def wait_for_gpu() -> None:
+    """Wait until the GPU, if any, has computed everything."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def line(what: str, measured: Measurement) -> str:
+    """Return a measurement as a row of a table."""
     cells = [
-        f"{rows} × {length}",
-        updates.precision,
-        f"{seconds * 1e3:.1f}",
-        f"{rows * length / seconds:,.0f}",
+        what,
+        f"{measured.rows} × {measured.length}",
+        measured.precision,
+        f"{measured.seconds * 1e3:.1f}",
+        f"{measured.rows * measured.length / measured.seconds:,.0f}",
+        f"{measured.speed:.3g}",
+        f"{measured.planned_speed:.3g}",
+        f"{measured.peak / 1e9:.2f}",
+        f"{measured.estimate / 1e9:.2f}",
     ]
-    cells += [
-        f"{done:.3g}",
-        f"{planned_operations:.3g}",
-        f"{(measured_peak() or 0) / 1e9:.2f}",
-        f"{estimate / 1e9:.2f}",
-    ]
-    return f"| {' | '.join([what, *cells])} |"
+    return f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

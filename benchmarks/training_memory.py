@@ -123,10 +123,10 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * resource.getpagesize()
 
 
-def new_model(shape: Architecture, *, pretrains: bool) -> nn.Module:
-    """Make a model of random weights."""
+def new_model(shape: Architecture, *, pretrains: bool, dropout: bool = True) -> nn.Module:
+    """Make a model of random weights. Without ``dropout``, and for pretraining, it has none."""
     config = config_of(shape)
-    if pretrains:
+    if pretrains or not dropout:
         set_dropout(config, 0.0)
     config.num_labels = len(TASKS["upos"].labels)
     attention = "eager" if "attention-kinds" in FAMILIES[shape.family].lacks else fastest_attention()

@@ -13,6 +13,7 @@ from test_compositions import RECIPE
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.every_case,  # Otherwise only the first part would run without --nightly.
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here, or pytest was run without --gpu"),
 ]
 

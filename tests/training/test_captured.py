@@ -14,7 +14,6 @@ from isogloss.core.errors import ConfigError
 from isogloss.core.run_parts import Updates, with_fields
 from isogloss.data.examples import SentencePair
 from isogloss.encoders.tokenizers import load_tokenizer
-from isogloss.engine.work import ran_out
 from isogloss.tasks import TASKS
 from isogloss.tasks.batch import LABELS_ROUNDED_TO, ROUNDED_TO, collate
 from isogloss.training import captured
@@ -22,6 +21,7 @@ from isogloss.training.captured import Captured
 from isogloss.training.checkpoints import Checkpoints
 from isogloss.training.fine_tuning import fine_tune
 from isogloss.training.fit import Callbacks, fit
+from isogloss.training.memory import ran_out
 from isogloss.training.optimizer import adamw, set_rate
 from made_up import on, tagged
 from made_up_text import METHOD, text_setting
@@ -303,12 +303,24 @@ def test_an_update_that_no_graph_can_contain_is_named(gpu):
         do(points)
 
 
-def test_memory_that_runs_out_in_a_capture_is_reported_as_such(monkeypatch):
+OUT_OF_MEMORY = {
+    "torch": torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"),
+    "cuBLAS": RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+}
+
+
+@pytest.mark.parametrize("ends_well", [True, False])
+@pytest.mark.parametrize("library", OUT_OF_MEMORY)
+def test_memory_that_runs_out_in_a_capture_is_reported_as_such(monkeypatch, library, ends_well):
     """The run is then repeated on an idle GPU; "cannot be a CUDA graph" would end it for good."""
 
     @contextmanager
     def graph(*_, **__):
-        yield
+        try:
+            yield
+        finally:
+            if not ends_well:
+                raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
 
     class Graph:
         def pool(self):
@@ -317,7 +329,7 @@ def test_memory_that_runs_out_in_a_capture_is_reported_as_such(monkeypatch):
     def update(batch):
         updates.append(batch)
         if len(updates) == 2:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+            raise OUT_OF_MEMORY[library]
         return batch.x.sum()
 
     monkeypatch.setattr(torch.cuda, "CUDAGraph", Graph)
@@ -326,6 +338,6 @@ def test_memory_that_runs_out_in_a_capture_is_reported_as_such(monkeypatch):
     captured = Captured(update, torch.device("cuda"))
     batch = OnAnyDevice(torch.ones(2))
     captured(batch)
-    with pytest.raises(torch.OutOfMemoryError) as caught:
+    with pytest.raises(RuntimeError) as caught:
         captured(batch)
     assert ran_out(caught.value)

@@ -12,7 +12,6 @@ server restart, a lost mount) the process waits. Runs resume from their last che
 never created again.
 """
 
-import re
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -45,6 +44,7 @@ from isogloss.runs.execute import make
 from isogloss.runs.run import Run, RunContext, needs, read_by
 from isogloss.store.leases import Ending, Lease, LeaseHistory
 from isogloss.training.distributed import world_size
+from isogloss.training.memory import ran_out
 from isogloss.training.precision import computes, device
 
 DEATHS = 3
@@ -522,11 +522,3 @@ def failure_reason(error: Exception) -> str:
             f"gradient_checkpointing, make fewer runs at a time (--jobs), or use a larger machine."
         )
     return ""
-
-
-def ran_out(error: Exception) -> bool:
-    """Return whether an error reports that a GPU's memory ran out, in torch or a library it calls."""
-    message = str(error) if isinstance(error, RuntimeError) else ""
-    return isinstance(error, torch.OutOfMemoryError) or bool(
-        re.search("out of memory|_ALLOC_FAILED", message)
-    )

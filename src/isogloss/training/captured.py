@@ -18,6 +18,7 @@ from torch import Tensor
 
 from isogloss.core.errors import ConfigError
 from isogloss.training.batching import Movable
+from isogloss.training.memory import find_memory_error
 
 Update = Callable[[Any], Tensor]
 """From a batch on the device to its loss. Changes the weights."""
@@ -70,9 +71,11 @@ class Captured:
         try:
             with torch.cuda.graph(graph, pool=self._pool):
                 loss = self._update(memory)
-        except torch.OutOfMemoryError:
-            raise  # The model can be captured: the run is repeated with less memory in use.
         except RuntimeError as error:
+            # The model can be captured: the run is repeated with less memory in use. A capture that ends amid
+            # an update may raise a different error.
+            if memory_error := find_memory_error(error):
+                raise memory_error from None
             raise ConfigError(
                 f"capture: an update of this model cannot be a CUDA graph ({error}). Remove capture."
             ) from error

@@ -245,3 +245,19 @@ def measured_peak() -> int | None:
         peak = re.search(r"^VmHWM:\s*(\d+) kB$", STATUS.read_text(encoding="ascii"), re.MULTILINE)
         return int(peak[1]) * 1024 if peak else None
     return None
+
+
+def ran_out(error: BaseException) -> bool:
+    """Return whether an error reports that a GPU's memory ran out, in torch or a library it calls."""
+    message = str(error) if isinstance(error, RuntimeError) else ""
+    return isinstance(error, torch.OutOfMemoryError) or bool(
+        re.search("out of memory|_ALLOC_FAILED", message)
+    )
+
+
+def find_memory_error(error: BaseException) -> BaseException | None:
+    """Return the error that a GPU's memory ran out, among an error and those during which it was raised."""
+    current: BaseException | None = error
+    while current is not None and not ran_out(current):
+        current = current.__context__
+    return current
