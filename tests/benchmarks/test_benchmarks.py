@@ -168,6 +168,57 @@ def test_encoders_are_trained_at_some_speed_of_the_plan(script):
         assert float(planned) / float(done) == ratio
 
 
+GPU_SECTIONS = "peaks,equality,dropout,checkpoint,usual,captured,float32,feeding,rest"
+"""Sections of gpu_check.py that take less than a second each at the smallest size."""
+
+
+def rows_of(path):
+    """Return the rows that gpu_check.py wrote, by section."""
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"]
+    return {
+        name: [row for row in rows if row["section"] == name] for name in {row["section"] for row in rows}
+    }
+
+
+def test_claims_about_gpus_are_checked_in_sections(script, tmp_path):
+    path = tmp_path / "rows.json"
+    printed = script("gpu_check", "--quick", "--out", path, "--sections", GPU_SECTIONS)
+    rows = rows_of(path)
+    assert [*rows] and {*rows} == {*GPU_SECTIONS.split(",")}
+    assert [row["holds"] for row in (*rows["equality"], *rows["dropout"])] == [True, True]
+    assert not [row for section in rows.values() for row in section if row["holds"] is False]
+    again = script("gpu_check", "--table", path)
+    assert again.strip() and printed.endswith(again)
+    assert again.count("| usual |") == len(rows["usual"]) == 4  # Speed and memory of two encoders.
+
+
+def test_a_section_that_fails_is_a_row_and_the_next_one_runs(script, tmp_path, monkeypatch):
+    def fail(*_, **__):
+        raise ValueError("no model today")
+
+    monkeypatch.setattr("training_memory.new_model", fail)
+    path = tmp_path / "rows.json"
+    script("gpu_check", "--quick", "--out", path, "--sections", "dropout,rest", code=1)
+    rows = rows_of(path)
+    (failed,) = rows["dropout"]
+    assert failed["holds"] is False and "ValueError: no model today" in failed["measured"]
+    assert rows["rest"]
+
+
+def test_a_section_is_left_out_when_the_budget_is_spent(script, tmp_path):
+    path = tmp_path / "rows.json"
+    script("gpu_check", "--quick", "--out", path, "--sections", "peaks", "--budget", 1, code=1)
+    (row,) = rows_of(path)["peaks"]
+    assert row["measured"].startswith("left out") and row["holds"] is False
+
+
+@pytest.mark.nightly
+def test_all_claims_about_gpus_are_checked(script, tmp_path):
+    path = tmp_path / "rows.json"
+    script("gpu_check", "--quick", "--out", path)
+    assert not [row for section in rows_of(path).values() for row in section if row["holds"] is False]
+
+
 @pytest.mark.nightly
 def test_pretraining_comes_to_the_same_loss_every_way(script):
     printed = script("pretraining", "--quick")
