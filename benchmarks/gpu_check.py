@@ -39,7 +39,6 @@ os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # Finds GPUs without using th
 import torch
 import transformers
 from torch import Tensor, nn
-from torch.autograd import DeviceType
 from torch.profiler import ProfilerActivity, profile
 
 import isogloss
@@ -204,7 +203,8 @@ def import_models() -> None:
 def start_method() -> str:
     """Return fork if a forked process can use the GPU, else spawn, which imports everything again."""
     forks = "fork" in multiprocessing.get_all_start_methods()
-    process = multiprocessing.get_context("fork" if forks else "spawn").Process(target=use_gpu)
+    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+    process: BaseProcess = context.Process(target=use_gpu)
     process.start()
     process.join(120)
     if process.is_alive():
@@ -230,9 +230,8 @@ def run_section(
     """Run a section in its own process, and return why it did not run to its end, or an empty string."""
     if limit < SECTIONS[name].at_least:
         return f"left out: {limit:.0f} s are left of the budget"
-    process: BaseProcess = multiprocessing.get_context(way).Process(  # type: ignore[attr-defined]
-        target=enter_section, args=(name, log, limit, options, facts)
-    )
+    context: Any = multiprocessing.get_context(way)
+    process: BaseProcess = context.Process(target=enter_section, args=(name, log, limit, options, facts))
     process.start()
     try:
         process.join(limit)
@@ -618,7 +617,7 @@ def check_compiled_loop(checks: Checks) -> None:
     )
 
 
-def plain_milliseconds(checks: Checks, **compile_options: str) -> float:
+def plain_milliseconds(checks: Checks, **compile_options: Any) -> float:
     """Return milliseconds of an update in a loop of autocast, fused AdamW and clipping, or compiled."""
     shape = checks.shape("XLM-R base")
     size = checks.size
@@ -669,7 +668,7 @@ def check_kernels(checks: Checks) -> None:
 
 def kernels_of(profiler: Any) -> list[Any]:
     """Return the averages of everything that ran on the GPU."""
-    return [event for event in profiler.key_averages() if event.device_type == DeviceType.CUDA]
+    return [event for event in profiler.key_averages() if event.device_type.name == "CUDA"]
 
 
 # Checkpoints.
