@@ -108,14 +108,16 @@ def with_answers(points: list[Row], answers: Iterable[npt.NDArray[np.float64]]) 
 
 def planes(rng: Rng, seeds: int, slope: float, start: float, **facts: object) -> list[Row]:
     """Return a plane for each seed that rises from the source-only model at (1, 0) to the bilingual one."""
-    grid = (0.0, 0.5, 1.0)
+    grid = (0.0, 0.25, 0.5, 0.75, 1.0)
     rows = []
     for seed in range(seeds):
         points = [(first, second) for first in grid for second in grid]
         true = (min(0.99, start + slope * (1 - first)) for first, _ in points)
         answers = answered(rng, true)
         scores = {at: float(right.mean()) for at, right in zip(points, answers, strict=True)}
-        made = plane(lambda first, second, scores=scores: scores[first, second], seed=seed, **facts)
+        made = plane(
+            lambda first, second, scores=scores: scores[first, second], grid=grid, seed=seed, **facts
+        )
         rows += with_answers(made, answers)
     return rows
 
@@ -219,7 +221,7 @@ TRIALS = (
         lambda rng, n: {"interpolation": paths(rng, n, lambda at: 0.5 + 0.3 * at)},
     ),
     Trial("1g", lambda rng, n: deltas(rng, n, 1, 65), lambda rng, n: deltas(rng, n, 1, 55)),
-    Trial("1h", lambda rng, n: ends(rng, n, 0.02, 0.02), lambda rng, n: ends(rng, n, 0.05, 0.005)),
+    Trial("1h", lambda rng, n: ends(rng, n, 0.02, 0.02), lambda rng, n: ends(rng, n, 0.05, 0.005), seeds=9),
     Trial("1i", lambda rng, n: parts(rng, n, 0.17, 0.03), lambda rng, n: parts(rng, n, 0.2, 0.0), seeds=10),
     Trial("1j", lambda rng, n: along(rng, n, 0.03, 0.0), lambda rng, n: along(rng, n, 0.0, 0.3)),
     Trial("1k", lambda rng, n: slopes(rng, n, 0.0), lambda rng, n: slopes(rng, n, 0.3)),
