@@ -303,12 +303,12 @@ def _plan_warnings(plan: "Planned") -> Iterator[str]:
     from isogloss.engine.engine import check_packages
     from isogloss.runs.execute import size_warnings
     from isogloss.runs.fine_tune import assumed_sizes
-    from isogloss.runs.pretrain import unreplicated
+    from isogloss.runs.pretrain import list_unreplicated
 
     yield from _unread_sources(plan)
     yield from assumed_sizes(plan.runs)
     yield from size_warnings(plan.runs)
-    yield from unreplicated(plan.runs)
+    yield from list_unreplicated(plan.runs)
     with plan.sources.assuming_packages():
         check_packages(plan.runs)
 

@@ -297,7 +297,7 @@ class MemoryNeeds:
             self.measured[key] = max(circumstances.peak_memory, self.measured.get(key, 0))
 
     def _estimate(self, run: Run) -> int | None:
-        uses_bfloat16 = self.context.resolved(run.precision) == "bfloat16"
+        uses_bfloat16 = self.context.resolve_precision(run.precision) == "bfloat16"
         return peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16, gpu=True))
 
 

@@ -204,7 +204,7 @@ def prepare_runs(
 def _check_precision(context: RunContext, runs: Iterable[Run]) -> None:
     """Raise ConfigError for runs in a precision that this machine cannot compute."""
     for run in runs:
-        precision = context.resolved(run.precision)
+        precision = context.resolve_precision(run.precision)
         if not computes(device(), precision):
             raise ConfigError(
                 f"{context.store.root / PRECISION}: run {identity(run)} is computed in {precision}, as the "

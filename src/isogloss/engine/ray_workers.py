@@ -244,7 +244,7 @@ class RayTasks:
         cpu_runs = dict[str, int | None]()
         gpu_needs = MemoryNeeds(self.context)
         for key, run in self._missing.items():
-            uses_bfloat16 = self.context.resolved(run.precision) == "bfloat16"
+            uses_bfloat16 = self.context.resolve_precision(run.precision) == "bfloat16"
             need = peak_memory(run, self.context.sources.encoders, on=Machine(half=uses_bfloat16))
             if need == 0 or not uses_gpus:
                 cpu_runs[key] = need

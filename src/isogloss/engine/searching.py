@@ -29,7 +29,7 @@ from isogloss.recipes.recipe_text import Source, as_table, packaged_recipes, rec
 from isogloss.recipes.request import EXPECTED, Choices, Space, space_of, unique_keys
 from isogloss.runs.fine_tune import FineTune
 from isogloss.runs.measure import Measure
-from isogloss.runs.run import Run, in_order
+from isogloss.runs.run import Run, order_runs
 from isogloss.store.store import Outcome, Store
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def search(
                 trials.append(replace(trial, failed=(str(error),)))
             else:
                 runs += plan.runs
-                replace(plan, runs=in_order(runs)).write(command)
+                replace(plan, runs=order_runs(runs)).write(command)
                 trials.append(_score_trial(trial, request, plan, make(plan)))
             on_trial(trials[-1])
             values = proposals.send(trials[-1].score)
@@ -262,7 +262,7 @@ def _plan(request: SearchRequest, values: Mapping[str, object]) -> Planned:
         scale=request.scale,
     )
     deciding = [run for run, _ in _scored_models(plan.runs) if request.decides(run)]
-    return replace(plan, runs=in_order(deciding))
+    return replace(plan, runs=order_runs(deciding))
 
 
 def _scored_models(runs: Iterable[Run]) -> list[tuple[Measure, FineTune]]:

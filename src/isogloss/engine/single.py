@@ -24,7 +24,7 @@ from isogloss.recipes.descriptions import register_corpus
 from isogloss.recipes.recipe import Recipe
 from isogloss.runs.align import LINKS, Align, AlignmentRequest, alignments
 from isogloss.runs.measure import tasks_of
-from isogloss.runs.pretrained import Pretrained, model_folders, pretrained, translation_model
+from isogloss.runs.pretrained import Pretrained, identify_encoder, model_folders, translation_model
 from isogloss.runs.run import Run
 from isogloss.runs.translate import EXAMPLES, Translate, translator_label
 from isogloss.store import store_at
@@ -84,7 +84,7 @@ def align_bitext(
     refuse_empty_or_twice(request.pairs, "pairs")
     sources = Sources(data, model_folders([request.encoder]))
     with located("--encoder"):
-        encoder = pretrained(request.encoder)
+        encoder = identify_encoder(request.encoder)
     setting = AlignmentRequest(dict(request.aligner), _split(request.split), examples=request.examples)
     with located(COMMAND_LINE):
         runs = alignments(setting, sources, encoder, bitext, request.pairs)

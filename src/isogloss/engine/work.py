@@ -352,7 +352,7 @@ class Work:
     def _may_make(self, run: Run, own_device: torch.device) -> bool:
         """Return whether this process may make a run and can compute in its precision."""
         is_own = identity(run) not in self.left_to_others
-        return is_own and computes(own_device, self.context.resolved(run.precision))
+        return is_own and computes(own_device, self.context.resolve_precision(run.precision))
 
     def attempt(self, run: Run, *, has_lease: bool = True) -> RunEvent:
         """Compute a run unless a different process computes it or has done so.

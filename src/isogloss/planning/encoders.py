@@ -14,7 +14,7 @@ from isogloss.recipes.checking import Kinds, part_of, refuse_empty_or_twice
 from isogloss.recipes.recipe import AdjustTable, EncoderTable, PretrainTable, Recipe, Table, many
 from isogloss.runs.adjust import Adjust
 from isogloss.runs.align import AlignmentRequest, alignments, links_subwords
-from isogloss.runs.pretrained import Pretrained, model_folder, on_hub, pretrained
+from isogloss.runs.pretrained import Pretrained, identify_encoder, model_folder, on_hub
 from isogloss.runs.run import Encoder
 from isogloss.training.setting import Adjustment
 
@@ -271,7 +271,7 @@ def _encoders(
 
 
 def _existing_encoder(entry: EncoderTable) -> Pretrained:
-    encoder = pretrained(entry.pretrained)
+    encoder = identify_encoder(entry.pretrained)
     path = model_folder(entry.pretrained) or (encoder.pinned if encoder.revision else None)
     if entry.attention and path:
         check_attention(path, entry.attention)
@@ -297,7 +297,7 @@ def _start(table: PretrainTable, seed: int, existing: Mapping[Encoder, str]) -> 
                 f"each encoder."
             )
         return seed_starts[seed]
-    return starts[0] if starts else pretrained(table.start)
+    return starts[0] if starts else identify_encoder(table.start)
 
 
 def seeds_for(seeds: tuple[int, ...], encoder: Encoder, built: Mapping[Encoder, str]) -> tuple[int, ...]:

@@ -39,9 +39,9 @@ from isogloss.planning.translations import (
 from isogloss.recipes.checking import refuse_empty_or_twice
 from isogloss.recipes.recipe import GridTable, Recipe, Table, many
 from isogloss.runs.align import Align, AlignmentRequest, alignments, links_subwords
-from isogloss.runs.average import AverageRequest, averaged
+from isogloss.runs.average import AverageRequest, build_average
 from isogloss.runs.fine_tune import FineTune, LearnedTask
-from isogloss.runs.pretrained import pretrained
+from isogloss.runs.pretrained import identify_encoder
 from isogloss.runs.run import Encoder
 from isogloss.runs.translate import Translate
 from isogloss.tasks import find_task
@@ -176,7 +176,7 @@ def _add_averages(
             encoders=planning.encoders,
             sources=planning.sources,
         )
-        seeds[begin].models[entry.label] = averaged(request)
+        seeds[begin].models[entry.label] = build_average(request)
 
 
 def _trains_in(entry: MethodEntry, cell: GridCell, grid: GridTable, built: Mapping[Encoder, str]) -> bool:
@@ -197,7 +197,7 @@ def _build_started(planning: Planning, cell: GridCell, entry: MethodEntry) -> Fi
         if entry.method.weights_from == "model":
             method = given_model(entry.method)
             with located("model"):
-                existing = pretrained(fill_seed(method.model, cell.seed))
+                existing = identify_encoder(fill_seed(method.model, cell.seed))
             cell = replace(cell, encoder=existing)
             entry = replace(entry, method=with_fields(method, model=existing.label))
         if entry.method.needs_start and not entry.choice.start:

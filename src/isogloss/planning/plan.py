@@ -29,7 +29,7 @@ from isogloss.recipes.recipe_text import (
 )
 from isogloss.recipes.request import request_digest
 from isogloss.runs.pretrained import model_folders, translation_model
-from isogloss.runs.run import Encoder, Run, in_order
+from isogloss.runs.run import Encoder, Run, order_runs
 from isogloss.store import store_at
 from isogloss.store.store import Store
 
@@ -213,7 +213,7 @@ def _join_plans(plans: Sequence[Planned]) -> Planned:
         recipe=replace(plans[0].recipe, title=" · ".join(plan.recipe.title for plan in plans)),
         text="\n".join(plan.text for plan in plans),
         asked="",
-        runs=in_order([run for plan in plans for run in plan.runs]),
+        runs=order_runs([run for plan in plans for run in plan.runs]),
         sources=sources,
         encoders={encoder: label for plan in plans for encoder, label in plan.encoders.items()},
         methods={label: list(ids) for label, ids in methods.items()},
@@ -248,7 +248,7 @@ def runs_of(
             methods.setdefault(label, {})[identity(model)] = None
             if baseline := cell.models.get(cell.against.get(label, "")):
                 against[identity(model)] = identity(baseline)
-    return in_order(runs), {label: list(ids) for label, ids in methods.items()}, against
+    return order_runs(runs), {label: list(ids) for label, ids in methods.items()}, against
 
 
 def _differences(runs: Sequence[Run]) -> Iterator[str]:
