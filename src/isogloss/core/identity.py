@@ -86,7 +86,7 @@ def _number(value: float) -> float:
 
 
 def identity(value: object) -> str:
-    """Return the content id of a run or any part of it; ids of frozen parts are computed once."""
+    """Return the content id of a run or any part of it. Ids of frozen parts are computed once."""
     kind: Any = type(value)
     if not _is_frozen(kind):
         return _identity(value)
