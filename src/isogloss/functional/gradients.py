@@ -277,7 +277,7 @@ class MetaLearner(nn.Module):
     def forward(
         self, language: str, batch: Any, validation: Mapping[str, Any], *, pace: Weight = 1.0
     ) -> Tensor:
-        """Move φ of a language, and return the loss by which θ moves; ``pace`` is the share of both rates."""
+        """Move φ of a language, and return the loss by which θ moves. ``pace`` is the share of both rates."""
         [learner] = self._learner
         copied = copy_sharing_weights(learner.model, lambda weight: self._own.get(weight, weight))
         keep_activations(copied)  # Recomputed layers would have the parameters of another step.

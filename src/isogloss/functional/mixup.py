@@ -176,7 +176,7 @@ class MixupLoss(nn.Module):
         *,
         back: bool = False,
     ) -> Tensor:
-        """Return the loss of a batch; ``links`` are of subwords, required by attends = "links".
+        """Return the loss of a batch. ``links`` are of subwords, required by attends = "links".
 
         ``back`` says that the source side is a back-translation of the target.
 
@@ -237,7 +237,7 @@ class MixupLoss(nn.Module):
 
 
 def _labels_texts(model: Model) -> bool:
-    """Return whether a model labels texts, not words; ConfigError for one that has no loss here."""
+    """Return whether a model labels texts, not words. Raises ConfigError for a model without a loss here."""
     name = type(model).__name__
     config = model.config
     if not name.endswith((TEXTS, WORDS)):
@@ -317,7 +317,7 @@ def _rows(inputs: Inputs, labels: Tensor, labelled: "_Labelled", model: Model) -
 
 
 def _real(inputs: Inputs, side: str, padding: int | None) -> Tensor:
-    """Return which subwords are no padding; DataError for inputs that would not be read as they are."""
+    """Return the mask of subwords that are not padding. Raises DataError for inputs that would be changed."""
     others = [name for name in inputs if name not in READ]
     if others or "input_ids" not in inputs:
         raise DataError(
@@ -342,7 +342,7 @@ def _real(inputs: Inputs, side: str, padding: int | None) -> Tensor:
 
 
 def _checked(labels: Tensor, subwords: Tensor, labelled: "_Labelled", count: int) -> Tensor:
-    """Return labels in the shape that their problem has; DataError for others."""
+    """Return labels in the shape of their problem. Raises DataError for other labels."""
     side, problem = labelled
     rows = len(subwords)
     shape = {WORDS: (*subwords.shape,), LABELS: (rows, count)}.get(problem, (rows,))

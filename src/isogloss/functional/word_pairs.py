@@ -177,7 +177,7 @@ def _compare_states(
 
 
 def _split_by_sentence(side: object, name: str) -> tuple[States, tuple[Float[Tensor, "layer _ dim"], ...]]:
-    """Return states of words and those of each sentence; DataError for anything else."""
+    """Return states of words, grouped by sentence. Raises DataError for other values."""
     if not isinstance(side, States) or side.sentences is None:
         shown_side = f"{side!r:.60}" if isinstance(side, States) else f"a {type(side).__name__}"
         raise DataError(
@@ -191,7 +191,7 @@ def _split_by_sentence(side: object, name: str) -> tuple[States, tuple[Float[Ten
 
 
 def _make_frame(counts: Counts, numbers: Mapping[int, int], precision: str, sentences: str) -> pd.DataFrame:
-    """Return distances by layer; DataError where nothing was measured."""
+    """Return distances by layer. Raises DataError if nothing was measured."""
     if any(not group.number for groups in counts.values() for group in groups):
         raise DataError(
             f"word_distances: {sentences} have links; expected two or more. Give more "
