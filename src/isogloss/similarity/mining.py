@@ -93,7 +93,10 @@ def nearest(
 
 
 def _update(highest: Nearest, cosines: Float[Tensor, "row column"], row: int, column: int) -> None:
-    """Put a block's cosines among the highest so far; its rows and columns are counted from these."""
+    """Merge a block's cosines into the highest so far.
+
+    The block's first row and column are given by their index.
+    """
     values, numbers = (part[row : row + len(cosines)] for part in highest)
     new, indices = cosines.topk(min(values.shape[1], cosines.shape[1]), dim=1)
     best, order = torch.cat((values, new), dim=1).topk(values.shape[1], dim=1)
