@@ -25,7 +25,7 @@ from isogloss.core.run_parts import Positive, Weight
 from isogloss.data.formats.word_links import Aligned, Symmetrization, pair_words, symmetrize
 
 NULL_WORD = 0
-"""Number of the NULL word; others count from 1."""
+"""Id of the NULL word. Other words count from 1."""
 
 UNSEEN = 1e-9
 """Probability of two words that never co-occurred, as in fast_align."""
@@ -55,7 +55,7 @@ class TranslationTable:
         return cls(keys[order], probabilities[order])
 
     def lookup(self, keys: NDArray[np.int64]) -> Floats:
-        """Return the probabilities of word pairs; unseen pairs have UNSEEN."""
+        """Return the probabilities of word pairs. Unseen pairs have UNSEEN."""
         probabilities = np.full(len(keys), UNSEEN)
         if len(self.keys):
             indices = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
@@ -295,7 +295,7 @@ class FastAlign:
     only forward or backward."""
 
     iterations: Positive = 5
-    """Iterations of expectation maximisation; the last one's expectations are the links."""
+    """Iterations of expectation maximisation. The expectations of the last one give the links."""
 
     lowercase: bool = True
     """Whether words are lowercased."""
@@ -304,7 +304,7 @@ class FastAlign:
     """Strength of the preference for the diagonal (lambda)."""
 
     prior: Weight = 0.01
-    """Dirichlet prior of the lexicon (alpha); 0 for plain maximum likelihood."""
+    """Dirichlet prior of the lexicon (alpha). 0 for plain maximum likelihood."""
 
     none: Annotated[float, Field(strict=True, ge=0, lt=1)] = 0.08
     """Probability that a word has no counterpart (p0)."""
