@@ -288,8 +288,10 @@ def visit_points(
     *,
     extra: Sequence[Tensor] = (),
 ) -> Iterator[Point]:
-    """Write the values of each point into the named parameters of a model, and yield the point.``extra`` are tensors that are moved with them. The values are written into copies, which the model uses
-    until the last point: it must not be shared with other threads.
+    """Write the values of each point into the named parameters of a model, and yield the point.
+
+    ``extra`` are tensors that are moved with them. The values are written into copies, which the model uses
+    until the last point, so it must not be shared with other threads.
     """
     moving = {
         name: nn.Parameter(weight.clone(), requires_grad=False)
