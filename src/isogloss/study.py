@@ -106,7 +106,7 @@ def _html(rows: Sequence[tuple[str, str]]) -> str:
 
 
 def read(out: str | Path) -> Study:
-    """Read a folder of runs, or those below a URL; ConfigError without a plan or a record.
+    """Read a folder of runs, or those below a URL. Raises ConfigError without a plan or a record.
 
     Device: none. Cost: reads all records of the folder when they are first asked for.
     """

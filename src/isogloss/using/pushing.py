@@ -36,7 +36,7 @@ class PushOptions:
     """owner/name, or a name in the account of the login."""
     private: bool = False
     revision: str = ""
-    """Branch; made where it is missing. main when empty."""
+    """Branch, which is created if it is missing. Default: main."""
     update: bool = False
     """Whether an existing repository gets a new commit."""
 
@@ -83,7 +83,7 @@ class Exportable:
     """Of a licence that forbids commercial use."""
 
     def with_card(self, folder: Path, name: str) -> Path:
-        """Let the card in its folder load it by its name on the hub; return the folder."""
+        """Make the model's card load it by its name on the hub, and return its folder."""
         (folder / CARD).write_text(self.card(address=name), encoding="utf-8")
         return folder
 
@@ -138,7 +138,7 @@ def _upload(hub: "HfApi", model: Exportable, options: PushOptions, folder: Path)
 
 
 def _find_earlier_commit(hub: "HfApi", name: str, options: PushOptions, folder: Path) -> str:
-    """Return the commit of a repository that contains the same files; empty if it contains none.
+    """Return the commit of a repository that contains the same files. Empty if it contains none.
 
     A push that was killed leaves one or the other. ConfigError for a repository with other files, or a public
     one where a private one was requested.
@@ -182,7 +182,7 @@ def _are_equal(digests: Mapping[str, str], folder: Path) -> bool:
 
 @contextmanager
 def _work_folder() -> Iterator[Path]:
-    """Yield a folder for the export; those of processes that were killed are removed."""
+    """Yield a folder for the export. Folders of killed processes are removed."""
     cache = user_cache()
     name = temporary_name("push", "tmp")
     work = cache / name
