@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from isogloss.aligners import ALIGNERS
 from isogloss.core import VERSION
 from isogloss.core.errors import ConfigError, StorageError
-from isogloss.core.plug_ins import Group, check_any, find_plug_in, package_named, plugged_names
+from isogloss.core.plug_ins import Group, check_any, described, find_plug_in, package_named, plugged_names
 from isogloss.core.progress import OnProgress, no_progress, one_by_one
 from isogloss.core.registry import Registry
 from isogloss.diagnostics import DIAGNOSTICS
@@ -354,7 +354,7 @@ def _version(name: str) -> str:
 
 
 def _describe(part: Any) -> str:
-    return describe_device(part) if isinstance(part, type) else f"Added under the name {part.name}."
+    return described(part) if isinstance(part, type) else f"Added under the name {part.name}."
 
 
 def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequence[str]]]:
@@ -370,14 +370,14 @@ def _columns(group: Group) -> tuple[Sequence[type[object]], Callable[[Any], Sequ
     if group == "diagnostics":
         from isogloss.diagnostics.setting import Diagnostic
 
-        return (Diagnostic,), lambda diagnostic: (diagnostic.subject, describe_device(diagnostic))
+        return (Diagnostic,), lambda diagnostic: (diagnostic.subject, described(diagnostic))
     for table in OPEN_TABLES:
         if table.group == group:
             return (table.import_interface(),), lambda part: (_describe(part),)
     from isogloss.training.setting import Adjustment, AuxiliaryLoss, Method, Peft, Pretraining
 
     protocols = (Method, AuxiliaryLoss, Peft, Pretraining, Adjustment)
-    return protocols, lambda method: ("a plug-in", describe_device(method))
+    return protocols, lambda method: ("a plug-in", described(method))
 
 
 def _plug_in_rows(group: Group, built_in: Collection[str], width: int) -> Iterator[Sequence[str]]:

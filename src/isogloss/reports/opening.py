@@ -374,7 +374,7 @@ def _gains(scored_set: ScoredSet, base: pd.Series, systems: pd.DataFrame) -> lis
     is_base = pd.Series([key == base_key for key in rows["baseline"]], index=rows.index, dtype=bool)
     texts = [_largest_gain(group, bool(labels)) for labels, group in rows[is_base].groupby("labelled")]
     names = dict(zip(keys, systems["name"], strict=True))
-    baseline_groups = list(rows[~is_base].groupby("baseline", sort=False))[:MOST_OTHER_BASELINES]
+    baseline_groups = [*rows[~is_base].groupby("baseline", sort=False)][:MOST_OTHER_BASELINES]
     return [*texts, *(_gain_over(names[baseline], group) for baseline, group in baseline_groups)]
 
 
