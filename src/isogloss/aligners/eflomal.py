@@ -46,7 +46,7 @@ class Eflomal:
     only forward or backward."""
 
     model: Literal[1, 2, 3] = 3
-    """1: only words (IBM 1); 2: also order (HMM); 3: also fertility."""
+    """Model 1 uses only words (IBM 1), 2 also order (HMM), and 3 also fertility."""
 
     samplers: Positive = 3
     """Samplers whose links are averaged."""

@@ -244,7 +244,10 @@ class EncoderSimilarity:
 
 
 def _groups(sizes: Sequence[tuple[int, int]]) -> Iterator[list[int]]:
-    """Yield groups of pairs of similar size, without those with an empty side, so that little is padded."""
+    """Yield groups of pairs of similar size, which need little padding.
+
+    Pairs with an empty side are skipped.
+    """
     group: list[int] = []
     longest = (0, 0)
     for index in sorted(range(len(sizes)), key=sizes.__getitem__):

@@ -106,7 +106,7 @@ def _identity(value: object) -> str:
 _ENCODER = json.JSONEncoder(
     check_circular=False, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=content
 )
-"""Writes what records have as content, which it is already, without building it again."""
+"""Encodes values without converting them again, because records already contain plain data."""
 
 _UNUSUAL = re.compile(r"-0\.0|NaN|Infinity")
 """Numbers that ``content`` changes or refuses."""

@@ -102,7 +102,8 @@ class Signalled(KeyboardInterrupt):
 def is_of_code(error: BaseException) -> bool:
     """Return whether code raised an exception, rather than a signal or a request to leave a run.
 
-    Foreign code may call ``sys.exit``. A KeyboardInterrupt is of code where Python raises none at SIGINT.
+    Foreign code may call ``sys.exit``. If Python does not raise KeyboardInterrupt at SIGINT, code has raised
+    it.
     """
     if type(error) is KeyboardInterrupt:
         return signal.getsignal(signal.SIGINT) not in (signal.default_int_handler, None)

@@ -30,7 +30,7 @@ from isogloss.tasks.task import ScoredTask
 from isogloss.training.sides import RowPair, collate_pairs
 
 Inputs = Mapping[str, Tensor]
-"""What a tokenizer returns ([row subword], on the model's device), with labels where they are needed."""
+"""Output of a tokenizer ([row subword], on the model's device), with labels if they are needed."""
 
 IGNORED = -100
 """The label of a subword that is not scored, as in transformers."""
@@ -45,13 +45,13 @@ WORDS = "ForTokenClassification"
 CLASS = "single_label_classification"
 LABELS = "multi_label_classification"
 NUMBER = "regression"
-"""What config.problem_type says of the labels of texts."""
+"""Kinds of labels of texts by config.problem_type."""
 
 READ_AS_SHARES = ("deberta-v2",)
 """Families whose labels are shares of classes in transformers where config.problem_type says nothing."""
 
 READ = ("input_ids", "attention_mask", "token_type_ids", "labels")
-"""What is read of a batch."""
+"""Keys that are read from a batch."""
 
 
 @checks_arguments
@@ -67,7 +67,7 @@ def mixing(
     languages: tuple[str, ...] = (),
     links: Tensor | None = None,
 ) -> AbstractContextManager[MixingTrace]:
-    """Let one layer mix states while a model runs on [source rows; target rows] (Eqs 2 to 4).
+    """Mix states in one layer while a model runs on source rows followed by target rows (Eqs 2 to 4).
 
     Row i of the second half is the translation of row i of the first. ``layer`` counts from 1, ``ratio`` is
     λ, the weight of the source; ``mask`` [row subword] is 1 at real subwords, None without padding.
@@ -276,7 +276,7 @@ def _task(model: Model, problem: str) -> ScoredTask:
 
 
 class _Labelled(NamedTuple):
-    """A side of a batch, and what its labels are."""
+    """A side of a batch, and the kind of its labels."""
 
     side: str
     problem: str

@@ -26,7 +26,7 @@ PROBED = 5
 """Subwords of the longer of two rows that show whether a model returns states, and of what."""
 
 CLOSE = 1e-3
-"""How much states may differ, relatively, with padding and without: batches are computed differently."""
+"""Maximum relative difference of states with and without padding. Batches are computed differently."""
 
 
 class PreparedEncoder(NamedTuple):

@@ -87,7 +87,7 @@ def word_distances(
     seed: Whole = 0,
     on_progress: OnProgress | None = None,
 ) -> pd.DataFrame:
-    """Return how far apart words and their translations are, and other words, by layer.
+    """Return the distances of words from their translations and from unrelated words, by layer.
 
     "The Impact of Cross-Lingual Adjustment …", Section 5.4. Columns: ``related`` and ``unrelated``, the mean
     distances of linked words and of words of different sentences; ``auc`` = P(related < unrelated); and the

@@ -76,7 +76,7 @@ class MultiTask(AuxiliaryLoss):
         return AddedCost(rows=batch.rows)
 
     def check(self, task: Task, encoder: Config | None) -> None:  # noqa: ARG002
-        """Raise ConfigError for no task, an unknown one, one that is named twice, and the method's own."""
+        """Raise ConfigError without tasks, and for unknown, repeated and the method's own tasks."""
         names = [name.partition(":")[0] for name in self.tasks]
         check_named("tasks", "task", task_names(), *names)
         if not names or len({*names, task.name}) <= len(names):

@@ -35,7 +35,7 @@ class _Plain(Method, Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOnly(_Plain):
-    """Train on the source languages and test on any language (zero-shot transfer; θ_S of Wu 2022)."""
+    """Train on the source languages and test on any language (zero-shot transfer, θ_S of Wu 2022)."""
 
     name: ClassVar[str] = "source-only"
     uses: ClassVar[tuple[str, ...]] = ("source",)
@@ -190,7 +190,7 @@ class TranslateTrain(Method):
     none."""
 
     def __post_init__(self) -> None:
-        """Refuse to watch gradients of labels that are a teacher's."""
+        """Raise ConfigError if gradients are measured on a teacher's labels."""
         if self.labels and self.conflict:
             raise ConfigError(
                 f"{self.name}: conflict is watched on labelled examples, and labels = {self.labels!r} has "

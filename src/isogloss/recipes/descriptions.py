@@ -274,7 +274,7 @@ def _label_files(spec: Description, files: Mapping[Split, str]) -> dict[Split, s
 
 
 def _check_lines(spec: Description) -> None:
-    """Raise ConfigError where lines of texts with labels elsewhere do not fit the rest of a description."""
+    """Raise ConfigError if lines of texts with separate labels do not fit the rest of a description."""
     field_ = "label_files" if spec.label_files else "files"
     if spec.kind != "text":
         raise ConfigError(f'{field_}: found {spec.kind}; expected kind = "text" for lines of texts.')

@@ -339,7 +339,7 @@ def where_any(rows: pd.DataFrame, name: str, value: object) -> pd.DataFrame:
 def rank_correlations(
     rows: pd.DataFrame, x: str, y: str, unit: Sequence[str], group_columns: Sequence[str]
 ) -> pd.Series:
-    """Return Spearman's ρ of two columns for each unit: the mean of those within groups of other columns.
+    """Return Spearman's ρ of two columns for each unit, averaged over groups of other columns.
 
     Groups of fewer than FEWEST rows are skipped; ρ is 0 where a column is constant.
     """

@@ -43,7 +43,7 @@ NEW_HEAD = (
     "the encoder it starts from was saved without a head that predicts text: it was given a new one, which "
     "has to be learned first."
 )
-"""Warning of a run that trains such an encoder further."""
+"""Warning for a start that was saved without a head that predicts text."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -126,8 +126,8 @@ class Pretrained(Encoder):
 def identify_encoder(source: str) -> Pretrained:
     """Identify an existing encoder, independently of its path on this machine.
 
-    Reads the fingerprint of its files, or of a name on the hub the commit. Raises ModelError if a file is
-    missing or damaged.
+    The identity is the fingerprint of its files or, for a name on the hub, its commit. Raises ModelError if a
+    file is missing or damaged.
     """
     folder = model_folder(source)
     if folder is None:

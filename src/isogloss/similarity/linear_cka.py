@@ -74,7 +74,7 @@ class CoMoments:
     """Σ ‖d‖² ‖e‖²."""
 
     def varies(self) -> Bool[Tensor, "layer"]:
-        """Return in which layers the first items differ by more than rounding."""
+        """Return a mask of the layers whose first items differ by more than rounding."""
         return self.square_x > self.items * CONSTANT_TOLERANCE**2 * self.mean_x.square().sum(dim=1)
 
     def hsic(self) -> Float[Tensor, "layer"]:

@@ -54,7 +54,7 @@ def mine(
 
 
 def _each_once(proposed: Sequence[Sequence[int]]) -> list[int]:
-    """Return the numbers of the pairs neither of whose sides is in an earlier pair."""
+    """Return the indices of the pairs whose sides are in no earlier pair."""
     firsts: set[int] = set()
     seconds: set[int] = set()
     numbers = []

@@ -337,7 +337,7 @@ class Ensemble(Model[Predicted]):
         adapter: bool = False,  # noqa: ARG002
         force: bool = False,  # noqa: ARG002
     ) -> Path:
-        """Raise ConfigError: an ensemble is several models."""
+        """Raise ConfigError, because an ensemble is several models."""
         raise ConfigError(self._refusal(f"export {folder}"))
 
     def push(
@@ -348,7 +348,7 @@ class Ensemble(Model[Predicted]):
         revision: str = "",  # noqa: ARG002
         update: bool = False,  # noqa: ARG002
     ) -> str:
-        """Raise ConfigError: an ensemble is several models."""
+        """Raise ConfigError, because an ensemble is several models."""
         raise ConfigError(self._refusal(f"push {name}"))
 
     def _refusal(self, what: str) -> str:

@@ -31,7 +31,7 @@ PARTS = [
     {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
     {"idx": 1, "name": "1", "path": POOLING, "type": "sentence_transformers.models.Pooling"},
 ]
-"""What sentence-transformers runs: the encoder, then the mean of its states."""
+"""Modules of sentence-transformers: the encoder, then the mean of its states."""
 
 
 @dataclass(frozen=True)

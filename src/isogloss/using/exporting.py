@@ -61,7 +61,7 @@ METRICS = {
     "em": "exact_match",
     "mcc": "matthews_correlation",
 }
-"""The hub's names of metrics that have another name here."""
+"""The hub's names of metrics whose names differ here."""
 
 _ON_THE_HUB = re.compile(r"([\w.-]+(?:/[\w.-]+)?)@[0-9a-f]{40}")
 """An encoder of the hub as its model's provenance names it, with the commit."""

@@ -224,8 +224,8 @@ def pair_in_order(
 ) -> Iterator[FileEntry]:
     """Yield each input with the translation in the same position. Other entries are passed on.
 
-    ``names`` are those of inputs and translations in messages. DataError, with both counts, if one side has
-    more than the other.
+    ``names`` are those of inputs and translations in messages. Raises DataError with both counts if they
+    differ.
     """
     inputs, others, done = iter(entries), iter(translations), 0
     for entry in inputs:

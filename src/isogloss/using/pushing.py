@@ -73,7 +73,7 @@ def check_login() -> None:
 
 @dataclass(frozen=True)
 class Exportable:
-    """What is uploaded: a function that writes its folder, one that makes its card, its title."""
+    """An upload: functions that write its folder and its card, and its title."""
 
     write: Callable[..., Path]
     card: Callable[..., str]
@@ -89,7 +89,7 @@ class Exportable:
 
 
 def exportable(model: FineTuned) -> Exportable:
-    """Return what is uploaded of a fine-tuned model."""
+    """Return the upload of a fine-tuned model."""
     provenance = model.provenance
     title = f"{provenance.title} (run {provenance.run}, isogloss {VERSION})"
     return Exportable(
@@ -98,7 +98,7 @@ def exportable(model: FineTuned) -> Exportable:
 
 
 def exportable_encoder(encoder: PretrainedEncoder) -> Exportable:
-    """Return what is uploaded of an encoder."""
+    """Return the upload of an encoder."""
     title = f"{encoder.record.title} (run {encoder.record.id}, isogloss {VERSION})"
     return Exportable(partial(export_encoder, encoder), partial(encoder_card, encoder), title)
 

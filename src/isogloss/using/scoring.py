@@ -132,7 +132,7 @@ def evaluate(
 
 
 def evaluate_examples(model: FineTuned, examples: Sequence[Example], language: str = "") -> list[Row]:
-    """Return a row of measures on labelled examples that are of no corpus.
+    """Return a row of measures on labelled examples that do not belong to a corpus.
 
     DataError without an example, and for one without a label.
     """
@@ -271,7 +271,7 @@ def _compared(
 
 
 def _row(model: FineTuned, scored: Mapping[str, str], measures: Mapping[str, float]) -> dict[str, Value]:
-    """Return measures with what was scored: the model, and the corpus, language and split."""
+    """Return measures with the scored model, corpus, language and split."""
     metric, *_ = measures
     return {
         "run": model.provenance.run,

@@ -58,7 +58,7 @@ _NUMBER = re.compile(r"\d[\d.,:/-]*")
 
 
 class WordFileLayout(NamedTuple):
-    """How a file with a line a word is laid out."""
+    """Layout of a file with one word per line."""
 
     plain: conll.ConllLayout
     """As it is without running numbers."""
@@ -73,7 +73,7 @@ class WordFileLayout(NamedTuple):
     numbers: int = 0
     """Line of the first word, from 1, if the first column has only other numbers. Otherwise 0."""
     chosen: int | None = None
-    """The column of words, where somebody says it."""
+    """The column of words, if the user gives it."""
 
     def is_comment(self, line: str) -> bool:
         """Return whether a line before a sentence is not a word.
@@ -158,7 +158,7 @@ SCORE_KEY = "Score"
 
 @dataclass(frozen=True, kw_only=True)
 class Labels:
-    """What a task predicts for words: lists with one value per word."""
+    """Predictions of a task for words: lists with one value per word."""
 
     names: tuple[str, ...]
     """Names of the lists in JSON."""

@@ -297,7 +297,7 @@ class LinkAttentionRow:
     hits: float
     """Share of subwords with their largest weight on a linked word."""
     chance: float
-    """The weight there if all subwords of a sentence had the same."""
+    """The mean weight on the linked word if all subwords of a sentence had equal weights."""
 
 
 class Contributions(NamedTuple):
